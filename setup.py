@@ -1,0 +1,37 @@
+"""Compile the kernels: every `_*_cy.py` below src/ is one extension module, found by its name."""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+SRC = Path("src")
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+}
+
+kernels = [
+    Extension(
+        ".".join(path.relative_to(SRC).with_suffix("").parts),
+        [path.as_posix()],
+        include_dirs=["src"],
+        depends=[p.as_posix() for p in sorted(SRC.rglob("*.h"))],
+        extra_compile_args=["-O3", "-fno-strict-aliasing"],
+    )
+    for path in sorted(SRC.rglob("_*_cy.py"))
+]
+
+setup(
+    ext_modules=cythonize(
+        kernels,
+        build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
+        compiler_directives=DIRECTIVES,
+        include_path=["src"],
+        annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
+    )
+)

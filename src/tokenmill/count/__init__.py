@@ -1,0 +1,5 @@
+"""Pieces to word counts."""
+
+from .word_counts import WordCounts
+
+__all__ = ["WordCounts"]

@@ -1,0 +1,5 @@
+"""Split patterns: text to pieces."""
+
+from .splitter import Splitter
+
+__all__ = ["Splitter"]

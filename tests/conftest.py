@@ -1,0 +1,42 @@
+"""Shared by all tests: where the real corpora are, and a guard against stale builds."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
+
+
+def pytest_sessionstart(session):
+    """An extension older than its source would be tested in its place: refuse, and say what to do."""
+    import tokenmill
+
+    if ROOT not in Path(tokenmill.__file__).resolve().parents:
+        return
+    for source in (ROOT / "src").rglob("_*_cy.py"):
+        built = [p for p in source.parent.glob(f"{source.stem}.*.so") if p.stat().st_mtime >= source.stat().st_mtime]
+        if not built:
+            pytest.exit(f"{source.name} is newer than its compiled module: run `make build`", returncode=4)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with corpus/ and vocab/; tests that need it are skipped where it is absent."""
+    if not (SHARED / "corpus").is_dir():
+        pytest.skip(f"needs the real corpora in {SHARED} (set TOKENMILL_SHARED)")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def corpus_bytes(shared):
+    """corpus_bytes("en", 10_000_000): the first bytes of a shared corpus, cut at the last newline."""
+    import zstandard
+
+    def read(name: str, size: int = -1) -> bytes:
+        with zstandard.open(shared / "corpus" / f"{name}.txt.zst", "rb") as file:
+            data = file.read(size)
+        return data if size < 0 else data[: data.rfind(b"\n") + 1]
+
+    return read
