@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .count import WordCounts, count, count_iterator
+from .counting import WordCounts, count, count_iterator
 from .tokenizer import Tokenizer
 
 __all__ = ["load", "train", "train_from_counts", "train_from_iterator"]
@@ -91,7 +91,7 @@ def load(path: str | os.PathLike, *, split: str | None = None, **options: Any) -
 
 
 def _train(counts, vocab_size, special_tokens, num_threads, progress, options) -> Tokenizer:
-    from .train import train_from_counts
+    from .training import train_from_counts
 
     vocabulary = train_from_counts(
         counts, vocab_size, special_tokens=tuple(special_tokens), num_threads=num_threads, progress=progress, **options
