@@ -1,6 +1,6 @@
 """The demonstration behind `make demo`: train on Python's own standard library, look at the result.
 
-    python -m tokenmill.cli.demo [FOLDER]
+python -m tokenmill.cli.demo [FOLDER]
 """
 
 from __future__ import annotations
@@ -27,8 +27,12 @@ def demo(folder: Path) -> None:
 
     out = Console(highlight=False)
     files = standard_library()
-    out.print(f"[bold]tokenmill[/]: training {VOCAB_SIZE:,} tokens on the {len(files):,} source files of Python's standard library\n")
-    tok = train_and_report(list(map(str, files)), VOCAB_SIZE, split="cl100k", special_tokens=["<|endoftext|>"], output=folder)
+    out.print(
+        f"[bold]tokenmill[/]: training {VOCAB_SIZE:,} tokens on the {len(files):,} source files of Python's standard library\n"
+    )
+    tok = train_and_report(
+        list(map(str, files)), VOCAB_SIZE, split="cl100k", special_tokens=["<|endoftext|>"], output=folder
+    )
 
     from ._token_view import token_view
 

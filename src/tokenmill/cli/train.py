@@ -19,18 +19,35 @@ if TYPE_CHECKING:
 
 @app.command()
 def train(
-    sources: Annotated[list[str], typer.Argument(help="Text files, folders or globs, plain or compressed; or a folder of saved word counts.")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(help="Text files, folders or globs, plain or compressed; or a folder of saved word counts."),
+    ],
     vocab_size: Annotated[int, typer.Option(help="Tokens in all, the 256 bytes and the special tokens included.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
-    split: Annotated[str | None, typer.Option(help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression.")] = None,
-    special_token: Annotated[list[str] | None, typer.Option(help="A special token; may be given several times.")] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
+        ),
+    ] = None,
+    special_token: Annotated[
+        list[str] | None, typer.Option(help="A special token; may be given several times.")
+    ] = None,
     min_count: Annotated[int, typer.Option(help="Leave out pieces seen fewer times.")] = 1,
     min_pair_count: Annotated[int, typer.Option(help="Stop when the best pair is rarer.")] = 1,
     max_token_bytes: Annotated[int | None, typer.Option(help="Never make a longer token.")] = None,
     alphabet: Annotated[str, typer.Option(help="What training begins with: bytes or characters.")] = "bytes",
-    coverage: Annotated[float, typer.Option(help="With --alphabet characters: the share of all characters to keep.")] = 1.0,
-    unknown_token: Annotated[str | None, typer.Option(help="With --alphabet characters: what stands for the others.")] = None,
-    refine: Annotated[float | None, typer.Option(help="Picky BPE: remove intermediate tokens whose IoS reaches this threshold, such as 0.9.")] = None,
+    coverage: Annotated[
+        float, typer.Option(help="With --alphabet characters: the share of all characters to keep.")
+    ] = 1.0,
+    unknown_token: Annotated[
+        str | None, typer.Option(help="With --alphabet characters: what stands for the others.")
+    ] = None,
+    refine: Annotated[
+        float | None,
+        typer.Option(help="Picky BPE: remove intermediate tokens whose IoS reaches this threshold, such as 0.9."),
+    ] = None,
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
     num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
@@ -80,7 +97,9 @@ def train_and_report(
         start = time.perf_counter()
         if len(sources) == 1 and WordCounts.is_saved(sources[0]):
             if split is not None:
-                raise UsageError(f"{sources[0]} holds word counts, which were split when they were counted: leave out --split")
+                raise UsageError(
+                    f"{sources[0]} holds word counts, which were split when they were counted: leave out --split"
+                )
             counts = WordCounts.load(sources[0])
             seconds["load"] = time.perf_counter() - start
         else:
@@ -88,7 +107,12 @@ def train_and_report(
             seconds["count"] = time.perf_counter() - start
         start = time.perf_counter()
         vocabulary = train_from_counts(
-            counts, vocab_size, special_tokens=tuple(special_tokens), num_threads=num_threads, progress=progress, **options
+            counts,
+            vocab_size,
+            special_tokens=tuple(special_tokens),
+            num_threads=num_threads,
+            progress=progress,
+            **options,
         )
         seconds["train"] = time.perf_counter() - start
     start = time.perf_counter()
@@ -115,7 +139,9 @@ def train_and_report(
     if ordinary + len(vocabulary.special_tokens) < vocab_size:
         from ._console import say
 
-        say(f"The corpus ran out of pairs at {ordinary + len(vocabulary.special_tokens):,} tokens, short of {vocab_size:,}.")
+        say(
+            f"The corpus ran out of pairs at {ordinary + len(vocabulary.special_tokens):,} tokens, short of {vocab_size:,}."
+        )
     return tok
 
 

@@ -161,6 +161,8 @@ class NaiveEncoder:
         if -1 in ids:
             if vocabulary.unknown is None:
                 missing = next(part for part in parts if part not in self.starts)
-                raise UsageError(f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode {piece!r}")
+                raise UsageError(
+                    f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode {piece!r}"
+                )
             ids = [vocabulary.unknown if id < 0 else id for id in ids]
         return ids
