@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 __all__ = ["Column", "Table", "Token", "cell_text", "quoted", "visible"]
 
-Kind = Literal["text", "token", "id", "count", "number", "share", "ios"]
+Kind = Literal["text", "token", "tokens", "id", "count", "number", "share", "ios"]
 NUMERIC = frozenset(("id", "count", "number", "share", "ios"))
 
 
@@ -38,7 +38,7 @@ class Token:
 class Column:
     """The name of a column and what its cells are.
 
-    kind: "text" str; "token" Token; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per
+    kind: "text" str; "token" Token; "tokens" a tuple of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per
         cent; "ios" float from 0 to 1, shown as it is. Any cell may be None: nothing to tell.
     help: one line on what the column means.
     """
@@ -105,6 +105,8 @@ def cell_text(value: Any, column: Column) -> str:
     """One cell as plain text, as the terminal and the page show it."""
     if value is None:
         return ""
+    if column.kind == "tokens":
+        return " ".join(map(str, value))
     if column.kind == "count":
         return f"{value:,}"
     if column.kind == "number":
@@ -175,6 +177,8 @@ def _sign(character: str) -> tuple[str, str]:
 def _json_cell(value: Any) -> Any:
     if isinstance(value, Token):
         return {"id": value.id, "text": value.content.decode("utf-8", "replace"), "hex": value.content.hex()}
+    if isinstance(value, tuple):
+        return [_json_cell(item) for item in value]
     return value
 
 
@@ -187,6 +191,8 @@ def _markdown_cell(value: Any, column: Column) -> str:
         text = quoted(value.content).replace("|", "\\|")
         fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
         return f"{fence}{text}{fence} {value.id}"
+    if isinstance(value, tuple):
+        return " ".join(_markdown_cell(item, column) for item in value)
     return _escape(cell_text(value, column))
 
 
