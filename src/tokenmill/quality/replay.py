@@ -113,9 +113,9 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
 
     if vocabulary.events is not None:
         return np.ascontiguousarray(vocabulary.events, np.int32)
-    from ..formats import derive_merges
+    from ..formats.rank_merges import merges_of_ranks
 
-    return derive_merges(vocabulary)
+    return merges_of_ranks(vocabulary.tokens)[0]
 
 
 def _alphabet(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
