@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ..counting import WordCounts
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RENYI_CAUTION",
+    "baseline_table",
     "domains_table",
     "mean_token_characters",
     "overview_table",
+    "ratio",
     "renyi_efficiency",
     "scripts_table",
     "text_table",
@@ -75,13 +77,13 @@ def word_initial_ids(tok: Tokenizer) -> list[int]:
 
 def word_initial_share(tok: Tokenizer) -> float | None:
     """Which share of the vocabulary is word-initial."""
-    return _ratio(len(word_initial_ids(tok)), len(ordinary_ids(tok)))
+    return ratio(len(word_initial_ids(tok)), len(ordinary_ids(tok)))
 
 
 def mean_token_characters(tok: Tokenizer) -> float | None:
     """The mean length of the vocabulary's tokens, in characters counted at their first bytes."""
     tokens = [tok.decode_single_token_bytes(id) for id in ordinary_ids(tok)]
-    return _ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
+    return ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
 
 
 def overview_table(tok: Tokenizer) -> Table:
@@ -97,7 +99,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("merging", _MERGING[vocabulary.order]),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", "\n".join(vocabulary.split_patterns) or "none: a text is one piece"),
-        ("mean token length", _number(_ratio(sum(lengths), len(ids)), "bytes")),
+        ("mean token length", _number(ratio(sum(lengths), len(ids)), "bytes")),
         ("mean token length", _number(mean_token_characters(tok), "characters")),
         ("word-initial tokens", _percent(word_initial_share(tok))),
         ("content hash", vocabulary.fingerprint()),
@@ -125,13 +127,13 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
         ("words", "unknown: word counts do not tell" if usage.words is None else f"{usage.words:,}"),
         ("pieces", f"{usage.pieces:,}"),
         ("tokens", f"{usage.tokens:,}"),
-        ("bytes per token", _number(_ratio(usage.bytes, usage.tokens))),
-        ("characters per token", _number(_ratio(usage.characters, usage.tokens))),
-        ("words per token", _number(_ratio(usage.words, usage.tokens))),
-        ("tokens per word (fertility)", _number(_ratio(usage.tokens, usage.words))),
-        ("tokens per piece", _number(_ratio(usage.tokens, usage.pieces))),
-        ("vocabulary used", f"{used:,} of {len(ids):,} tokens, {_percent(_ratio(used, len(ids)))}"),
-        ("word-initial, of the tokens used", _percent(_ratio(int(usage.by_id[initial].sum()), usage.tokens))),
+        ("bytes per token", _number(ratio(usage.bytes, usage.tokens))),
+        ("characters per token", _number(ratio(usage.characters, usage.tokens))),
+        ("words per token", _number(ratio(usage.words, usage.tokens))),
+        ("tokens per word (fertility)", _number(ratio(usage.tokens, usage.words))),
+        ("tokens per piece", _number(ratio(usage.tokens, usage.pieces))),
+        ("vocabulary used", f"{used:,} of {len(ids):,} tokens, {_percent(ratio(used, len(ids)))}"),
+        ("word-initial, of the tokens used", _percent(ratio(int(usage.by_id[initial].sum()), usage.tokens))),
         (f"Rényi efficiency (alpha {ALPHA})", _number(renyi_efficiency(usage.by_id, len(ids)), digits=4)),
     ]
     note = "A word is a run of anything but white space. " + RENYI_CAUTION
@@ -151,11 +153,11 @@ def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
                 name,
                 usage.bytes,
                 usage.tokens,
-                _ratio(usage.bytes, usage.tokens),
-                _ratio(usage.characters, usage.tokens),
-                _ratio(usage.words, usage.tokens),
-                _ratio(usage.tokens, usage.words),
-                _ratio(used, len(ids)),
+                ratio(usage.bytes, usage.tokens),
+                ratio(usage.characters, usage.tokens),
+                ratio(usage.words, usage.tokens),
+                ratio(usage.tokens, usage.words),
+                ratio(used, len(ids)),
                 renyi_efficiency(usage.by_id, len(ids)),
             )
         )
@@ -173,23 +175,38 @@ def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
     return Table("domains", "By domain", columns, rows)
 
 
-def scripts_table(counts: WordCounts, usage: Usage) -> Table:
+def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], name: str) -> Table:
+    """Tokens beside those of a baseline tokenizer, by domain."""
+    rows = []
+    for domain, usage in usages.items():
+        theirs = baseline[domain].tokens
+        rows.append((domain, usage.tokens, theirs, ratio(usage.tokens, theirs), ratio(theirs, usage.tokens)))
+    columns = (
+        Column("domain"),
+        Column("tokens", "count"),
+        Column(f"tokens of {name}", "count"),
+        Column("tokens, relative", "share", "tokens as a share of the baseline's; below 100 % is shorter"),
+        Column("compression, relative", "number", "text per token as a multiple of the baseline's", 4),
+    )
+    return Table("baseline", f"Beside {name}", columns, rows)
+
+
+def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
     """Figures by script: a piece belongs to the script of its first letter. Tells languages apart in mixed text."""
     import numpy as np
 
-    scripts = script_of_pieces(counts)
-    characters = characters_by_piece(counts)
-    lengths = np.diff(counts.offsets).astype(np.int64)
-    weights = counts.counts.astype(np.float64)
+    sums = np.zeros((len(SCRIPTS), 4))  # pieces, bytes, characters, tokens
+    for counts, usage in parts:
+        scripts = script_of_pieces(counts)
+        weights = counts.counts.astype(np.float64)
+        lengths = np.diff(counts.offsets).astype(np.float64)
+        for place, values in enumerate((1.0, lengths, characters_by_piece(counts), usage.tokens_by_piece)):
+            sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
     rows = []
-    for script in sorted(set(scripts.tolist())):
-        here = scripts == script
-        pieces, size = weights[here].sum(), (lengths[here] * weights[here]).sum()
-        tokens = (usage.tokens_by_piece[here] * weights[here]).sum()
-        signs = (characters[here] * weights[here]).sum()
-        rows.append(
-            (SCRIPTS[script], int(size), int(tokens), size / tokens, signs / tokens, tokens / pieces if script else None)
-        )
+    for script, (pieces, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):
+        if tokens:
+            fertility = None if script == SCRIPTS[0] else tokens / pieces
+            rows.append((script, round(size), round(tokens), size / tokens, characters / tokens, fertility))
     rows.sort(key=lambda row: -row[1])
     columns = (
         Column("script"),
@@ -250,7 +267,7 @@ def script_of_pieces(counts: WordCounts) -> np.ndarray:
     return result
 
 
-def _ratio(above: float | None, below: float | None) -> float | None:
+def ratio(above: float | None, below: float | None) -> float | None:
     return None if above is None or not below else above / below
 
 

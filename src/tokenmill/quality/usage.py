@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from ..tokenizer import Tokenizer
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Usage", "bare", "check_split", "join_counts", "measure_usage", "ordinary_ids", "segment"]
+__all__ = ["Usage", "bare", "check_split", "measure_usage", "ordinary_ids", "segment"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -131,24 +131,6 @@ def check_split(tok: Tokenizer, counts: WordCounts) -> None:
             f"the word counts are cut by {' then '.join(theirs)!r}, but the tokenizer {tok.name} cuts by "
             f"{' then '.join(ours)!r}: give the text itself, or counts made with the tokenizer's pattern"
         )
-
-
-def join_counts(parts: Sequence[WordCounts]) -> WordCounts:
-    """Several counts as one, side by side: a piece that is in two of them is there twice."""
-    import numpy as np
-
-    if len(parts) == 1:
-        return parts[0]
-    starts = np.cumsum([0] + [len(part.arena) for part in parts]).tolist()
-    offsets = [part.offsets[:-1].astype(np.uint64) + np.uint64(at) for part, at in zip(parts, starts, strict=False)]
-    return replace(
-        parts[0],
-        arena=np.concatenate([part.arena for part in parts]),
-        offsets=np.concatenate([*offsets, np.array(starts[-1:], np.uint64)]),
-        counts=np.concatenate([part.counts for part in parts]),
-        documents=sum(part.documents for part in parts),
-        total_bytes=sum(part.total_bytes for part in parts),
-    )
 
 
 def _dot(values: np.ndarray, counts: np.ndarray) -> int:
