@@ -46,7 +46,7 @@ export function trainNaively(pieces: readonly Piece[], options: Options, maxEven
     if (best === undefined || best.count < options.minPairCount || best.count === 0) break;
     const { left, right } = best;
     const joined = spelling[left]! + spelling[right]!;
-    let id = options.refine === null ? -1 : spelling.indexOf(joined);
+    let id = spelling.indexOf(joined);
     if (id < 0) {
       id = spelling.length;
       spelling.push(joined);

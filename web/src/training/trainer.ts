@@ -143,7 +143,7 @@ export class Trainer {
   private merge(entry: Entry, popped: Report["popped"]): Report {
     const { left, right } = entry;
     const bytes = new Uint8Array([...this.tokens[left]!.bytes, ...this.tokens[right]!.bytes]);
-    const known = this.options.refine === null ? undefined : this.bySpelling.get(spelling(bytes));
+    const known = this.bySpelling.get(spelling(bytes)); // bytes that are a token already keep their id
     const id = known ?? this.tokens.length;
     let outcome: Report["outcome"] = "new";
     if (known === undefined) {
