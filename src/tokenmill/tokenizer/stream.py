@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import numbers
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ class StreamDecoder:
 
     def feed(self, ids: int | Iterable[int]) -> str:
         """Take one id or several; return the text that is whole by now, which may be empty."""
-        data = self._tokenizer.decode_bytes((ids,) if hasattr(ids, "__index__") else ids)
+        data = self._tokenizer.decode_bytes((ids,) if isinstance(ids, numbers.Integral) else ids)
         return self._decoder.decode(data)
 
     def finish(self) -> str:
