@@ -83,7 +83,7 @@ def test_slices_and_budgets_do_not_show(monkeypatch):
 
 
 def test_characters_and_unknown():
-    tokens = ["?".encode(), "é".encode(), b"a", "éa".encode()]
+    tokens = [b"?", "é".encode(), b"a", "éa".encode()]
     vocabulary = make_vocabulary(tokens, [(1, 2, 3)], alphabet="characters", unknown=0)
     result = replay(vocabulary, WordCounts.from_mapping({"éaé".encode(): 3, "aüéa".encode(): 1}))
     assert rows_of(result) == [(4, 7, 5)]

@@ -92,7 +92,9 @@ def compare(
         _compression(named, totals),
         _vocabularies(named, totals, swallowed, thresholds),
         _by_domain("domain_bytes", "Bytes per token, by domain", usages, lambda u: ratio(u.bytes, u.tokens)),
-        _by_domain("domain_fertility", "Tokens per word (fertility), by domain", usages, lambda u: ratio(u.tokens, u.words)),
+        _by_domain(
+            "domain_fertility", "Tokens per word (fertility), by domain", usages, lambda u: ratio(u.tokens, u.words)
+        ),
         _by_script(by_script),
         _overlap(named),
     ]
@@ -164,7 +166,10 @@ def _vocabularies(
     columns = (
         Column("tokenizer"),
         Column("vocabulary used", "share"),
-        *(Column(f"IoS ≥ {threshold}", "share", "tokens that this threshold would call junk") for threshold in thresholds),
+        *(
+            Column(f"IoS ≥ {threshold}", "share", "tokens that this threshold would call junk")
+            for threshold in thresholds
+        ),
         Column("mean token characters", "number"),
         Column("word-initial", "share"),
         Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
@@ -197,4 +202,6 @@ def _overlap(named: Mapping[str, Tokenizer]) -> Table:
     tokens = {name: {tok.decode_single_token_bytes(id) for id in ordinary_ids(tok)} for name, tok in named.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
     columns = (Column("tokens of"), *(Column(f"in {name}", "share", digits=1) for name in named))
-    return Table("overlap", "Tokens in common", columns, rows, "Which share of the row's tokens the column's vocabulary has too.")
+    return Table(
+        "overlap", "Tokens in common", columns, rows, "Which share of the row's tokens the column's vocabulary has too."
+    )

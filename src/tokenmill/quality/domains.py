@@ -20,9 +20,7 @@ Sources = str | os.PathLike | Iterable[str | os.PathLike]
 Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
 WORD = r"\S+"  # a word, for fertility: a run of anything but white space
 # How white space begins in UTF-8 (Unicode's White_Space): tells the gaps between words from the words.
-SPACE = re.compile(
-    rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80"
-)
+SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80")
 
 
 class Domains:

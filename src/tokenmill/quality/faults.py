@@ -142,8 +142,10 @@ def _around(part: bytes, at_end: bool) -> tuple[tuple[bytes, bytes], ...]:
                 continue
             leads = {2: range(0xC2, 0xE0), 3: range(0xE0, 0xF0), 4: range(0xF0, 0xF5)}[length]
             rest = [range(0x80, 0xC0)] * (length - 1)
-            free = [part[i - place : i - place + 1] if place <= i < place + len(part) else choice
-                    for i, choice in enumerate([leads, *rest])]
+            free = [
+                part[i - place : i - place + 1] if place <= i < place + len(part) else choice
+                for i, choice in enumerate([leads, *rest])
+            ]
             for found in product(*free):
                 try:
                     character = bytes(found).decode()
@@ -158,9 +160,7 @@ def _around(part: bytes, at_end: bool) -> tuple[tuple[bytes, bytes], ...]:
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text gives, those whose bytes are text first."""
-    rows = [
-        (Token(id, tok.decode_single_token_bytes(id)), found.reason) for id, found in reach.items() if found.reason
-    ]
+    rows = [(Token(id, tok.decode_single_token_bytes(id)), found.reason) for id, found in reach.items() if found.reason]
     order = ["merges", "split", "normaliser", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     return Table(
@@ -172,6 +172,7 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
         "it among what was tried. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
         "single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and none of up to "
         f"{TRIALS:,} characters tried gives it.",
+        listing=True,
     )
 
 
@@ -191,6 +192,7 @@ def unbuilt_table(tok: Tokenizer) -> Table:
         rows,
         "Only the rule that a piece which is a token becomes that token at once gives these; inside of a longer piece "
         "they never appear.",
+        listing=True,
     )
 
 
@@ -200,7 +202,9 @@ def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None =
     for id, found in reach.items():
         token = tok.decode_single_token_bytes(id)
         if len(token) > 1 and not _is_text(token):
-            rows.append((Token(id, token), None if usage is None else int(usage.by_id[id]), found.witness, found.reason))
+            rows.append(
+                (Token(id, token), None if usage is None else int(usage.by_id[id]), found.witness, found.reason)
+            )
     return Table(
         "partial",
         "Tokens that are not whole UTF-8",
@@ -213,6 +217,7 @@ def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None =
         rows,
         "They begin or end inside a character. A model that gives out one of them alone gives out broken text. The 256 "
         "single bytes are left out: every byte-level vocabulary needs them.",
+        listing=True,
     )
 
 

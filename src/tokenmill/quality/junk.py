@@ -11,7 +11,7 @@ from .tables import Column, Table, Token
 
 __all__ = ["Swallowed", "junk_table", "swallowed_tokens", "thresholds_table"]
 
-THRESHOLDS = (0.6, 0.7, 0.8, 0.9)
+THRESHOLDS = (0.6, 0.7, 0.8, 0.9, 1.0)
 ENOUGH = 100  # occurrences before the merge, for an IoS to be more than chance
 
 
@@ -59,8 +59,7 @@ def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence
     for threshold in thresholds:
         junk = [token for token in found if token.ios >= threshold]
         enough = [token for token in junk if token.before >= ENOUGH]
-        dead = [token for token in junk if token.alone == 0]
-        rows.append((threshold, len(junk), len(junk) / size if size else None, len(enough), len(dead)))
+        rows.append((threshold, len(junk), len(junk) / size if size else None, len(enough)))
     return Table(
         "thresholds",
         "Tokens that a threshold would call junk",
@@ -68,11 +67,13 @@ def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence
             Column("T", "number", digits=1),
             Column("tokens", "count", "tokens with an IoS of at least T in some merge"),
             Column("of the vocabulary", "share"),
-            Column(f"seen {ENOUGH} times or more", "count", "of these, frequent enough before the merge to be no chance"),
-            Column("never alone at the end", "count", "of these, tokens that no piece of this text ends up with"),
+            Column(
+                f"seen {ENOUGH} times or more", "count", "of these, frequent enough before the merge to be no chance"
+            ),
         ),
         rows,
-        "IoS (intersection over self) of a token in a merge: the share of its occurrences that the merge takes. Counted by "
+        "IoS (intersection over self) of a token in a merge: the share of its occurrences that the merge takes; 1 where "
+        "nothing of it is left. Counted by "
         "replaying all merges on this text, without removing anything; training with a threshold removes as it goes, "
         "which changes what comes after.",
     )
@@ -99,4 +100,5 @@ def junk_table(vocabulary: Vocabulary, found: Sequence[Swallowed], threshold: fl
             Column("alone", "count", "occurrences left at the end, after all merges"),
         ),
         rows,
+        listing=True,
     )

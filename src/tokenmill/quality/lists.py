@@ -58,7 +58,9 @@ def doubles_summary(tok: Tokenizer) -> Table:
     rows = []
     for name, groups in _doubles(tok).items():
         members = sum(map(len, groups.values()))
-        rows.append((name, len(groups), members, members - len(groups), (members - len(groups)) / total if total else None))
+        rows.append(
+            (name, len(groups), members, members - len(groups), (members - len(groups)) / total if total else None)
+        )
     return Table(
         "doubles",
         "Doubles after normalisation",
@@ -89,19 +91,22 @@ def doubles_table(tok: Tokenizer) -> Table:
         "Groups of doubles",
         (Column("made uniform"), Column("form"), Column("size", "count"), Column("tokens", "tokens")),
         rows,
+        listing=True,
     )
 
 
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
     """Tokens that the text never uses, the oldest first: training put them where it saw most of them."""
-    rows = [(Token(id, tok.decode_single_token_bytes(id)),) for id in ordinary_ids(tok) if usage.by_id[id] == 0]
+    tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok) if usage.by_id[id] == 0]
+    rows = [(token,) for token in tokens if len(token.content) > 1]
     return Table(
         "unused",
         "Tokens never used on this text",
         (Column("token", "token"),),
         rows,
-        "In the order of their ids. A trained vocabulary gave its low ids to what was frequent in training, so the first of "
+        "In the order of their ids, single bytes left out. A trained vocabulary gave its low ids to what was frequent in training, so the first of "
         "these tell most of how this text differs from that.",
+        listing=True,
     )
 
 
@@ -120,6 +125,7 @@ def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
         rows,
         "The rarest first, then the oldest. A model trained on text like this sees too little of them to learn what "
         "they mean.",
+        listing=True,
     )
 
 
@@ -161,8 +167,13 @@ def _listed(key: str, title: str, tokens: list[Token], usage: Usage | None) -> T
         text = _text(token.content)
         used = None if usage is None else int(usage.by_id[token.id])
         rows.append((token, len(token.content), None if text is None else len(text), used))
-    columns = (Column("token", "token"), Column("bytes", "count"), Column("characters", "count"), Column("used", "count"))
-    return Table(key, title, columns, rows)
+    columns = (
+        Column("token", "token"),
+        Column("bytes", "count"),
+        Column("characters", "count"),
+        Column("used", "count"),
+    )
+    return Table(key, title, columns, rows, listing=True)
 
 
 def _text(token: bytes) -> str | None:

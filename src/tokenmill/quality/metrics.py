@@ -1,11 +1,11 @@
 """Figures that judge a tokenizer on text: compression, fertility, what share of the vocabulary works.
 
-    bytes, characters, words per token    how much text a token holds; a word is a run of anything but white space
-    fertility                             tokens per word (Rust et al. 2021, "How Good is Your Tokenizer?")
-    word-initial                          a token that begins with white space and goes on with something else
-    Rényi efficiency                      Zouhar et al. 2023, "Tokenization and the Noiseless Channel", arXiv 2306.16842:
-                                          H_a(p) / log |V| with H_a(p) = log(sum p ** a) / (1 - a), a = 2.5, where p is how
-                                          often each token is used and |V| the tokens that text may get
+bytes, characters, words per token    how much text a token holds; a word is a run of anything but white space
+fertility                             tokens per word (Rust et al. 2021, "How Good is Your Tokenizer?")
+word-initial                          a token that begins with white space and goes on with something else
+Rényi efficiency                      Zouhar et al. 2023, "Tokenization and the Noiseless Channel", arXiv 2306.16842:
+                                      H_a(p) / log |V| with H_a(p) = log(sum p ** a) / (1 - a), a = 2.5, where p is how
+                                      often each token is used and |V| the tokens that text may get
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
-from .tables import Column, Table
+from .tables import Column, Figure, Table
 from .usage import Usage, characters_by_piece, ordinary_ids
 
 if TYPE_CHECKING:
@@ -92,15 +92,15 @@ def overview_table(tok: Tokenizer) -> Table:
     ids = ordinary_ids(tok)
     lengths = [len(tok.decode_single_token_bytes(id)) for id in ids]
     rows = [
-        ("ordinary tokens", f"{len(ids):,}"),
-        ("added tokens", f"{len(vocabulary.added_tokens):,}"),
-        ("ids (rows of an embedding table)", f"{vocabulary.n_vocab:,}"),
-        ("tokens removed in training", f"{len(vocabulary.removed):,}"),
+        ("ordinary tokens", _count(len(ids))),
+        ("added tokens", _count(len(vocabulary.added_tokens))),
+        ("ids (rows of an embedding table)", _count(vocabulary.n_vocab)),
+        ("tokens removed in training", _count(len(vocabulary.removed))),
         ("merging", _MERGING[vocabulary.order]),
         ("alphabet", vocabulary.alphabet),
-        ("split pattern", "\n".join(vocabulary.split_patterns) or "none: a text is one piece"),
-        ("mean token length", _number(ratio(sum(lengths), len(ids)), "bytes")),
-        ("mean token length", _number(mean_token_characters(tok), "characters")),
+        ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one piece"),
+        ("mean bytes of a token", _number(ratio(sum(lengths), len(ids)))),
+        ("mean characters of a token", _number(mean_token_characters(tok))),
         ("word-initial tokens", _percent(word_initial_share(tok))),
         ("content hash", vocabulary.fingerprint()),
     ]
@@ -122,21 +122,25 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
     used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0
     initial = word_initial_ids(tok)
     rows = [
-        ("bytes", f"{usage.bytes:,}"),
-        ("characters", f"{usage.characters:,}"),
-        ("words", "unknown: word counts do not tell" if usage.words is None else f"{usage.words:,}"),
-        ("pieces", f"{usage.pieces:,}"),
-        ("tokens", f"{usage.tokens:,}"),
+        ("bytes", _count(usage.bytes)),
+        ("characters", _count(usage.characters)),
+        ("words", _count(usage.words)),
+        ("pieces", _count(usage.pieces)),
+        ("tokens", _count(usage.tokens)),
         ("bytes per token", _number(ratio(usage.bytes, usage.tokens))),
         ("characters per token", _number(ratio(usage.characters, usage.tokens))),
         ("words per token", _number(ratio(usage.words, usage.tokens))),
         ("tokens per word (fertility)", _number(ratio(usage.tokens, usage.words))),
         ("tokens per piece", _number(ratio(usage.tokens, usage.pieces))),
-        ("vocabulary used", f"{used:,} of {len(ids):,} tokens, {_percent(ratio(used, len(ids)))}"),
-        ("word-initial, of the tokens used", _percent(ratio(int(usage.by_id[initial].sum()), usage.tokens))),
-        (f"Rényi efficiency (alpha {ALPHA})", _number(renyi_efficiency(usage.by_id, len(ids)), digits=4)),
+        ("vocabulary used", _percent(ratio(used, len(ids)))),
+        ("tokens used", _count(used)),
+        ("word-initial, of the tokens of the text", _percent(ratio(int(usage.by_id[initial].sum()), usage.tokens))),
+        (f"Rényi efficiency (alpha {ALPHA})", _number(renyi_efficiency(usage.by_id, len(ids)), 4)),
     ]
-    note = "A word is a run of anything but white space. " + RENYI_CAUTION
+    note = (
+        "A word is a run of anything but white space; word counts alone do not tell how many there are. "
+        + RENYI_CAUTION
+    )
     return Table("text", "On this text", (Column("what"), Column("value")), rows, note)
 
 
@@ -230,7 +234,19 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
 # The scripts told apart, the most written ones; index 0 is for pieces without letters.
 SCRIPTS = (
     "no letters",
-    *("Latin", "Han", "Cyrillic", "Arabic", "Hiragana", "Katakana", "Hangul", "Greek", "Hebrew", "Devanagari", "Bengali"),
+    *(
+        "Latin",
+        "Han",
+        "Cyrillic",
+        "Arabic",
+        "Hiragana",
+        "Katakana",
+        "Hangul",
+        "Greek",
+        "Hebrew",
+        "Devanagari",
+        "Bengali",
+    ),
     *("Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi", "Oriya", "Sinhala", "Thai", "Lao", "Khmer"),
     *("Myanmar", "Tibetan", "Georgian", "Armenian", "Ethiopic", "Mongolian", "Other"),
 )
@@ -271,9 +287,13 @@ def ratio(above: float | None, below: float | None) -> float | None:
     return None if above is None or not below else above / below
 
 
-def _number(value: float | None, unit: str = "", digits: int = 3) -> str:
-    return "unknown" if value is None else f"{value:,.{digits}f} {unit}".rstrip()
+def _count(value: int | None) -> Figure:
+    return Figure(value, "unknown" if value is None else f"{value:,}")
 
 
-def _percent(value: float | None) -> str:
-    return "unknown" if value is None else f"{100 * value:.2f} %"
+def _number(value: float | None, digits: int = 3) -> Figure:
+    return Figure(value, "unknown" if value is None else f"{value:,.{digits}f}")
+
+
+def _percent(value: float | None) -> Figure:
+    return Figure(value, "unknown" if value is None else f"{100 * value:.2f} %")

@@ -188,7 +188,9 @@ def _check_totals(counts: WordCounts) -> None:
 
     lengths = np.diff(counts.offsets).astype(np.float64)
     if len(counts) and float((lengths * counts.counts.astype(np.float64)).sum()) >= 2**63:
-        raise UsageError("the word counts stand for 2**63 bytes of text or more; scale the counts down to judge on them")
+        raise UsageError(
+            "the word counts stand for 2**63 bytes of text or more; scale the counts down to judge on them"
+        )
 
 
 def count_events_naive(pieces: Mapping[bytes, int], vocabulary: Vocabulary) -> list[tuple[int, int, int]]:

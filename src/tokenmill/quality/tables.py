@@ -14,10 +14,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-__all__ = ["Column", "Table", "Token", "cell_text", "quoted", "visible"]
+__all__ = ["Column", "Figure", "Table", "Token", "cell_text", "quoted", "visible"]
 
 Kind = Literal["text", "token", "tokens", "id", "count", "number", "share", "ios"]
 NUMERIC = frozenset(("id", "count", "number", "share", "ios"))
@@ -35,10 +35,21 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure in a table whose rows are of several kinds: the value for programs, the text for people."""
+
+    value: Any
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """The name of a column and what its cells are.
 
-    kind: "text" str; "token" Token; "tokens" a tuple of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per
+    kind: "text" str or Figure; "token" Token; "tokens" a tuple of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per
         cent; "ios" float from 0 to 1, shown as it is. Any cell may be None: nothing to tell.
     help: one line on what the column means.
     """
@@ -54,7 +65,8 @@ class Table:
     """Rows under named columns.
 
     key: a name for programs. note: what a reader must know to read the rows rightly.
-    total: how many rows there were before the list was cut to a length; None if it was not cut.
+    listing: whether this is a list of tokens that may be long, and is cut to its first rows where it is shown.
+    total: how many rows there were before it was cut; None if it was not.
     """
 
     key: str
@@ -62,6 +74,7 @@ class Table:
     columns: tuple[Column, ...]
     rows: list[tuple[Any, ...]]
     note: str = ""
+    listing: bool = False
     total: int | None = None
 
     def column(self, name: str) -> list[Any]:
@@ -70,11 +83,10 @@ class Table:
         return [row[place] for row in self.rows]
 
     def head(self, length: int | None) -> Table:
-        """This table cut to its first `length` rows; the whole of it where `length` is None."""
-        if length is None or len(self.rows) <= length:
+        """This table, if it is a list, cut to its first `length` rows (None: not cut)."""
+        if length is None or not self.listing or len(self.rows) <= length:
             return self
-        total = len(self.rows) if self.total is None else self.total
-        return Table(self.key, self.title, self.columns, self.rows[:length], self.note, total)
+        return replace(self, rows=self.rows[:length], total=len(self.rows) if self.total is None else self.total)
 
     def to_json(self) -> dict[str, Any]:
         """The table as values for json.dumps: tokens as {"id", "text", "hex"}."""
@@ -177,6 +189,8 @@ def _sign(character: str) -> tuple[str, str]:
 def _json_cell(value: Any) -> Any:
     if isinstance(value, Token):
         return {"id": value.id, "text": value.content.decode("utf-8", "replace"), "hex": value.content.hex()}
+    if isinstance(value, Figure):
+        return value.value
     if isinstance(value, tuple):
         return [_json_cell(item) for item in value]
     return value
