@@ -74,7 +74,9 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         if (self.order == "ranks") != (self.events is None):
-            raise UsageError(f"a vocabulary of order {self.order!r} has {'no events' if self.events is None else 'events'}")
+            raise UsageError(
+                f"a vocabulary of order {self.order!r} has {'no events' if self.events is None else 'events'}"
+            )
 
     @property
     def special_tokens(self) -> dict[str, int]:

@@ -1,0 +1,124 @@
+"""Run jobs in fresh processes, in turn (A B A B ...), and keep every round.
+
+A job is a Python module with arguments that does one thing once and prints one line of JSON, such as
+{"seconds": 0.81, "check": "9f3c..."}. The harness adds what the operating system says of the whole process: wall
+and CPU seconds and the peak of resident memory. Jobs whose `check` differs within one group did not do the same
+work: that is an error, not a timing.
+
+Traps met: a machine shared with others drifts, so only rounds taken in turn may be compared, and ratios are quoted
+rather than seconds; libraries that cache are told cold from warm; a first run after a write pays for the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+CACHE = Path(os.environ.get("TOKENMILL_BENCH_CACHE", ROOT / "build" / "bench"))
+SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
+PEERS = ("bpeasy", "fastokens", "gigatoken", "rs_bpe", "rustbpe", "tiktoken", "tokenizers", "wordchipper")
+
+
+def corpus_file(name: str, limit: int | None = None) -> Path:
+    """The corpus `name` (en, multi, code) as a plain file of at most `limit` bytes, unpacked once into the cache."""
+    import zstandard
+
+    path = CACHE / (f"{name}.txt" if limit is None else f"{name}-{limit}.txt")
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with zstandard.open(SHARED / "corpus" / f"{name}.txt.zst", "rb") as packed:
+            data = packed.read() if limit is None else packed.read(limit)
+        if limit is not None:
+            data = data[: data.rfind(b"\n") + 1]
+        path.write_bytes(data)
+    return path
+
+
+def run_job(arguments: list[str], timeout: float = 1800) -> dict:
+    """One fresh Python process running `-m arguments...`; its JSON with wall, CPU and peak memory added."""
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True
+    )
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - start
+    if status != 0:
+        raise RuntimeError(f"{' '.join(arguments)} ended with status {status}")
+    return {
+        **json.loads(output.strip().splitlines()[-1]),
+        "wall": round(wall, 4),
+        "cpu": round(usage.ru_utime + usage.ru_stime, 4),
+        "peak_mib": round(usage.ru_maxrss / 1024, 1),
+    }
+
+
+def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0) -> dict[str, list[dict]]:
+    """Run all jobs in turn, `rounds` times. A job slower than `skip_after` seconds runs once only."""
+    kept: dict[str, list[dict]] = {name: [] for name in jobs}
+    for turn in range(rounds):
+        for name, arguments in jobs.items():
+            if turn and kept[name][0]["wall"] > skip_after:
+                continue
+            result = run_job(arguments)
+            kept[name].append(result)
+            print(f"  {name:<28} {result}", file=sys.stderr)
+    checks = {r["check"] for results in kept.values() for r in results if "check" in r}
+    if len(checks) > 1:
+        raise RuntimeError(f"the jobs did not give the same result: {checks}")
+    return kept
+
+
+def median(results: list[dict], key: str = "wall") -> float:
+    return statistics.median(result[key] for result in results)
+
+
+def ratio(a: list[dict], b: list[dict], key: str = "wall") -> float:
+    """Median of the pairwise ratios a/b, round by round; robust against a machine that drifts."""
+    if len(a) == len(b):
+        return statistics.median(x[key] / y[key] for x, y in zip(a, b, strict=True))
+    return median(a, key) / median(b, key)
+
+
+def environment() -> dict:
+    """What the figures were taken on."""
+    versions = {}
+    for peer in PEERS:
+        try:
+            versions[peer] = metadata.version(peer)
+        except metadata.PackageNotFoundError:
+            versions[peer] = None
+    cpu = next(
+        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
+        "",
+    )
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    return {
+        "commit": commit,
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()}",
+        "date": time.strftime("%Y-%m-%d"),
+        "versions": versions,
+    }
+
+
+def save(topic: str, results: dict) -> Path:
+    """Keep all rounds of a topic as benchmarks/results/TOPIC.json."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"{topic}.json"
+    path.write_text(json.dumps({"environment": environment(), "results": results}, indent=1) + "\n")
+    return path

@@ -1,0 +1,99 @@
+"""The four functions most people need: train, train_from_iterator, train_from_counts, load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .counting import WordCounts, count, count_iterator
+from .tokenizer import Tokenizer
+
+__all__ = ["load", "train", "train_from_counts", "train_from_iterator"]
+
+Progress = Callable[[str, int, "int | None"], None]
+Sources = str | os.PathLike | Iterable[str | os.PathLike]
+
+
+def train(
+    sources: Sources,
+    vocab_size: int,
+    *,
+    split: str = "cl100k",
+    special_tokens: Iterable[str] = (),
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Tokenizer:
+    """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
+
+    The text is streamed once into word counts; only the table of distinct pieces is held in memory.
+
+    vocab_size: how many tokens in all; the 256 bytes and the special tokens count.
+    split: the name of a split pattern (gpt2, cl100k, o200k, llama3, qwen2, nanochat, whitespace) or a regular
+        expression.
+    options: as for `train_from_counts`: min_count, min_pair_count, max_token_bytes, alphabet, coverage,
+        unknown_token, refine, algorithm.
+    Raises UsageError for options that cannot be right, InputError for a source that cannot be read.
+    """
+    counts = count(sources, split=split, num_threads=num_threads, progress=progress)
+    return _train(counts, vocab_size, special_tokens, num_threads, progress, options)
+
+
+def train_from_iterator(
+    texts: Iterable[str | bytes],
+    vocab_size: int,
+    *,
+    split: str = "cl100k",
+    special_tokens: Iterable[str] = (),
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Tokenizer:
+    """Train a tokenizer on the texts that an iterator yields, each one document. Options as for `train`.
+
+    An exception of the iterator is passed on; nothing is ever trained on half a corpus.
+    """
+    counts = count_iterator(texts, split=split, num_threads=num_threads, progress=progress)
+    return _train(counts, vocab_size, special_tokens, num_threads, progress, options)
+
+
+def train_from_counts(
+    counts: WordCounts,
+    vocab_size: int,
+    *,
+    special_tokens: Iterable[str] = (),
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Tokenizer:
+    """Train a tokenizer on word counts.
+
+    min_count: leave out pieces seen fewer times.
+    min_pair_count: stop when the best pair is rarer.
+    max_token_bytes: never make a token longer than this.
+    alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`.
+    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
+    algorithm: "heap", or "naive" for the textbook loop.
+    """
+    return _train(counts, vocab_size, special_tokens, num_threads, progress, options)
+
+
+def load(path: str | os.PathLike, *, split: str | None = None, **options: Any) -> Tokenizer:
+    """Load a tokenizer from a file or folder of any format that tokenmill writes, told by content.
+
+    split: the split pattern, for formats that do not hold it (an unknown .tiktoken file). Never guessed.
+    A name of a published encoding ("cl100k_base") is looked up in the local caches; `download=True` allows a download.
+    """
+    from . import formats
+
+    return Tokenizer(formats.read(path, split=split, **options))
+
+
+def _train(counts, vocab_size, special_tokens, num_threads, progress, options) -> Tokenizer:
+    from .training import train_from_counts
+
+    vocabulary = train_from_counts(
+        counts, vocab_size, special_tokens=tuple(special_tokens), num_threads=num_threads, progress=progress, **options
+    )
+    return Tokenizer(vocabulary)
