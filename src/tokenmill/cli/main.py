@@ -53,4 +53,4 @@ def _root() -> None:
     pass
 
 
-from . import train  # noqa: E402,F401
+from . import count, train  # noqa: E402,F401

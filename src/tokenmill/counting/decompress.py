@@ -7,10 +7,15 @@ a buffer of its own, and certainty that a file that was cut off is never taken f
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
+import os
+import select
+import stat
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +24,23 @@ from ..errors import InputError, require
 __all__ = ["ByteStream"]
 
 MAX_WINDOW = 1 << 31  # what `zstd --ultra --long=31` needs to be read
+WAIT = 0.1  # seconds
 
 
 class ByteStream:
     """The bytes of one file, decompressed if its name ends with .gz, .bz2, .xz or .zst.
 
+    pause: called now and then while a pipe has nothing to read; may raise.
     Damage raises InputError that names the file and how far it was good.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, pause: Callable[[], None] = lambda: None):
         self.path = path
         self.position = 0  # bytes given out
         try:
             # Unbuffered: blocks are large, and readinto then copies straight from the page cache.
-            self._raw = open(path, "rb", buffering=0)  # noqa: SIM115
+            regular = stat.S_ISREG(os.stat(path).st_mode)
+            self._raw = open(path, "rb", buffering=0) if regular else _Pipe(path, pause)  # noqa: SIM115
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from error
         try:
@@ -88,6 +96,29 @@ class ByteStream:
             f"{self.path} is damaged: {reason} (the first {self.position:,} bytes of its text could be read, "
             f"up to byte {self.bytes_read():,} of the file). Restore it from a copy, or leave it out."
         )
+
+
+class _Pipe(io.RawIOBase):
+    """A named pipe, a terminal or the like: waits for bytes, but never so long that Ctrl-C is not heeded."""
+
+    def __init__(self, path: Path, pause: Callable[[], None]):
+        self._pause = pause
+        self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if select.select([self._fd], [], [], WAIT)[0]:
+                with contextlib.suppress(BlockingIOError):
+                    return os.readv(self._fd, [buffer])
+            self._pause()
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._fd)
+        super().close()
 
 
 def _decompressor(path: Path, raw: io.RawIOBase) -> Any:

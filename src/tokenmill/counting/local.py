@@ -102,31 +102,31 @@ def count(
     field: what field of a JSON line holds the text.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" passes over it, "count" counts its bytes.
-    progress: called as progress("count", bytes read, bytes of all files).
+    progress: called as progress("count", bytes read, bytes of all files, or None where a pipe is among them).
     Raises InputError for a source that is missing, may not be read, or is damaged.
     """
     if binary not in ("error", "skip", "count"):
         raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
     splitter = make_splitter(split)
     paths = find_sources(sources)
-    total = sum(os.path.getsize(path) for path in paths)
+    total = sum(os.path.getsize(path) for path in paths) if all(path.is_file() for path in paths) else None
     shared = Sources(open_source(path, splitter, field, binary) for path in paths)
 
     def work(counter: Counter) -> None:
         block = Block()
         while source := shared.next():
-            while source.draw(block):
+            while source.draw(block, counter.pause):
                 counter.count(block)
 
     def watch() -> None:
         if progress is not None:
-            progress("count", min(total, shared.bytes_read()), total)
+            progress("count", shared.bytes_read() if total is None else min(total, shared.bytes_read()), total)
 
     try:
         with Threads(splitter, num_threads) as threads:
             threads.start(work)
             threads.join(watch)
-            if progress is not None:
+            if progress is not None and total is not None:
                 progress("count", total, total)
             return threads.merged()
     finally:

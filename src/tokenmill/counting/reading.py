@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -69,14 +69,14 @@ class Source:
         self._stream: ByteStream | None = None
         self._was_read = 0
 
-    def draw(self, block: Block) -> bool:
-        """Fill `block`; False where the file has no more."""
+    def draw(self, block: Block, pause: Callable[[], None] = lambda: None) -> bool:
+        """Fill `block`; False where the file has no more. Where it must wait for a pipe, it calls `pause`."""
         with self.lock:
             if self.done:
                 return False
             try:
                 if self._stream is None:
-                    self._stream = ByteStream(self.path)
+                    self._stream = ByteStream(self.path, pause)
                 self._fill(block, self._stream)
             except BaseException:
                 self.close()
@@ -205,7 +205,7 @@ class JsonLinesSource(Source):
                 continue
             try:
                 record = json.loads(line)
-            except ValueError as error:  # JSONDecodeError and UnicodeDecodeError are both
+            except (ValueError, RecursionError) as error:  # ValueError is JSONDecodeError and UnicodeDecodeError
                 raise InputError(f"{self.path}, line {number}: this is no JSON: {error}") from error
             text = record.get(self._field) if isinstance(record, dict) else None
             if not isinstance(text, str):

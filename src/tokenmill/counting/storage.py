@@ -146,6 +146,7 @@ class CountsWriter:
                     use_dictionary=False,  # no piece comes twice
                     column_encoding={"piece": "DELTA_LENGTH_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED"},
                     write_statistics=False,
+                    write_page_checksum=True,
                 )
 
 
@@ -174,6 +175,8 @@ def load(folder: str | os.PathLike) -> WordCounts:
     about = about or {}
     rows = concatenate(groups)
     if not is_canonical(rows):
+        if about:
+            raise FormatError(f"{folder} is damaged: its pieces are not in the order in which tokenmill writes them")
         rows = merge_rows([rows])
     patterns = tuple(about.get("split_patterns", ()))
     return WordCounts(*rows, patterns, about.get("documents", 0), about.get("bytes", 0))
@@ -197,7 +200,7 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
     pa = require("pyarrow", "corpus", "reading word counts")
     parquet = require("pyarrow.parquet", "corpus", "reading word counts")
     try:
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
         schema = file.schema_arrow
     except (OSError, ValueError) as error:
         raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
