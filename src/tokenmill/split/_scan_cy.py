@@ -136,9 +136,10 @@ class Scanner:
                  ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The pieces of this pattern alone."""
         n: cython.Py_ssize_t = 0
-        stopped: cython.size_t = length
+        stopped: cython.size_t
         at: cython.size_t = start
         while at < length and n < room:
+            stopped = length
             if self.steps != cython.NULL and room - n >= 3:
                 n += self.walk(text, at, length, ends + n, room - n, cython.address(stopped))
                 if n > 0:
