@@ -146,6 +146,8 @@ class Scanner:
                     at = ends[n - 1]
                 if stopped == NONE:
                     return n
+            else:
+                stopped = length
             # The automaton takes over, until the place where the transducer did not know how to go on is passed.
             while at <= stopped and at < length and n < room:
                 at = self.piece(text, at, length)
