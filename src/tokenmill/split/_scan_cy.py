@@ -139,7 +139,6 @@ class Scanner:
         stopped: cython.size_t
         at: cython.size_t = start
         while at < length and n < room:
-            stopped = length
             if self.steps != cython.NULL and room - n >= 3:
                 n += self.walk(text, at, length, ends + n, room - n, cython.address(stopped))
                 if n > 0:
