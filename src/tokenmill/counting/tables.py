@@ -29,6 +29,7 @@ __all__ = [
     "add_rows",
     "bits_for",
     "concatenate",
+    "filter_rows",
     "grow",
     "hashes_of",
     "merge_rows",
@@ -41,8 +42,8 @@ __all__ = [
 
 SLOTS = 1 << 20  # looked at in one kernel call: 32 MB
 ENTRY = 32  # bytes of one slot
-PART_ROWS = 1 << 16  # rows of one part of a merge, about: the table for it has 5 MB
-PART_BYTES = 1 << 22  # bytes of their pieces, about
+PART_ROWS = 1 << 14  # rows of one part of a merge, about: the table for it has 1 MB
+PART_BYTES = 1 << 21  # bytes of their pieces, about
 MAX_BITS = 20
 Pause = Callable[[], None]  # called between two kernel calls; raises to give up
 
@@ -70,7 +71,7 @@ def bits_for(rows: int, nbytes: int) -> int:
     """Into how many parts, as a power of two, a merge of so many rows is divided.
 
     >>> bits_for(1000, 10_000), bits_for(2**26, 2**29)
-    (0, 10)
+    (0, 12)
     """
     parts = max(rows // PART_ROWS, nbytes // PART_BYTES)
     return min(MAX_BITS, max(0, (parts - 1).bit_length()))
@@ -132,6 +133,22 @@ def concatenate(batches: Sequence[Rows]) -> Rows:
     arenas = [arena for arena, _, _ in batches] or [np.empty(0, np.uint8)]
     sums = [counts for _, _, counts in batches] or [np.empty(0, np.uint64)]
     return np.concatenate(arenas), offsets, np.concatenate(sums)
+
+
+def filter_rows(rows: Rows, min_count: int) -> Rows:
+    """Without the pieces that were seen fewer than `min_count` times."""
+    import numpy as np
+
+    arena, offsets, counts = rows
+    keep = counts >= max(0, min_count)
+    kept = int(np.count_nonzero(keep))
+    if kept == len(counts):
+        return rows
+    lengths = np.diff(offsets)
+    ends = np.zeros(kept + 1, np.uint64)
+    np.cumsum(lengths[keep], out=ends[1:])
+    inside = arena[int(offsets[0]) : int(offsets[-1])]
+    return inside[np.repeat(keep, lengths.astype(np.int64))], ends, counts[keep]
 
 
 def hashes_of(rows: Rows) -> np.ndarray:
