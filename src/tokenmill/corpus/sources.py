@@ -1,48 +1,70 @@
-"""Find the sources a user named, and open them as streams of plain bytes whatever they are compressed with."""
+"""Find the sources a user named, and open them as streams of plain bytes whatever they are compressed with.
+
+A source is a file on this machine (a Path) or the URL of a file elsewhere (a str: s3://, gs://, hf://, memory://, ...),
+which fsspec opens. No network is touched unless such a URL was given by name.
+"""
 
 from __future__ import annotations
 
-import bz2
 import glob
-import gzip
-import lzma
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import Any
 
-from ..errors import InputError, require
+from ..errors import InputError, MissingExtraError, UsageError, require
+from .streams import COMPRESSIONS, LocalFile, SourceStream, decompressor
 
-__all__ = ["find_sources", "open_source", "suffix_of"]
+__all__ = ["OnSkip", "Skip", "find_sources", "is_url", "open_source", "size_of", "suffix_of"]
 
-COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+Source = Path | str
+_URL = re.compile(r"[a-z][a-z0-9+.-]+(::|://)", re.IGNORECASE)
 
 
-def find_sources(sources: str | os.PathLike | Iterable[str | os.PathLike]) -> list[Path]:
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Something that could not be read and was left out: where it stands and why.
+
+    >>> print(Skip("a.jsonl", "line 7", "no JSON"))
+    a.jsonl, line 7: no JSON
+    """
+
+    source: str
+    position: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.source}, {self.position}: {self.reason}" if self.position else f"{self.source}: {self.reason}"
+
+
+OnSkip = Callable[[Skip], None]
+
+
+def find_sources(
+    sources: str | os.PathLike | Iterable[str | os.PathLike], on_skip: OnSkip | None = None
+) -> list[Source]:
     """The files that `sources` name: files as they are, folders with all files below them, globs expanded.
 
     The order is that of `sources`; within a folder or a glob it is by name. Hidden files in folders are left out.
+    URLs may name a file, a folder or a glob too.
+
+    on_skip: called for each folder below a named one that may not be read; without it such a folder is an InputError.
     """
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
-    found: list[Path] = []
+    found: list[Source] = []
     for source in sources:
-        path = Path(source)
-        if path.is_dir():
-            below = (p for p in path.rglob("*") if p.is_file())
-            matches = sorted(p for p in below if not any(part.startswith(".") for part in p.relative_to(path).parts))
-            what = "the folder has no files"
-        elif path.exists():
-            matches, what = [path], ""
-        else:
-            matches = sorted(Path(p) for p in glob.glob(os.fspath(source), recursive=True) if os.path.isfile(p))
-            what = "no file matches" if glob.has_magic(os.fspath(source)) else "no such file or folder"
-        if not matches:
-            raise InputError(f"{os.fspath(source)}: {what}. Check the path.")
-        found += matches
+        found += _urls(str(source)) if is_url(source) else _files(source, on_skip)
     if not found:
         raise InputError("no sources were given. Name at least one file, folder or glob.")
     return found
+
+
+def is_url(source: str | os.PathLike) -> bool:
+    """Whether `source` is for fsspec: something like s3://bucket/key, not a path."""
+    return isinstance(source, str) and _URL.match(source) is not None
 
 
 def suffix_of(path: str | os.PathLike) -> str:
@@ -51,19 +73,102 @@ def suffix_of(path: str | os.PathLike) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() in COMPRESSIONS else path.suffix.lower()
 
 
-def open_source(path: str | os.PathLike) -> IO[bytes]:
-    """Open `path` for reading bytes, decompressing .gz, .bz2, .xz and .zst. Damage raises InputError while reading."""
-    suffix = Path(path).suffix.lower()
+def size_of(source: Source) -> int:
+    """The bytes of `source` as it is stored, for progress bars and for sharing out work; 0 where unknown."""
     try:
-        if suffix == ".gz":
-            return gzip.open(path, "rb")
-        if suffix == ".bz2":
-            return bz2.open(path, "rb")
-        if suffix == ".xz":
-            return lzma.open(path, "rb")
-        if suffix == ".zst":
-            zstandard = require("zstandard", "corpus", "reading .zst files")
-            return zstandard.open(path, "rb")
-        return open(path, "rb")
-    except OSError as error:
-        raise InputError(f"cannot read {os.fspath(path)}: {error.strerror or error}") from error
+        if is_url(source):
+            filesystem, path = _filesystem(str(source))
+            return int(filesystem.size(path) or 0)
+        return os.stat(source).st_size
+    except (OSError, NotImplementedError):
+        return 0
+
+
+def open_source(path: str | os.PathLike) -> SourceStream:
+    """Open a path or URL for reading bytes, decompressing .gz, .bz2 (on all cores), .xz and .zst, and Posts.xml in .7z.
+
+    Damage raises InputError while reading, after all the bytes before it were handed out.
+    """
+    name = os.fspath(path)
+    suffix = Path(name).suffix.lower()
+    try:
+        if is_url(path):
+            filesystem, inner = _filesystem(name)
+            file = filesystem.open(inner, "rb")
+        else:
+            file = LocalFile(name, "rb")
+    except InputError:
+        raise
+    except Exception as error:  # each fsspec back end has exceptions of its own
+        if not isinstance(error, OSError) and not is_url(path):
+            raise
+        raise InputError(f"cannot read {name}: {_reason(error)}") from error
+    return SourceStream(name, file, decompressor(suffix, name, file))
+
+
+def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:
+    name, path = os.fspath(source), Path(source)
+    try:
+        if path.is_dir():
+            matches, problem = _below(path, on_skip), "the folder has no files that can be read"
+        elif path.exists():
+            matches, problem = [path], ""
+        else:
+            matches = sorted(Path(p) for p in glob.glob(name, recursive=True) if os.path.isfile(p))
+            problem = "no file matches" if glob.has_magic(name) else "no such file or folder"
+    except (OSError, ValueError) as error:  # a folder above may not be searched; a null byte in the name
+        raise InputError(f"cannot read {name}: {_reason(error)}") from error
+    if not matches:
+        raise InputError(f"{name}: {problem}. Check the path.")
+    return list(matches)
+
+
+def _below(folder: Path, on_skip: OnSkip | None) -> list[Path]:
+    def refused(error: OSError) -> None:
+        skip = Skip(str(error.filename), "", f"the folder cannot be read: {_reason(error)}")
+        if on_skip is None:
+            raise InputError(str(skip)) from error
+        on_skip(skip)
+
+    found = []
+    for root, folders, files in os.walk(folder, onerror=refused):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        found += [Path(root, name) for name in files if not name.startswith(".")]
+    return sorted(path for path in found if path.is_file())
+
+
+def _urls(url: str) -> list[Source]:
+    filesystem, path = _filesystem(url)
+    try:
+        if glob.has_magic(path):
+            found, problem = sorted(filesystem.glob(path)), "no file matches"
+            found = [p for p in found if filesystem.isfile(p)]
+        elif filesystem.isdir(path):
+            found, problem = sorted(filesystem.find(path)), "the folder has no files"
+            found = [p for p in found if not any(part.startswith(".") for part in p[len(path) :].split("/"))]
+        else:
+            found, problem = [path] if filesystem.exists(path) else [], "no such file or folder"
+    except Exception as error:  # network and credentials: each back end has exceptions of its own
+        raise InputError(f"cannot list {url}: {_reason(error)}") from error
+    if not found:
+        raise InputError(f"{url}: {problem}. Check the URL.")
+    return [filesystem.unstrip_protocol(path) for path in found]
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    """The fsspec file system of a URL, and the path in it."""
+    fsspec = require("fsspec", "corpus", f"reading {url}")
+    try:
+        return fsspec.core.url_to_fs(url)
+    except ImportError as error:  # s3fs, gcsfs, huggingface_hub: fsspec's message names the package
+        raise MissingExtraError(f"reading {url} needs another package: {error}. Install it with pip.") from error
+    except ValueError as error:
+        raise UsageError(
+            f"{url}: {error}. Known are all protocols of fsspec, such as s3://, gs:// and hf://."
+        ) from error
+    except Exception as error:
+        raise InputError(f"cannot reach {url}: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

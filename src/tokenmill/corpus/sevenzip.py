@@ -1,0 +1,202 @@
+"""One member of a .7z archive as a stream, in bounded memory.
+
+py7zr reads the archive's header. The data are decompressed here, in steps: py7zr hands a member out in pieces as large
+as the memory allows (87 MB in one piece were seen), which a small archive of zeros would turn into gigabytes. What is
+packed by a rarer method goes through the 7z program, where that is installed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import os
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InputError, require
+
+__all__ = ["open_member"]
+
+STEP_BYTES = 1 << 16
+PROGRAMS = ("7zz", "7z", "7za", "7zr")
+
+# The ids of the methods, as 7-Zip's own list of them has them.
+COPY, DELTA, LZMA2, LZMA1 = b"\x00", b"\x03", b"\x21", b"\x03\x01\x01"
+X86, PPMD, DEFLATE, BZIP2 = b"\x03\x03\x01\x03", b"\x03\x04\x01", b"\x04\x01\x08", b"\x04\x02\x02"
+
+
+def open_member(archive: str, file: Any, member: str) -> Callable[[int], bytes]:
+    """A function that reads the member called `member` (any case, in any folder), or the only member there is.
+
+    The function is called with a size and gives at most that many bytes, b"" at the end.
+    """
+    py7zr = require("py7zr", "corpus", f"reading {archive}")
+    try:
+        header = py7zr.SevenZipFile(file)
+        members = [f for f in header.files if not f.is_directory and f.folder is not None]
+        found = [f for f in members if f.filename.rsplit("/", 1)[-1].lower() == member.lower()]
+        if not found and len(members) == 1:
+            found = members
+        if not found:
+            names = ", ".join(f.filename for f in members[:5]) or "nothing"
+            raise ValueError(f"no {member} in it, but {names}")
+        try:
+            return _Member(header, found[0], file)
+        except NotImplementedError as error:  # pyppmd, for one, crashes the process when its output is bounded
+            program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+            if program and os.path.isfile(archive):
+                return _Program(program, os.path.abspath(archive), found[0].filename)
+            raise ValueError(
+                f"it is packed by a method that only the 7z program reads ({error}): install that"
+            ) from error
+    except Exception as error:  # py7zr lets many kinds of exceptions out where a header is damaged
+        why = str(error) or type(error).__name__
+        raise InputError(f"{archive}: cannot be read as a 7z archive: {why}. Fetch it again, or unpack it.") from error
+
+
+class _Member:
+    """The bytes of one member, checked against its CRC at the end."""
+
+    def __init__(self, archive: Any, member: Any, file: Any) -> None:
+        streams = archive.header.main_streams
+        folders = streams.unpackinfo.folders
+        index = next(i for i, folder in enumerate(folders) if folder is member.folder)
+        first = sum(len(folder.packed_indices) for folder in folders[:index])
+        if len(member.folder.packed_indices) != 1:
+            raise NotImplementedError("BCJ2")
+        start = archive.afterheader + streams.packinfo.packpos + sum(streams.packinfo.packsizes[:first])
+        file.seek(start)
+        self._file = file
+        self._packed_left = streams.packinfo.packsizes[first]
+        self._chain = _chain(member.folder)
+        self._skip = sum(f.uncompressed for f in archive.files if f.folder is member.folder and f.id < member.id)
+        self._left = member.uncompressed
+        self._expected_crc = member.crc32
+        self._crc = 0
+
+    def __call__(self, size: int) -> bytes:
+        while self._skip:  # members of a solid archive that stand before this one
+            self._skip -= len(self._produce(min(self._skip, STEP_BYTES)))
+        if not self._left:
+            return b""
+        data = self._produce(min(self._left, size))
+        self._left -= len(data)
+        self._crc = zlib.crc32(data, self._crc)
+        if not self._left and self._expected_crc is not None and self._crc != self._expected_crc:
+            raise ValueError("the checksum of the member is wrong")
+        return data
+
+    def stored_position(self) -> int:
+        return self._file.tell()
+
+    def _produce(self, size: int) -> bytes:
+        """At least one and at most `size` plain bytes."""
+        data = self._chain.take(size, self._packed)
+        if not data:
+            raise EOFError("the archive ends too early")
+        return data
+
+    def _packed(self) -> bytes:
+        data = self._file.read(min(STEP_BYTES, self._packed_left))
+        self._packed_left -= len(data)
+        return data
+
+
+class _Coder:
+    """One step of decompression that obeys a limit of output: `take` asks `more` for input only when it needs it."""
+
+    def __init__(self, decompressor: Any) -> None:
+        self._decompressor = decompressor
+
+    def take(self, size: int, more: Callable[[], bytes]) -> bytes:
+        while True:
+            if self._decompressor.eof:
+                return b""
+            data = more() if self._decompressor.needs_input else b""
+            ended = self._decompressor.needs_input and not data
+            plain = self._decompressor.decompress(data, size)
+            if plain or ended:
+                return plain
+
+
+class _Program:
+    """A member that the 7z program unpacks, for the methods that are not read here."""
+
+    def __init__(self, program: str, archive: str, member: str) -> None:
+        command = [program, "x", "-so", "-bd", "-y", "--", archive, member]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+
+    def __call__(self, size: int) -> bytes:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        data = self._process.stdout.read(size)
+        if not data and self._process.wait():
+            words = self._process.stderr.read(1000).decode(errors="replace").split()
+            raise ValueError(f"7z ended with code {self._process.returncode}: {' '.join(words)}")
+        return data
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+class _Deflate:
+    def __init__(self) -> None:
+        self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+
+    def take(self, size: int, more: Callable[[], bytes]) -> bytes:
+        while True:
+            data = self._inflate.unconsumed_tail or more()
+            plain = self._inflate.decompress(data, size)
+            if plain or not data:
+                return plain
+
+
+class _Copy:
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def take(self, size: int, more: Callable[[], bytes]) -> bytes:
+        data = self._rest or more()
+        self._rest = data[size:]
+        return data[:size]
+
+
+def _chain(folder: Any) -> Any:
+    """The decompressor of a folder: one compression, perhaps with a delta or branch filter that liblzma knows."""
+    methods = [bytes(coder["method"]) for coder in folder.coders]
+    properties = [coder.get("properties") or b"" for coder in folder.coders]
+    # The filter for x86 holds back its last bytes until the compression below says that it ends, which LZMA1 does not.
+    if methods in ([LZMA1], [LZMA1, DELTA], [LZMA2], [LZMA2, DELTA], [LZMA2, X86]):
+        filters = [_lzma_filter(m, p) for m, p in zip(methods, properties, strict=True)]
+        return _Coder(lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters[::-1]))
+    if methods == [BZIP2]:
+        return _Coder(bz2.BZ2Decompressor())
+    if methods == [DEFLATE]:
+        return _Deflate()
+    if methods == [COPY]:
+        return _Copy()
+    raise NotImplementedError(", ".join("PPMd" if m == PPMD else m.hex() for m in methods))
+
+
+def _lzma_filter(method: bytes, properties: bytes) -> dict[str, int]:
+    if method == X86:
+        return {"id": lzma.FILTER_X86}
+    if method == DELTA:
+        return {"id": lzma.FILTER_DELTA, "dist": properties[0] + 1}
+    if method == LZMA2:
+        bits = properties[0]  # the dictionary's size as 7z and xz write it: 2 or 3, shifted
+        return {"id": lzma.FILTER_LZMA2, "dict_size": min((2 | bits & 1) << (bits // 2 + 11), 2**32 - 1)}
+    rest, lc = divmod(properties[0], 9)
+    pb, lp = divmod(rest, 5)
+    return {
+        "id": lzma.FILTER_LZMA1,
+        "lc": lc,
+        "lp": lp,
+        "pb": pb,
+        "dict_size": int.from_bytes(properties[1:5], "little"),
+    }

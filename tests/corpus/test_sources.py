@@ -1,0 +1,274 @@
+"""Finding sources, and opening them whatever they are compressed with, damaged or not."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tracemalloc
+
+import fsspec
+import py7zr
+import pytest
+import zstandard
+
+from tokenmill.corpus import find_sources, open_source, read_documents
+from tokenmill.corpus import streams as streams_module
+from tokenmill.errors import InputError, MissingExtraError, UsageError
+
+COMPRESS = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor().compress,
+}
+PLAIN = b"".join(b"line %d, %d\n" % (i, i * i * 7919 % 104_729) for i in range(60_000))
+
+
+def drain(stream):
+    """All the bytes that can be read, and the error that ended it."""
+    got = bytearray()
+    try:
+        with stream:
+            while data := stream.read1(1 << 16):
+                got += data
+    except InputError as error:
+        return bytes(got), error
+    return bytes(got), None
+
+
+@pytest.mark.parametrize("suffix", COMPRESS)
+def test_every_compression_gives_the_same_bytes(tmp_path, suffix):
+    file = tmp_path / f"a.txt{suffix}"
+    file.write_bytes(COMPRESS[suffix](PLAIN))
+    with open_source(file) as stream:
+        assert stream.read() == PLAIN
+        assert stream.stored_position() == file.stat().st_size
+
+
+@pytest.mark.parametrize("suffix", [s for s in COMPRESS if s])
+def test_parts_compressed_one_by_one_are_one_stream(tmp_path, suffix):
+    file = tmp_path / f"a.txt{suffix}"
+    file.write_bytes(b"".join(COMPRESS[suffix](PLAIN[i : i + 99_999]) for i in range(0, len(PLAIN), 99_999)))
+    assert drain(open_source(file)) == (PLAIN, None)
+
+
+@pytest.mark.parametrize("suffix", [s for s in COMPRESS if s])
+@pytest.mark.parametrize("parallel_bz2", [False, True])
+def test_a_file_that_was_cut_off_gives_what_it_has_and_one_error(tmp_path, suffix, parallel_bz2, monkeypatch):
+    if parallel_bz2:
+        if suffix != ".bz2":
+            pytest.skip("only .bz2 is read in parallel")
+        monkeypatch.setattr(streams_module, "PARALLEL_BZ2_BYTES", 0)
+    whole = COMPRESS[suffix](PLAIN)
+    rng = random.Random(0)
+    file = tmp_path / f"a.txt{suffix}"
+    for size in [len(whole) - 1, len(whole) - 5, 3, *(rng.randrange(10, len(whole)) for _ in range(12))]:
+        file.write_bytes(whole[:size])
+        got, error = drain(open_source(file))
+        assert PLAIN.startswith(got)
+        assert error is not None, f"{size} bytes of {len(whole)}"
+        assert str(file) in str(error)
+        assert f"after {len(got):,} bytes" in str(error)
+
+
+def test_damage_inside_a_bz2_is_found_at_the_same_place_by_one_core_and_by_many(tmp_path, monkeypatch):
+    whole = bytearray(bz2.compress(os.urandom(1_500_000) + PLAIN))
+    whole[len(whole) * 3 // 4] ^= 0xFF
+    file = tmp_path / "a.bz2"
+    file.write_bytes(whole)
+    monkeypatch.setattr(streams_module, "PARALLEL_BZ2_BYTES", 1 << 40)
+    serial, serial_error = drain(open_source(file))
+    monkeypatch.setattr(streams_module, "PARALLEL_BZ2_BYTES", 0)
+    parallel, parallel_error = drain(open_source(file))
+    assert len(serial) > 500_000
+    assert serial == parallel
+    assert str(serial_error) == str(parallel_error)
+
+
+@pytest.mark.parametrize("suffix", [s for s in COMPRESS if s])
+def test_a_bomb_is_read_in_bounded_memory(tmp_path, suffix):
+    file = tmp_path / f"bomb.txt{suffix}"
+    if suffix == ".zst":
+        compressor = zstandard.ZstdCompressor(level=1).compressobj()
+        zeros = b"".join(compressor.compress(bytes(10_000_000)) for _ in range(30)) + compressor.flush()
+    else:
+        zeros = COMPRESS[suffix](bytes(10_000_000)) * 30
+    file.write_bytes(zeros)
+    tracemalloc.start()
+    with open_source(file) as stream:
+        total = 0
+        while data := stream.read1(1 << 16):
+            total += len(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert total == 300_000_000
+    assert peak < 30_000_000
+
+
+FILTERS = {
+    "lzma2": None,
+    "lzma": [{"id": py7zr.FILTER_LZMA, "preset": 6}],
+    "delta": [{"id": py7zr.FILTER_DELTA}, {"id": py7zr.FILTER_LZMA2, "preset": 6}],
+    "bzip2": [{"id": py7zr.FILTER_BZIP2}],
+    "deflate": [{"id": py7zr.FILTER_DEFLATE}],
+    "copy": [{"id": py7zr.FILTER_COPY}],
+}
+
+
+def seven_zip(path, members, filters=None):
+    with py7zr.SevenZipFile(path, "w", filters=filters) as archive:
+        for name, data in members.items():
+            archive.writestr(data, name)
+    return path
+
+
+@pytest.mark.parametrize("method", FILTERS)
+def test_a_member_of_a_7z_is_streamed(tmp_path, method):
+    members = {"Badges.xml": b"<badges/>" * 999, "x/Posts.xml": PLAIN, "Users.xml": b"<users/>"}
+    file = seven_zip(tmp_path / "a.7z", members, FILTERS[method])
+    assert drain(open_source(file)) == (PLAIN, None)
+
+
+@pytest.mark.parametrize("method", ["lzma2", "lzma", "bzip2"])
+def test_a_7z_bomb_is_read_in_bounded_memory(tmp_path, method):
+    file = tmp_path / "a.7z"
+    with py7zr.SevenZipFile(file, "w", filters=FILTERS[method]) as archive:
+        archive.writef(io.BytesIO(bytes(100_000_000)), "Posts.xml")
+    tracemalloc.start()
+    with open_source(file) as stream:
+        total = 0
+        while data := stream.read1(1 << 16):
+            total += len(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert total == 100_000_000
+    assert peak < 20_000_000
+
+
+def test_a_damaged_7z_is_one_error(tmp_path):
+    whole = seven_zip(tmp_path / "a.7z", {"Posts.xml": PLAIN}).read_bytes()
+    file = tmp_path / "b.7z"
+    for size in (0, 5, 40, len(whole) // 2, len(whole) - 3):
+        file.write_bytes(whole[:size])
+        with pytest.raises(InputError, match="cannot be read as a 7z archive"):
+            open_source(file)
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0xFF
+    file.write_bytes(flipped)
+    _got, error = drain(open_source(file))
+    assert "damaged or cut off" in str(error)
+
+
+def test_a_7z_packed_by_a_rarer_method_needs_the_program(tmp_path, monkeypatch):
+    ppmd = [{"id": py7zr.FILTER_PPMD, "order": 6, "mem": 24}]
+    file = seven_zip(tmp_path / "a.7z", {"Posts.xml": PLAIN, "-x.xml": b"x"}, ppmd)
+    with monkeypatch.context() as nowhere, pytest.raises(InputError, match=r"7z program reads \(PPMd\): install"):
+        nowhere.setenv("PATH", str(tmp_path))
+        open_source(file)
+    if not any(map(shutil.which, ("7zz", "7z", "7za", "7zr"))):
+        pytest.skip("7z is not installed")
+    assert drain(open_source(file)) == (PLAIN, None)
+    with open_source(file) as stream:  # left before its end: the program must not stay behind
+        stream.read1(10)
+    file.write_bytes(file.read_bytes()[:200] + bytes(200) + file.read_bytes()[400:])
+    assert "7z ended with code 2" in str(drain(open_source(file))[1])
+
+
+def test_a_7z_without_posts_names_what_it_holds(tmp_path):
+    file = seven_zip(tmp_path / "a.7z", {"Users.xml": b"u", "Votes.xml": b"v"})
+    with pytest.raises(InputError, match=r"no Posts.xml in it, but Users.xml, Votes.xml"):
+        open_source(file)
+
+
+def test_files_folders_and_globs_in_order(tmp_path):
+    for name in ("b.txt", "a.txt", "sub/c.txt", "sub/.hidden", ".git/d.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    names = [p.relative_to(tmp_path).as_posix() for p in find_sources(tmp_path)]
+    assert names == ["a.txt", "b.txt", "sub/c.txt"]
+    assert find_sources([tmp_path / "b.txt", f"{tmp_path}/a*"]) == [tmp_path / "b.txt", tmp_path / "a.txt"]
+    assert find_sources(f"{tmp_path}/**/*.txt")[-1] == tmp_path / "sub" / "c.txt"
+
+
+def test_what_is_not_there_is_told(tmp_path):
+    (tmp_path / "empty").mkdir()
+    for source, why in (
+        (tmp_path / "no", "no such file"),
+        (f"{tmp_path}/*.x", "no file matches"),
+        (tmp_path / "empty", "no files"),
+    ):
+        with pytest.raises(InputError, match=why):
+            find_sources(source)
+    with pytest.raises(InputError, match="no sources"):
+        find_sources([])
+
+
+def test_urls_through_fsspec():
+    memory = fsspec.filesystem("memory")
+    memory.pipe(
+        {
+            "/c/a.txt": b"one\n",
+            "/c/b.txt.zst": COMPRESS[".zst"](b"two\n"),
+            "/c/d/e.txt.bz2": COMPRESS[".bz2"](b"three\n"),
+        }
+    )
+    try:
+        assert find_sources("memory://c/*.txt") == ["memory:///c/a.txt"]
+        assert [d.text for d in read_documents("memory://c")] == ["one", "two", "three"]
+        assert [(d.text, d.source) for d in read_documents("memory://c/a.txt")] == [("one", "memory:///c/a.txt")]
+        with pytest.raises(InputError, match="no such file"):
+            find_sources("memory://c/none")
+    finally:
+        memory.rm("/c", recursive=True)
+
+
+def test_urls_nobody_can_open():
+    with pytest.raises(UsageError, match="nonsense"):
+        find_sources("nonsense://x/y")
+    pytest.importorskip("huggingface_hub")  # hf:// is known, so only the network would be missing
+    try:
+        import s3fs  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingExtraError, match="s3fs"):
+            find_sources("s3://bucket/key")
+
+
+PERMISSION = """
+import os, sys
+from tokenmill.corpus import read_documents
+from tokenmill.errors import InputError
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+skipped = []
+print([d.text for d in read_documents(sys.argv[1], on_skip=skipped.append)])
+print(sorted(str(s).replace(sys.argv[1], "") for s in skipped))
+try:
+    list(read_documents(sys.argv[1]))
+except InputError as error:
+    print(str(error).replace(sys.argv[1], ""))
+"""
+
+
+def test_folders_and_files_without_permission(tmp_path):
+    if os.getuid():
+        pytest.skip("only root can become somebody else")
+    folder = tmp_path / "c"
+    for name in ("a/x.txt", "b/y.txt", "z.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    (folder / "a").chmod(0)
+    (folder / "z.txt").chmod(0)
+    for path in (folder, *list(tmp_path.parents)[:3], tmp_path):
+        path.chmod(0o755)
+    run = subprocess.run([sys.executable, "-c", PERMISSION, str(folder)], capture_output=True, text=True)
+    (folder / "a").chmod(0o755)
+    assert run.stdout.splitlines() == [
+        "['b/y.txt']",
+        "['/a: the folder cannot be read: Permission denied', '/z.txt: cannot read /z.txt: Permission denied']",
+        "/a: the folder cannot be read: Permission denied",
+    ], run.stderr
