@@ -60,13 +60,15 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         pairs = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
     else:  # tokens may hold spaces here; the pairs are what newer readers write anyway
         pairs = [[texts[left], texts[right]] for left, right, _ in rows]
-    normalizers = [{"type": name} for name in vocabulary.normalizers]
+    normalizers: list[dict[str, Any]] = [{"type": name} for name in vocabulary.normalizers]
     head = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [_added_json(token) for token in added],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers} if len(normalizers) > 1 else (normalizers or [None])[0],
+        "normalizer": {"type": "Sequence", "normalizers": normalizers}
+        if len(normalizers) > 1
+        else next(iter(normalizers), None),
         "pre_tokenizer": pre_tokenizer_json(vocabulary.split_patterns, byte_level, vocabulary.add_prefix_space),
         "post_processor": None,
         "decoder": _BYTE_LEVEL if byte_level else {"type": "Fuse"},
@@ -104,12 +106,12 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
     highest = max(vocab.values(), default=-1)
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
         for content, id in wanted.items():
-            if id == vocabulary.unknown or id < highest or not only_needed:
-                if vocab.setdefault(content, id) != id:
-                    raise ConversionError(
-                        f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, "
-                        "and tokenizer.json can hold only one of them"
-                    )
+            needed = id == vocabulary.unknown or id < highest or not only_needed
+            if needed and vocab.setdefault(content, id) != id:
+                raise ConversionError(
+                    f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, "
+                    "and tokenizer.json can hold only one of them"
+                )
         if assigned_ids(contents, vocab) == wanted:
             return
 
