@@ -211,7 +211,7 @@ def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None =
         (
             Column("token", "token"),
             Column("used", "count", "times in this text"),
-            Column("text that gives it"),
+            Column("text that gives it", "sample"),
             Column("unreachable because"),
         ),
         rows,

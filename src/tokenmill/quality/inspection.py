@@ -15,7 +15,7 @@ from .faults import partial_table, reach_of_tokens, unbuilt_table, unreachable_t
 from .junk import THRESHOLDS, Swallowed, junk_table, swallowed_tokens, thresholds_table
 from .lists import (
     doubles_summary,
-    doubles_table,
+    doubles_tables,
     longest_table,
     rare_table,
     repeated_table,
@@ -109,7 +109,7 @@ def inspect(
         tables.append(junk_table(tok.vocabulary, swallowed, junk_at))
     reach = reach_of_tokens(tok, usage, progress)
     tables += [unreachable_table(tok, reach), unbuilt_table(tok), partial_table(tok, reach, usage)]
-    tables += [doubles_summary(tok), doubles_table(tok)]
+    tables += [doubles_summary(tok), *doubles_tables(tok)]
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, rare_below)]
     tables += [longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]

@@ -104,7 +104,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("word-initial tokens", _percent(word_initial_share(tok))),
         ("content hash", vocabulary.fingerprint()),
     ]
-    return Table("vocabulary", "The vocabulary", (Column("what"), Column("value")), rows)
+    return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
 
 
 _MERGING = {
@@ -141,7 +141,7 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
         "A word is a run of anything but white space; word counts alone do not tell how many there are. "
         + RENYI_CAUTION
     )
-    return Table("text", "On this text", (Column("what"), Column("value")), rows, note)
+    return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
 
 
 def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
