@@ -1,7 +1,7 @@
 """Split patterns in Oniguruma's dialect cut the same pieces as in ours, and come back."""
 
+import os
 import random
-import sys
 
 import pytest
 import regex
@@ -10,14 +10,17 @@ from tokenizers import pre_tokenizers
 
 from tokenmill.errors import ConversionError
 from tokenmill.formats.oniguruma import from_oniguruma, to_oniguruma
+from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
 MORE = [
     r"\p{N}{2}?a|\p{L}{1,2}+|.",
     r"(?:ab|a){1,2}+b|(?s:.)",
     r"^a|b$|(?m:^c|d$)|[^]\s\-]+|\s",
     r"(?P<word>\w+)|(?i:x[^\W\d]?)|\PL",
-    r"[\p{L}--[ab]]|." if False else r"[^\p{^L}a]+|\pN",
+    r"[^\p{^L}a]+|\pN",
 ]
 
 
@@ -50,18 +53,15 @@ def test_patterns_cut_the_same_pieces_there(pattern):
 
 @pytest.mark.parametrize("name", PATTERNS)
 def test_named_patterns_cut_the_same_pieces_there_on_every_code_point(name):
-    pattern = PATTERNS[name]
-    translated = pre_tokenizers.Split(tokenizers.Regex(to_oniguruma(pattern)), behavior="isolated")
-    assigned = regex.compile(r"\P{Cn}")  # the two know different versions of Unicode
-    step = 97 if sys.gettrace() else 7
-    for point in [*range(0x3000), *range(0x3000, 0x110000, step)]:
-        if 0xD800 <= point < 0xE000 or not assigned.match(chr(point)):
+    ours = Splitter(name)
+    theirs = pre_tokenizers.Split(tokenizers.Regex(to_oniguruma(PATTERNS[name])), behavior="isolated")
+    for start in range(0, 0x110000, 64):
+        if start >= 0x3000 and start % (64 * 64) and SWEEP == 1:
             continue
-        text = f"{chr(point)} a{chr(point)}b 1{chr(point)}2 .{chr(point)} '{chr(point)}"
-        theirs = [piece for piece, _ in translated.pre_tokenize_str(text)]
-        if theirs != pieces_ours(pattern, text):
-            categories = [regex.match(rf"\p{{{c}}}", chr(point)) is not None for c in ("L", "N", "M", "Lu", "Ll", "Z")]
-            pytest.fail(f"U+{point:04X} {categories}: {theirs} {pieces_ours(pattern, text)}")
+        text = "".join(
+            f"{c} a{c}b 1{c}2 .{c} '{c}\n" for c in map(chr, range(start, start + 64)) if not "\ud800" <= c <= "\udfff"
+        )
+        assert [piece for piece, _ in theirs.pre_tokenize_str(text)] == ours.split(text), hex(start)
 
 
 def test_lines_and_texts_end_differently():
@@ -73,7 +73,6 @@ def test_lines_and_texts_end_differently():
 @pytest.mark.parametrize("pattern", [*PATTERNS.values(), *MORE])
 def test_what_is_written_reads_back_to_the_same_pieces(pattern):
     written = to_oniguruma(pattern)
-    assert to_oniguruma(from_oniguruma(written)) == to_oniguruma(from_oniguruma(to_oniguruma(from_oniguruma(written))))
     for text in texts(8, 100):
         assert pieces_theirs(to_oniguruma(from_oniguruma(written)), text) == pieces_theirs(written, text)
 
@@ -95,7 +94,9 @@ def test_their_dialect_in_ours(theirs, ours):
     assert from_oniguruma(theirs) == ours
 
 
-@pytest.mark.parametrize("pattern", [r"a\Kb", "(?R)", "(?(1)a)", r"\k<n>", "(a", "a)", "[a", "b|a(?i)c|d", "(?<!a", "(?~a)"])
+@pytest.mark.parametrize(
+    "pattern", [r"a\Kb", "(?R)", "(?(1)a)", r"\k<n>", "(a", "a)", "[a", "b|a(?i)c|d", "(?<!a", "(?~a)"]
+)
 def test_what_has_no_words_is_refused(pattern):
     with pytest.raises(ConversionError, match="split pattern"):
         to_oniguruma(pattern)

@@ -105,7 +105,11 @@ def vocabulary_of(extra, rows, **fields):
     ("extra", "rows", "said"),
     [
         # " ab" would be joined from " a" and "b" by rank, but only " " and "ab" are listed.
-        ([b" a", b"ab", b" ab"], [(32, 97, 256), (97, 98, 257), (32, 257, 258)], r"b' a' \+ b'b' would merge to b' ab'"),
+        (
+            [b" a", b"ab", b" ab"],
+            [(32, 97, 256), (97, 98, 257), (32, 257, 258)],
+            r"b' a' \+ b'b' would merge to b' ab'",
+        ),
         ([b"ab", b"cd"], [(99, 100, 257), (97, 98, 256)], r"merge 1 makes b'ab' \(id 256\) after b'cd' \(id 257\)"),
         ([b"abc", b"bc"], [(98, 99, 257), (97, 257, 256)], "ids must ascend"),
     ],

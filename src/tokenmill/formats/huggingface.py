@@ -49,7 +49,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     tokens, rows, notes = tokens_and_merges(vocabulary, "tokenizer.json", whole_pieces=True)
     texts = [None if token is None else (to_text(token) if byte_level else token.decode()) for token in tokens]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
-    added = sorted(vocabulary.added_tokens, key=lambda token: token.id)
+    added = _one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
 
     unknown = None
@@ -89,6 +89,16 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     pair_lines = ",\n".join(json.dumps(pair, ensure_ascii=False) for pair in pairs)
     text = f'{lines[0]},\n"model": {lines[1]},\n"vocab": {vocab_lines},\n"merges": [\n{pair_lines}\n]\n}}\n}}\n'
     return text.encode(), notes
+
+
+def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
+    """The added tokens by id. Of several with one id the file can hold that which the id is decoded as, the last."""
+    by_id = {token.id: token for token in vocabulary.added_tokens}
+    for token in vocabulary.added_tokens:
+        if by_id[token.id] is not token:
+            name = by_id[token.id].content
+            notes.append(f"the added token {token.content!r} is left out: its id, {token.id}, is that of {name!r} too")
+    return [by_id[id] for id in sorted(by_id)]
 
 
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
@@ -137,7 +147,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
         "clean_up_tokenization_spaces": False,
         "added_tokens_decoder": {
             str(token.id): {key: value for key, value in _added_json(token).items() if key != "id"}
-            for token in sorted(vocabulary.added_tokens, key=lambda token: token.id)
+            for token in _one_name_each(vocabulary, [])
         },
     }
     end = next((text for text in _END_OF_TEXT if text in special), None)

@@ -87,7 +87,9 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
                     break
         else:
             parts = encode_by_rank(token, ranks, below=id)
-            if len(parts) == 2 and -1 not in parts:  # built, but from parts that were not: whatever holds it is encoded too
+            if (
+                len(parts) == 2 and -1 not in parts
+            ):  # built, but from parts that were not: whatever holds it is encoded too
                 rows.append((parts[0], parts[1], id))
             else:
                 unbuilt.append(id)

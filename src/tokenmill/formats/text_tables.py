@@ -95,6 +95,8 @@ def drop_added(tokens: list[bytes | None], added: Collection[AddedToken], rows: 
     for token in added:
         if token.id < len(tokens) and token.id not in made and len(tokens[token.id] or b"") != 1:
             tokens[token.id] = None
+    while tokens and tokens[-1] is None:
+        tokens.pop()
     return tokens
 
 
