@@ -17,7 +17,9 @@ SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
 
 def reasons(tok):
-    return {tok.decode_single_token_bytes(id): found.reason for id, found in reach_of_tokens(tok).items() if found.reason}
+    return {
+        tok.decode_single_token_bytes(id): found.reason for id, found in reach_of_tokens(tok).items() if found.reason
+    }
 
 
 NOT_UTF8 = {bytes([b]): "not UTF-8" for b in [0xC0, 0xC1, *range(0xF5, 0x100)]}
@@ -134,7 +136,9 @@ def test_completions_hold_the_token(text, data):
         assert len(completed.encode()) <= len(token) + 6
 
 
-@pytest.mark.parametrize("token", [b"\xff", b"a\xffb", b"\xc3a", b"\x80\x80\x80\x80", b"\xed\xa0", b"\xf5\x80", b"\xc0"])
+@pytest.mark.parametrize(
+    "token", [b"\xff", b"a\xffb", b"\xc3a", b"\x80\x80\x80\x80", b"\xed\xa0", b"\xf5\x80", b"\xc0"]
+)
 def test_completions_of_what_is_no_text(token):
     assert list(completions(token)) == []
 

@@ -38,7 +38,9 @@ def test_markdown():
 def test_json():
     table = json.loads(json.dumps(TABLE.head(1).to_json()))
     assert table["total"] == 3
-    assert table["rows"] == [{"token": {"id": 7, "text": "a|`\n", "hex": "617c600a"}, "n": 1234, "share": 0.5, "why": "x"}]
+    assert table["rows"] == [
+        {"token": {"id": 7, "text": "a|`\n", "hex": "617c600a"}, "n": 1234, "share": 0.5, "why": "x"}
+    ]
     figures = Table("f", "F", (Column("what"), Column("value", "figure")), [("bytes", Figure(3.25, "3.3"))])
     assert figures.to_json()["rows"] == [{"what": "bytes", "value": 3.25}]
 

@@ -76,28 +76,28 @@ def prune(
             raise UsageError(
                 f"{fixed[0]} is {vocabulary.tokens[fixed[0]]!r}, one of the alphabet that every token is built from: leave it out"
             )
+        made: set[int] = set()
     else:
-        going = ordinary - alphabet - _used(tok, unused_on, min_uses, progress)  # type: ignore[arg-type]
-    staying = everything - going
-    needed = sorted(_parts_of(vocabulary, staying) & going)
-    staying |= set(needed)
-    return _renumber(tok, staying, needed)
+        used, made = _used(tok, unused_on, min_uses, progress)  # type: ignore[arg-type]
+        going = ordinary - alphabet - used
+    needed = sorted((made | _parts_of(vocabulary, (everything - going) | made)) & going)
+    return _renumber(tok, (everything - going) | set(needed), needed)
 
 
-def _used(tok: Tokenizer, text: Text, min_uses: int, progress: Progress | None) -> set[int]:
+def _used(tok: Tokenizer, text: Text, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
+    """The tokens that the text uses at least `min_uses` times, and those that must stay for it to be encoded as before.
+
+    The latter is whatever an event makes on this text, even if another event undoes it: it stands in others' way.
+    """
     domains = Domains(text)
     usage = reduce(add, domains.usages(tok, progress, words=False).values())
     used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
-    if min_uses <= 1:
-        # What an event made on this text stays too, even where another event undid it: it stood in others' way.
-        counts = WordCounts.merge([domains.counts(name, tok) for name in domains.names])
-        result = replay_events(tok.vocabulary, counts, progress)
-        used |= {
-            new
-            for (_, right, new), times in zip(result.events.tolist(), result.happened.tolist(), strict=True)
-            if times and right >= 0
-        }
-    return used
+    if min_uses > 1:
+        return used, set()
+    counts = WordCounts.merge([domains.counts(name, tok) for name in domains.names])
+    result = replay_events(tok.vocabulary, counts, progress)
+    made = zip(result.events.tolist(), result.happened.tolist(), strict=True)
+    return used, {new for (_, right, new), times in made if times and right >= 0}
 
 
 def _alphabet(vocabulary: Vocabulary) -> set[int]:
