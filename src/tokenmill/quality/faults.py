@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, product
+from itertools import islice
 from math import lcm
 
 from ..tokenizer import Tokenizer
@@ -92,9 +92,7 @@ def _reach_of_bytes(tok: Tokenizer, id: int, token: bytes) -> Reach:
 
 
 def completions(token: bytes) -> Iterator[str]:
-    """Texts that hold the bytes of `token`, which begins or ends inside a character, assigned characters first.
-
-    None, if no text can hold them.
+    """Texts that hold the bytes of `token`, which begins or ends inside a character. None, if no text can hold them.
 
     >>> next(completions(b"\\xa9 caf\\xc3"))
     '© cafÀ'
@@ -134,28 +132,30 @@ def _length(lead: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _around(part: bytes, at_end: bool) -> tuple[tuple[bytes, bytes], ...]:
-    """What can stand (before, after) `part` so that all is one character; `at_end`: with nothing after it."""
-    assigned, others = [], []
-    for length in range(len(part) + 1, 5):
-        for place in range(length - len(part) + 1):
-            if at_end and place + len(part) < length:
-                continue
-            leads = {2: range(0xC2, 0xE0), 3: range(0xE0, 0xF0), 4: range(0xF0, 0xF5)}[length]
-            rest = [range(0x80, 0xC0)] * (length - 1)
-            free = [
-                part[i - place : i - place + 1] if place <= i < place + len(part) else choice
-                for i, choice in enumerate([leads, *rest])
-            ]
-            for found in product(*free):
-                try:
-                    character = bytes(found).decode()
-                except UnicodeDecodeError:
-                    continue
-                is_assigned = unicodedata.category(character) not in ("Cn", "Co")
-                (assigned if is_assigned else others).append((bytes(found[:place]), bytes(found[place + len(part) :])))
-                if len(assigned) >= TRIALS:
-                    return tuple(assigned)
-    return tuple((assigned + others)[:TRIALS])
+    """What can stand (before, after) `part` so that all is one character; `at_end`: with nothing after it.
+
+    Only characters that Unicode has assigned, unless none of them holds `part`.
+    """
+    for characters in (_encoded(True), _encoded(False)):
+        found = []
+        at = characters.find(part)
+        while at >= 0 and len(found) < TRIALS:
+            start, stop = characters.rindex(b"\n", 0, at) + 1, characters.index(b"\n", at)
+            before, after = characters[start:at], characters[at + len(part) : stop]
+            if (before or after) and not (at_end and after):
+                found.append((before, after))
+            at = characters.find(part, at + 1)
+        if found:
+            return tuple(found)
+    return ()
+
+
+@lru_cache(maxsize=2)
+def _encoded(assigned: bool) -> bytes:
+    """All characters of two bytes and more that Unicode has assigned, or all others, between line feeds."""
+    every = (chr(code) for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000)
+    chosen = (character for character in every if (unicodedata.category(character) not in ("Cn", "Co")) == assigned)
+    return ("\n" + "\n".join(chosen) + "\n").encode()
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
