@@ -70,7 +70,9 @@ def _read(node: Json, found: PreTokenizer) -> None:
             node["behavior"].fail(f"the behaviour {behavior!r} of Punctuation is not one that tokenmill has")
         found.split_patterns.append(_PUNCTUATION if behavior == "isolated" else f"{_PUNCTUATION}+")
     else:
-        node.fail(f"the pre-tokenizer {kind!r} drops or changes text: it is not of the byte-level BPE family that tokenmill reads")
+        node.fail(
+            f"the pre-tokenizer {kind!r} drops or changes text: it is not of the byte-level BPE family that tokenmill reads"
+        )
 
 
 def _behavior(node: Json, default: str) -> str:
@@ -119,7 +121,9 @@ def _one_character(pattern: str) -> bool:
     return re.fullmatch(r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w", pattern) is not None
 
 
-def pre_tokenizer_json(split_patterns: tuple[str, ...], byte_level: bool, add_prefix_space: bool) -> dict[str, Any] | None:
+def pre_tokenizer_json(
+    split_patterns: tuple[str, ...], byte_level: bool, add_prefix_space: bool
+) -> dict[str, Any] | None:
     """The `pre_tokenizer` section that cuts text as `split_patterns` do; None if nothing is to be done."""
     steps: list[dict[str, Any]] = [
         {"type": "Split", "pattern": {"Regex": to_oniguruma(pattern)}, "behavior": "Isolated", "invert": False}
@@ -128,8 +132,15 @@ def pre_tokenizer_json(split_patterns: tuple[str, ...], byte_level: bool, add_pr
     if byte_level:
         use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
         if add_prefix_space and steps and not use_regex:
-            raise ConversionError("tokenizer.json can put a space before a text only with the gpt2 pattern or with none")
-        level = {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True, "use_regex": use_regex}
+            raise ConversionError(
+                "tokenizer.json can put a space before a text only with the gpt2 pattern or with none"
+            )
+        level = {
+            "type": "ByteLevel",
+            "add_prefix_space": add_prefix_space,
+            "trim_offsets": True,
+            "use_regex": use_regex,
+        }
         steps = [level] if use_regex else [*steps, level]
     if len(steps) < 2:
         return steps[0] if steps else None

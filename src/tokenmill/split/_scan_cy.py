@@ -136,7 +136,7 @@ class Scanner:
                  ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The pieces of this pattern alone."""
         n: cython.Py_ssize_t = 0
-        stopped: cython.size_t = length
+        stopped: cython.size_t
         at: cython.size_t = start
         while at < length and n < room:
             if self.steps != cython.NULL and room - n >= 3:
@@ -145,6 +145,8 @@ class Scanner:
                     at = ends[n - 1]
                 if stopped == NONE:
                     return n
+            else:
+                stopped = length
             # The automaton takes over, until the place where the transducer did not know how to go on is passed.
             while at <= stopped and at < length and n < room:
                 at = self.piece(text, at, length)
