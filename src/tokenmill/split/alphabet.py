@@ -28,7 +28,7 @@ Ranges = tuple[tuple[int, int], ...]
 class CharSet:
     """A set of characters: an operation, and operands by operation.
 
-    "ranges": inclusive code point ranges. "categories": numbers of Unicode categories. "not": one set. "or", "and",
+    "ranges": inclusive code point ranges that do not overlap. "categories": numbers of Unicode categories. "not": one set. "or", "and",
     "minus", "xor": sets.
     """
 
@@ -89,7 +89,13 @@ def case_fold(ranges: Ranges) -> Ranges:
     more = {
         (c, c) for orbit in case_orbits() if any(low <= c <= high for c in orbit for low, high in ranges) for c in orbit
     }
-    return tuple(sorted({*ranges, *more}))
+    merged: list[tuple[int, int]] = []  # a set's ranges never overlap
+    for low, high in sorted({*ranges, *more}):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return tuple(merged)
 
 
 @functools.cache
