@@ -12,7 +12,16 @@ from tokenmill.formats.huggingface_read import parse_tokenizer_json
 
 MERGES = ["l o", "lo w", "Ġ low", "e s", "es t", "1 2", "12 3", ". .", "Ġ Ġ"]
 LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-TEXTS = ["low lowest  low", "a123, 12.5!?", "...x..y \u00b2\u00bd", "\u6f22\u5b57\u3002low", " ", "", "$+5 `a` |x| \u2019s", "1 2 3"]
+TEXTS = [
+    "low lowest  low",
+    "a123, 12.5!?",
+    "...x..y \u00b2\u00bd",
+    "\u6f22\u5b57\u3002low",
+    " ",
+    "",
+    "$+5 `a` |x| \u2019s",
+    "1 2 3",
+]
 
 
 def document(**sections):
@@ -46,7 +55,12 @@ def sequence(*steps):
 
 def split(pattern, behavior="Isolated", invert=False):
     kind = "Regex" if isinstance(pattern, str) else "String"
-    return {"type": "Split", "pattern": {kind: pattern if kind == "Regex" else pattern[0]}, "behavior": behavior, "invert": invert}
+    return {
+        "type": "Split",
+        "pattern": {kind: pattern if kind == "Regex" else pattern[0]},
+        "behavior": behavior,
+        "invert": invert,
+    }
 
 
 def check_same_ids(raw, texts=TEXTS):
@@ -56,9 +70,7 @@ def check_same_ids(raw, texts=TEXTS):
         assert ours.encode(text, allowed_special="all") == hf.encode(text, add_special_tokens=False).ids, text
 
 
-LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +95,10 @@ LLAMA3 = (
         sequence({"type": "Punctuation", "behavior": "Isolated"}),
         sequence({"type": "Punctuation", "behavior": "Contiguous"}),
         sequence({"type": "Punctuation"}, {"type": "Digits", "individual_digits": True}, split(r"\s?\p{L}+")),
-        {"type": "Sequence", "pretokenizers": [{"type": "Sequence", "pretokenizers": [split(r" ?\p{L}+")]}, LEVEL | {"use_regex": True}]},
+        {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "Sequence", "pretokenizers": [split(r" ?\p{L}+")]}, LEVEL | {"use_regex": True}],
+        },
     ],
 )
 def test_pre_tokenizers_cut_as_tokenizers_does(pre_tokenizer):
@@ -94,7 +109,9 @@ def test_pre_tokenizers_cut_as_tokenizers_does(pre_tokenizer):
 def test_ignore_merges_and_added_tokens(ignore):
     vocab = document()["model"]["vocab"] | {"Ġlowest": 265, "xyz": 266, "<s>": 267}
     tokens = [added(256, "lo", special=False), added(267, "<s>"), added(268, "  ", normalized=True, special=False)]
-    raw = document(model={"vocab": vocab, "ignore_merges": ignore}, added_tokens=tokens, pre_tokenizer=LEVEL | {"use_regex": True})
+    raw = document(
+        model={"vocab": vocab, "ignore_merges": ignore}, added_tokens=tokens, pre_tokenizer=LEVEL | {"use_regex": True}
+    )
     check_same_ids(raw, [*TEXTS, " lowest xyz xyzz", "<s>low<s>", "a   b  lowest"])
     assert parse(raw).whole_pieces is ignore
     assert parse(raw).token_bytes(267) == b"<s>" and parse(raw).special_tokens == {"<s>": 267}
@@ -138,7 +155,11 @@ def test_what_decides_no_ids_of_text_is_noted():
     )
     notes = parse(raw).notes
     assert len(notes) == 3
-    assert "a template adds <s> to every text" in notes[1] and "decoder is absent" in notes[0] and "truncation is set" in notes[2]
+    assert (
+        "a template adds <s> to every text" in notes[1]
+        and "decoder is absent" in notes[0]
+        and "truncation is set" in notes[2]
+    )
     assert parse(document(post_processor=LEVEL)).notes == ()
     assert "RobertaProcessing" in parse(document(post_processor={"type": "RobertaProcessing"})).notes[0]
 

@@ -35,7 +35,9 @@ def test_the_named_patterns_cover_every_text(pattern):
 )
 def test_tiktoken_drops_text_exactly_where_a_pattern_does_not_cover_it(pattern, covers):
     assert covers_all_text(pattern) is covers
-    encoding = tiktoken.Encoding("bytes", pat_str=pattern, mergeable_ranks={bytes([b]): b for b in range(256)}, special_tokens={})
+    encoding = tiktoken.Encoding(
+        "bytes", pat_str=pattern, mergeable_ranks={bytes([b]): b for b in range(256)}, special_tokens={}
+    )
     texts = ("".join(letters) for length in range(1, 7) for letters in itertools.product("ab\n", repeat=length))
     whole = all(encoding.decode(encoding.encode(text)) == text for text in texts)
     assert whole is covers or pattern == r"\p{L}+|\p{N}"  # no digit in these texts
