@@ -61,13 +61,14 @@ def _hash(entry: cython.pointer(Entry)) -> uint64_t:
 class CountTable:
     """Distinct pieces with their counts.
 
-    slots: how many entries there is room for; half of them may be used.
+    slots: how many entries there is memory for; half of them may be used, three quarters once `crowd` was called.
     part, part_bits: hold only the pieces whose hash begins with the `part_bits` bits `part`; with 0 bits, all pieces.
     """
 
     _entries: cython.pointer(Entry)
     _slots: cython.size_t
     _used: cython.size_t
+    _room: cython.size_t  # how many slots may be used
     _arena: cython.pointer(uint8_t)
     _arena_used: cython.size_t
     _arena_size: cython.size_t
@@ -82,6 +83,7 @@ class CountTable:
 
     def __cinit__(self, slots: cython.size_t = 1 << 16, part: cython.int = 0, part_bits: cython.int = 0):
         self._slots = slots if slots > 1024 else 1024
+        self._room = self._slots // 2
         self._part = part
         self._part_bits = part_bits
         self._entries = cython.cast(cython.pointer(Entry), tm_pages_new(self._slots * cython.sizeof(Entry)))
@@ -106,9 +108,19 @@ class CountTable:
         return not self._has_room()
 
     @property
+    def room(self):
+        """How many more pieces the table takes before it is full."""
+        return self._room - self._used - 255 if self._has_room() else 0
+
+    @property
     def nbytes(self):
         """Bytes of memory held, those of a growth in progress included."""
         return (self._slots + self._next_slots) * cython.sizeof(Entry) + self._arena_used
+
+    @property
+    def arena_bytes(self):
+        """Bytes of memory held for pieces of more than 15 bytes."""
+        return self._arena_used
 
     # ------------------------------------------------------------------ adding
 
@@ -202,7 +214,7 @@ class CountTable:
     @cython.inline
     @cython.exceptval(check=False)
     def _has_room(self) -> cython.bint:
-        return 2 * (self._used + 256) <= self._slots and not self._no_memory
+        return self._used + 256 <= self._room and not self._no_memory
 
     def _check(self):
         if self._no_memory:
@@ -452,12 +464,19 @@ class CountTable:
         self._slots = self._next_slots
         self._next = cython.NULL
         self._next_slots = 0
+        self._room = self._slots // 2
         return False
 
-    def clear(self):
-        """Forget all pieces; the slots stay."""
+    def crowd(self):
+        """Let three quarters of the slots be used: slower, but where there is no memory to grow it saves writing out."""
+        self._room = self._slots // 4 * 3
+
+    def clear(self, part: cython.int = 0, part_bits: cython.int = 0):
+        """Forget all pieces, and be the table of the part given; the slots stay."""
         with cython.nogil:
             memset(self._entries, 0, self._slots * cython.sizeof(Entry))
+        self._part = part
+        self._part_bits = part_bits
         free(self._arena)
         self._arena = cython.NULL
         self._arena_used = self._arena_size = self._used = self._wrapped = 0

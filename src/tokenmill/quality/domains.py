@@ -79,10 +79,12 @@ class Domains:
             self._counted[key] = self._count(part, tok.vocabulary.split_patterns, progress)
         return self._counted[key]
 
-    def usages(self, tok: Tokenizer, progress: Progress | None = None) -> dict[str, Usage]:
-        """How `tok` cuts each domain."""
+    def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
+        """How `tok` cuts each domain; `words`: with the number of words, which takes another pass over the text."""
         return {
-            name: measure_usage(tok, self.counts(name, tok, progress), self.words(name, progress), progress)
+            name: measure_usage(
+                tok, self.counts(name, tok, progress), self.words(name, progress) if words else None, progress
+            )
             for name in self.names
         }
 

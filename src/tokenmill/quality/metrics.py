@@ -188,7 +188,7 @@ def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], n
     columns = (
         Column("domain"),
         Column("tokens", "count"),
-        Column(f"tokens of {name}", "count"),
+        Column("baseline tokens", "count"),
         Column("tokens, relative", "share", "tokens as a share of the baseline's; below 100 % is shorter"),
         Column("compression, relative", "number", "text per token as a multiple of the baseline's", 4),
     )
