@@ -1,15 +1,14 @@
 """tokenmill inspect, compare and prune, as a user runs them."""
 
+import contextlib
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import tokenmill
+from tokenmill.cli.main import app
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
 
@@ -25,11 +24,11 @@ def folder(tmp_path_factory):
 
 
 def run(folder, *arguments, code=0):
-    environment = {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
-    command = [sys.executable, "-m", "tokenmill", *map(str, arguments)]
-    result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
-    assert result.returncode == code, result.stdout + result.stderr
-    assert "Traceback" not in result.stderr
+    """The command run in this process, in `folder`."""
+    with contextlib.chdir(folder):
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
     return result
 
 
