@@ -211,9 +211,10 @@ def _lines() -> list[dict[str, Any]]:
     return [{"color": colour, "linestyle": dash} for colour, dash in zip(SERIES, DASHES, strict=True)]
 
 
-def _legend(axes: Any, series: int) -> None:
+def _legend(axes: Any, series: int = 2) -> None:
+    """Above the drawing, where it hides nothing. One series needs none."""
     if series > 1:
-        axes.legend()
+        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, fontsize=10)
 
 
 def _percent() -> Any:
