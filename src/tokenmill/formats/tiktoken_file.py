@@ -16,7 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import ConversionError
-from ..split.patterns import PATTERNS
+from ..split.coverage import covers_all_text
+from ..split.reference import to_regex
 from ..vocabulary import Vocabulary
 from .rank_merges import ranks_of
 from .reading import fail, place_tokens, show
@@ -131,11 +132,9 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
 def covering_pattern(pattern: str) -> str:
     """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
-    if pattern in PATTERNS.values():  # these leave no text out
+    if covers_all_text(pattern):
         return pattern
-    import regex
-
-    if regex.search(f"(?V0)(?:{pattern})", "") is not None:
+    if to_regex(pattern).search("") is not None:
         raise ConversionError(f"the split pattern {pattern!r} can match nothing at all, which tiktoken cannot use")
     return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
 

@@ -105,7 +105,9 @@ class Tokenizer:
         """The ids of `text` as a uint32 array; options as for `encode`."""
         import numpy as np
 
-        return np.array(self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special), np.uint32)
+        return np.array(
+            self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special), np.uint32
+        )
 
     def encode_batch(
         self,
@@ -138,7 +140,9 @@ class Tokenizer:
         try:
             return self._ids[token]
         except KeyError:
-            raise UnknownTokenError(f"no token of the vocabulary is {text_or_bytes!r}; encode it to see its tokens") from None
+            raise UnknownTokenError(
+                f"no token of the vocabulary is {text_or_bytes!r}; encode it to see its tokens"
+            ) from None
 
     def encode_offsets(
         self,
@@ -358,13 +362,19 @@ class Tokenizer:
         """The regular expression that cuts text into pieces; None where the text is one piece."""
         patterns = self._vocabulary.split_patterns
         if len(patterns) > 1:
-            raise UsageError(f"this tokenizer splits by {len(patterns)} patterns in turn; see tok.vocabulary.split_patterns")
+            raise UsageError(
+                f"this tokenizer splits by {len(patterns)} patterns in turn; see tok.vocabulary.split_patterns"
+            )
         return patterns[0] if patterns else None
 
     @property
     def mergeable_ranks(self) -> dict[bytes, int]:
         """The ordinary tokens: bytes -> id, as tiktoken.Encoding takes them."""
-        return {t: id for id, t in enumerate(self._vocabulary.tokens) if t is not None and id not in self._vocabulary.removed}
+        return {
+            t: id
+            for id, t in enumerate(self._vocabulary.tokens)
+            if t is not None and id not in self._vocabulary.removed
+        }
 
     @property
     def events(self) -> list[Event]:
