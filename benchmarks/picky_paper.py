@@ -22,7 +22,7 @@ THRESHOLDS = (None, 0.9, 0.8, 0.7, 0.6)
 
 def measure(name: str, limit: int | None) -> list[dict]:
     import tokenmill
-    from tokenmill.quality.metrics import mean_token_characters, word_initial_ids, word_initial_share
+    from tokenmill.quality.metrics import mean_token_characters, word_initial_share
     from tokenmill.quality.usage import measure_usage, ordinary_ids
 
     counts = tokenmill.count(corpus_file(name, limit), split="cl100k")
