@@ -35,7 +35,7 @@ class Domains:
 
     def __init__(self, text: Text, num_threads: int | None = None):
         self.num_threads = num_threads
-        self.parts: dict[str, list[Path] | WordCounts] = {}
+        self.parts: dict[str, list[Path | str] | WordCounts] = {}
         if isinstance(text, WordCounts):
             self.parts["word counts"] = text
         elif isinstance(text, Mapping):
@@ -49,16 +49,16 @@ class Domains:
         self._words: dict[str, int | None] = {}
 
     def _add_sources(self, sources: list[str | os.PathLike]) -> None:
-        named: list[tuple[str, list[Path]]] = []
+        named: list[tuple[str, list[Path | str]]] = []
         for source in sources:
             if Path(source).is_dir() and WordCounts.is_saved(source):
-                self.parts[_short(Path(source))] = WordCounts.load(source)
+                self.parts[_short(source)] = WordCounts.load(source)
                 continue
             files = find_sources(source)
             if len(sources) == 1:
                 named += [(_short(file), [file]) for file in files]
             else:
-                named.append((_short(Path(source)) if len(files) == 1 else os.fspath(source), files))
+                named.append((_short(source) if len(files) == 1 else os.fspath(source), files))
         short = [name for name, _ in named]
         for name, files in named:
             clear = name if short.count(name) == 1 and name not in self.parts else os.fspath(files[0])
@@ -98,14 +98,15 @@ class Domains:
             self._words[name] = sum(count for piece, count in counts.items() if not SPACE.match(piece))
         return self._words[name]
 
-    def _count(self, files: list[Path], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
+    def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
         from ..counting import count
 
         return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
 
 
-def _short(path: Path) -> str:
+def _short(source: str | os.PathLike) -> str:
     """The name of a file without the endings that tell its format: "en" for "corpus/en.txt.zst"."""
+    path = Path(source)
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
     return path.stem or path.name
