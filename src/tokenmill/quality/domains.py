@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ..corpus.sources import COMPRESSIONS, find_sources
+from ..corpus.documents import read_documents
+from ..corpus.sources import find_sources, suffix_of
+from ..corpus.streams import COMPRESSIONS
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
+from ..tokenizer.special import normalizer_of
 from .usage import Usage, check_split, measure_usage
 
 __all__ = ["Domains", "Text"]
@@ -45,7 +48,7 @@ class Domains:
             self._add_sources([text] if isinstance(text, (str, os.PathLike)) else list(text))
         if not self.parts:
             raise UsageError("no text was given to judge on: name at least one source")
-        self._counted: dict[tuple[str, tuple[str, ...]], WordCounts] = {}
+        self._counted: dict[tuple[str, tuple[str, ...], tuple[str, ...]], WordCounts] = {}
         self._words: dict[str, int | None] = {}
 
     def _add_sources(self, sources: list[str | os.PathLike]) -> None:
@@ -74,9 +77,9 @@ class Domains:
         if isinstance(part, WordCounts):
             check_split(tok, part)
             return part
-        key = (name, tok.vocabulary.split_patterns)
+        key = (name, tok.vocabulary.split_patterns, tok.vocabulary.normalizers)
         if key not in self._counted:
-            self._counted[key] = self._count(part, tok.vocabulary.split_patterns, progress)
+            self._counted[key] = self._count(part, *key[1:], progress)
         return self._counted[key]
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
@@ -94,14 +97,32 @@ class Domains:
         if isinstance(part, WordCounts):
             return None
         if name not in self._words:
-            counts = self._count(part, (WORD,), progress)
+            counts = self._count(part, (WORD,), (), progress)
             self._words[name] = sum(count for piece, count in counts.items() if not SPACE.match(piece))
         return self._words[name]
 
-    def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
-        from ..counting import count
+    def _count(
+        self,
+        files: list[Path | str],
+        patterns: tuple[str, ...],
+        normalizers: tuple[str, ...],
+        progress: Progress | None,
+    ) -> WordCounts:
+        from ..counting import count, count_iterator
 
-        return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        if not normalizers:
+            return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        normalize = normalizer_of(normalizers)  # needs a document whole
+        texts = (normalize(text) for text in _texts(files))
+        return count_iterator(texts, split=patterns, num_threads=self.num_threads, progress=progress)
+
+
+def _texts(files: list[Path | str]) -> Iterator[str]:
+    """The documents of `files` as counting sees them: a file is one, or a line of a file of JSON lines."""
+    for file in files:
+        form = "jsonl" if suffix_of(file) in (".jsonl", ".ndjson") else "text"
+        for document in read_documents([file], form, unit="file", max_document_bytes=None):
+            yield document.text
 
 
 def _short(source: str | os.PathLike) -> str:

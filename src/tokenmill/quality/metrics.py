@@ -206,7 +206,9 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
         scripts = script_of_pieces(counts)
         weights = counts.counts.astype(np.float64)
         lengths = np.diff(counts.offsets).astype(np.float64)
-        for place, values in enumerate((np.ones(len(counts)), lengths, characters_by_piece(counts), usage.tokens_by_piece)):
+        for place, values in enumerate(
+            (np.ones(len(counts)), lengths, characters_by_piece(counts), usage.tokens_by_piece)
+        ):
             sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
     rows = []
     for script, (pieces, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):
