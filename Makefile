@@ -45,6 +45,7 @@ bench: $(VENV)/.bench
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/cython-lint src
 	$(BIN)/lint-imports
 	$(BIN)/mypy

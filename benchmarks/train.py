@@ -1,6 +1,6 @@
 """Training end to end, whole processes: tokenmill beside rustbpe, tokenizers, bpeasy and gigatoken.
 
-    python -m benchmarks.train [--quick]      # --quick: without the slowest peers, one round
+python -m benchmarks.train [--quick]      # --quick: without the slowest peers, one round
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ def run(quick: bool = False) -> dict:
     for corpus in ("en", "multi", "code"):
         path = str(corpus_file(corpus))
         print(f"train {corpus}", file=sys.stderr)
-        libraries = ["tokenmill", "tokenmill_gpt2", "rustbpe", "gigatoken"] + ([] if quick else ["tokenizers", "bpeasy"])
+        libraries = ["tokenmill", "tokenmill_gpt2", "rustbpe", "gigatoken"] + (
+            [] if quick else ["tokenizers", "bpeasy"]
+        )
         jobs = {library: ["benchmarks.train_jobs", library, path, str(SIZE)] for library in libraries}
         kept = alternate(jobs, rounds=1 if quick else 3, skip_after=60)
         results[corpus] = kept

@@ -11,9 +11,7 @@ import json
 import sys
 import time
 
-CL100K = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+CL100K = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
 def chunks(path: str, size: int = 1 << 20):
@@ -66,9 +64,13 @@ def tokenizers(path: str, size: int) -> str:
 
     tok = Tokenizer(models.BPE())
     split = pre_tokenizers.Split(Regex(CL100K), behavior="isolated")
-    tok.pre_tokenizer = pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tok.pre_tokenizer = pre_tokenizers.Sequence(
+        [split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    tok.train_from_iterator(chunks(path), trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False))
+    tok.train_from_iterator(
+        chunks(path), trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False)
+    )
     return ""
 
 

@@ -1,6 +1,7 @@
 """Shared by all tests: where the real corpora are, and a guard against stale builds."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,15 @@ def corpus_bytes(shared):
         return data if size < 0 else data[: data.rfind(b"\n") + 1]
 
     return read
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A file system of 256 kB; tests that need one are skipped where mounting is not permitted."""
+    folder = tmp_path / "small-disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("needs permission to mount a small tmpfs")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

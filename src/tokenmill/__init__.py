@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import load, train, train_from_counts, train_from_iterator
-    from .count import WordCounts, count, count_iterator
+    from .counting import WordCounts, count, count_iterator
     from .split import Splitter
     from .tokenizer import Tokenizer
     from .vocabulary import AddedToken, Vocabulary
@@ -42,9 +42,9 @@ _HOMES = {
     "Splitter": "split",
     "Tokenizer": "tokenizer",
     "Vocabulary": "vocabulary",
-    "WordCounts": "count",
-    "count": "count",
-    "count_iterator": "count",
+    "WordCounts": "counting",
+    "count": "counting",
+    "count_iterator": "counting",
     "load": "api",
     "train": "api",
     "train_from_counts": "api",

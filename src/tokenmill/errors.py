@@ -3,7 +3,8 @@
     TokenmillError
     ├── UsageError (ValueError)                 an argument that cannot be right
     │   ├── PatternError                        a split pattern that is no regular expression
-    │   └── SpecialTokenError                   text that spells a special token nobody allowed
+    │   ├── SpecialTokenError                   text that spells a special token nobody allowed
+    │   └── UnknownTokenError (KeyError)        an id or a token that the vocabulary does not have
     ├── InputError                              a source that cannot be read: missing, damaged, binary
     │   └── FormatError                         a vocabulary, counts or token file that is damaged or foreign
     ├── OutputError                             a file that cannot be written: disk full, no permission
@@ -26,6 +27,7 @@ __all__ = [
     "PatternError",
     "SpecialTokenError",
     "TokenmillError",
+    "UnknownTokenError",
     "UsageError",
     "require",
 ]
@@ -45,6 +47,12 @@ class PatternError(UsageError):
 
 class SpecialTokenError(UsageError):
     """Text that spells a special token which the caller did not allow."""
+
+
+class UnknownTokenError(UsageError, KeyError):
+    """An id or a token that the vocabulary does not have."""
+
+    __str__ = Exception.__str__  # KeyError's shows the repr of the message
 
 
 class InputError(TokenmillError):

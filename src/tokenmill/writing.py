@@ -55,7 +55,9 @@ def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
     with output_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not target.is_dir():
-            raise OutputError(f"cannot write the folder {target}: a file of that name stands there. Remove it or choose another.")
+            raise OutputError(
+                f"cannot write the folder {target}: a file of that name stands there. Remove it or choose another."
+            )
         beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         try:
             yield beside

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
-__all__ = ["console", "fail", "progress_bar", "say"]
+__all__ = ["console", "fail", "progress_bar", "report", "say"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -24,7 +24,7 @@ def say(message: str) -> None:
 
 
 def fail(message: str) -> None:
-    console().print(f"[bold red]error:[/] ", end="")
+    console().print("[bold red]error:[/] ", end="")
     say(message)
 
 
@@ -34,9 +34,24 @@ def progress_bar() -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import BarColumn, Progress as Bars, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import (
+        Progress as Bars,
+    )
 
-    columns = (TextColumn("{task.description:<16}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description:<16}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Bars(*columns, console=console()) as bars:
         tasks: dict = {}
 
@@ -46,3 +61,25 @@ def progress_bar() -> Iterator[Progress | None]:
             bars.update(tasks[stage], completed=done, total=total)
 
         yield progress
+
+
+def report(rows: dict, as_json: bool) -> None:
+    """A summary: a table on stderr, or JSON on stdout where a program reads the answer. Empty rows are left out."""
+    if as_json:
+        import json
+
+        print(json.dumps({key.replace(" ", "_"): value for key, value in rows.items()}))
+        return
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for key, value in rows.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{name} {figure}" for name, figure in value.items())
+        elif isinstance(value, int):
+            value = f"{value:,}"
+        if value not in (None, "0"):
+            table.add_row(key, str(value))
+    console().print(table)

@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
-import click
 import typer
+from typer.core import TyperGroup
 
 from ..errors import TokenmillError, UsageError
 from ._console import fail
 
-__all__ = ["app", "main"]
+__all__ = ["app", "run"]
+
+
+def run(command: Callable[[], Any]) -> Any:
+    """Call `command`; a user's mistake becomes one message and an exit code, never a traceback."""
+    try:
+        return command()
+    except UsageError as error:
+        fail(str(error))
+        sys.exit(2)
+    except TokenmillError as error:
+        fail(str(error))
+        sys.exit(1)
+    except KeyboardInterrupt:
+        fail("stopped; nothing was left half-written")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)
+
+
+class _Verbs(TyperGroup):
+    def invoke(self, ctx):
+        return run(lambda: super(_Verbs, self).invoke(ctx))
+
 
 app = typer.Typer(
     name="tokenmill",
+    cls=_Verbs,
     help="Make, use and judge byte-level BPE tokenizers.",
     no_args_is_help=True,
     add_completion=False,
@@ -27,22 +53,4 @@ def _root() -> None:
     pass
 
 
-def main() -> None:
-    """Run the command line and exit with its code; a user's mistake is one message, never a traceback."""
-    try:
-        code = app(standalone_mode=False)
-    except UsageError as error:
-        fail(str(error))
-        code = 2
-    except TokenmillError as error:
-        fail(str(error))
-        code = 1
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        fail("stopped; nothing was left half-written")
-        code = 130
-    except click.exceptions.ClickException as error:
-        error.show()
-        code = error.exit_code
-    except BrokenPipeError:
-        code = 1
-    sys.exit(code or 0)
+from . import compare, count, inspect, play, prune, train  # noqa: E402,F401

@@ -1,0 +1,46 @@
+"""Coloured tokens with their ids beneath, for the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from ..tokenizer import Tokenizer
+
+__all__ = ["token_label", "token_view"]
+
+# Okabe and Ito's colours, lightened so that black text reads on each: told apart with any kind of colour vision.
+COLOURS = ("#f5d58a", "#a8d8f0", "#8fd6bd", "#f7f0a0", "#e8bcd6")
+VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍"}
+
+
+def token_label(token: bytes) -> str:
+    """A token's bytes as text that shows everything: white space by signs, bytes that are no whole UTF-8 as \\xHH.
+
+    >>> token_label(b" low\\n"), token_label(b"\\xe2\\x82")
+    ('·low⏎', '\\\\xe2\\\\x82')
+    """
+    text = token.decode("utf-8", errors="backslashreplace")
+    return "".join(VISIBLE.get(c, c if c.isprintable() else c.encode("unicode_escape").decode()) for c in text)
+
+
+def token_view(tok: Tokenizer, ids: list[int], width: int = 100) -> list[Text]:
+    """Lines in pairs: the tokens of `ids` on coloured ground, and their ids beneath, wrapped to `width` columns."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    lines: list[Text] = []
+    above, below, used = Text(), Text(), 0
+    for position, id in enumerate(ids):
+        label = token_label(tok.decode_single_token_bytes(id))
+        room = max(cell_len(label), len(str(id)))
+        if used and used + room + 1 > width:
+            lines += [above, below]
+            above, below, used = Text(), Text(), 0
+        above.append(label + " " * (room - cell_len(label)), style=f"black on {COLOURS[position % len(COLOURS)]}")
+        above.append(" ")
+        below.append(str(id).ljust(room + 1), style="dim")
+        used += room + 1
+    return [*lines, above, below] if used else lines

@@ -1,0 +1,67 @@
+"""The demonstration behind `make demo`: train on Python's own standard library, look at the result.
+
+python -m tokenmill.cli.demo [FOLDER]
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from pathlib import Path
+
+SENTENCE = "The quick brown fox jumps over the lazy dog, and def __init__(self) returns None in 2026."
+VOCAB_SIZE = 16_384
+
+
+def standard_library() -> list[Path]:
+    """The .py files of the Python that runs this, without what was installed beside them."""
+    root = Path(sysconfig.get_path("stdlib"))
+    return sorted(p for p in root.rglob("*.py") if not {"site-packages", "dist-packages"} & set(p.parts))
+
+
+def demo(folder: Path) -> None:
+    """Train, save, and show what a person would want to see and do next."""
+    from rich.console import Console
+
+    from .train import train_and_report
+
+    out = Console(highlight=False)
+    files = standard_library()
+    out.print(
+        f"[bold]tokenmill[/]: training {VOCAB_SIZE:,} tokens on the {len(files):,} source files of Python's standard library\n"
+    )
+    tok = train_and_report(
+        list(map(str, files)),
+        VOCAB_SIZE,
+        split="cl100k",
+        special_tokens=["<|endoftext|>"],
+        reading={"binary": "skip"},  # a few files of Python's own tests are in other encodings on purpose
+        output=folder,
+    )
+
+    from ._token_view import token_view
+
+    ids = tok.encode(SENTENCE)
+    out.print(f"\n{len(SENTENCE)} characters are {len(ids)} tokens:\n")
+    for line in token_view(tok, ids, width=min(out.width, 110)):
+        out.print(line, soft_wrap=True)
+    script = Path(sys.executable).parent / "tokenmill"
+    command = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
+    out.print(
+        f"\nNow try:\n"
+        f"  {command} encode --tokenizer {folder}                 type text, see tokens\n"
+        f"  {command} train YOUR-TEXT --vocab-size 32768 -o MINE  train on your own files\n"
+        f"  {command} --help                                      everything else",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def main() -> None:
+    from .main import run
+
+    run(lambda: demo(Path(sys.argv[1] if len(sys.argv) > 1 else "demo-tokenizer")))
+
+
+if __name__ == "__main__":
+    main()

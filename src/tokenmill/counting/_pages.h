@@ -1,0 +1,41 @@
+/* Zeroed memory for large tables, on huge pages where the system has them, and the multiplication that maps a hash
+ * to a slot. Random access to a table of 4 kB pages misses the TLB almost every time; the request for huge pages must
+ * come before the first touch.
+ */
+#ifndef TOKENMILL_PAGES_H
+#define TOKENMILL_PAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+
+#define TM_HUGE ((size_t)2 << 20)
+
+/* `size` zeroed bytes, aligned to 2 MB where they fill at least one huge page; NULL where there is no memory. */
+static inline void *tm_pages_new(size_t size) {
+    size_t spare = size >= TM_HUGE ? TM_HUGE : 0;
+    uint8_t *p = (uint8_t *)mmap(NULL, size + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == (uint8_t *)MAP_FAILED) return NULL;
+    if (spare) {
+        size_t page = 4096, head = (TM_HUGE - (uintptr_t)p % TM_HUGE) % TM_HUGE;
+        size_t used = (size + page - 1) / page * page;
+        if (head) munmap(p, head);
+        p += head;
+        if (spare > head && size + spare - head > used) munmap(p + used, size + spare - head - used);
+#ifdef MADV_HUGEPAGE
+        madvise(p, size, MADV_HUGEPAGE);
+#endif
+    }
+    return p;
+}
+
+static inline void tm_pages_free(void *p, size_t size) {
+    if (p) munmap(p, size);
+}
+
+/* The upper half of the product: maps a 64-bit hash to 0..n-1 in the order of the hashes. */
+static inline uint64_t tm_mulhi(uint64_t a, uint64_t n) { return (uint64_t)(((__uint128_t)a * n) >> 64); }
+
+static inline void tm_prefetch(const void *p) { __builtin_prefetch(p, 1); }
+
+#endif

@@ -1,0 +1,144 @@
+"""WordCounts: the distinct pieces of a corpus with their 64-bit counts, all that training needs to know of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["WordCounts"]
+
+
+@dataclass(frozen=True, eq=False)
+class WordCounts:
+    """Distinct pieces and how often each was seen. Immutable; no piece stands in it twice.
+
+    arena: uint8 array, the bytes of all pieces one after the other.
+    offsets: uint64 array of n + 1: piece i is arena[offsets[i]:offsets[i + 1]].
+    counts: uint64 array of n.
+    split_patterns: the regular expressions the pieces were cut with; () where unknown.
+    documents, total_bytes: how much text was counted; 0 where unknown.
+
+    Counting gives the pieces in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
+    the same however the work was divided.
+
+    >>> counts = WordCounts.from_mapping({b"low": 5, b" lower": 2})
+    >>> sorted(counts.items())
+    [(b' lower', 2), (b'low', 5)]
+    """
+
+    arena: np.ndarray
+    offsets: np.ndarray
+    counts: np.ndarray
+    split_patterns: tuple[str, ...] = ()
+    documents: int = 0
+    total_bytes: int = 0
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[bytes, int], split_patterns: tuple[str, ...] = ()) -> WordCounts:
+        """Word counts from a mapping of piece -> count, such as a Counter of bytes."""
+        import numpy as np
+
+        for piece, count in mapping.items():
+            if not isinstance(piece, bytes):
+                raise UsageError(f"pieces are bytes, but {piece!r} is {type(piece).__name__}; encode it as UTF-8 first")
+            if not 0 <= count < 2**64:
+                raise UsageError(f"the count of {piece!r} is {count}; counts are from 0 to 2**64 - 1")
+        offsets = np.zeros(len(mapping) + 1, np.uint64)
+        np.cumsum([len(piece) for piece in mapping], out=offsets[1:])
+        arena = np.frombuffer(b"".join(mapping), np.uint8)
+        counts = np.fromiter(mapping.values(), np.uint64, len(mapping))
+        return cls(arena, offsets, counts, split_patterns, total_bytes=sum(len(p) * c for p, c in mapping.items()))
+
+    @classmethod
+    def merge(cls, many: Iterable[WordCounts]) -> WordCounts:
+        """The sum of several word counts, in canonical order. They must have been split alike.
+
+        >>> both = WordCounts.merge([WordCounts.from_mapping({b"a": 1}), WordCounts.from_mapping({b"a": 2})])
+        >>> dict(both.items())
+        {b'a': 3}
+        """
+        from .tables import merge_rows
+
+        many = list(many)
+        patterns = {counts.split_patterns for counts in many if counts.split_patterns}
+        if len(patterns) > 1:
+            shown = "\n  ".join(" then ".join(each) for each in sorted(patterns))
+            raise UsageError(
+                f"word counts that were split differently cannot be added up:\n  {shown}\nCount again with one pattern."
+            )
+        try:
+            rows = merge_rows([(counts.arena, counts.offsets, counts.counts) for counts in many])
+        except OverflowError:
+            raise UsageError("the sum of two counts of the same piece passes 2**64 - 1") from None
+        documents = sum(counts.documents for counts in many)
+        return cls(*rows, patterns.pop() if patterns else (), documents, sum(counts.total_bytes for counts in many))
+
+    def __add__(self, other: WordCounts) -> WordCounts:
+        return WordCounts.merge([self, other]) if isinstance(other, WordCounts) else NotImplemented
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """Each piece with its count, in the order they are stored."""
+        data, offsets = self.arena.tobytes(), self.offsets.tolist()
+        for i, count in enumerate(self.counts.tolist()):
+            yield data[offsets[i] : offsets[i + 1]], count
+
+    def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
+        """The `n` most frequent pieces (all, if None) with their counts; equal counts in the order of the bytes."""
+        import numpy as np
+
+        n = len(self) if n is None else max(0, min(n, len(self)))
+        if n == 0:
+            return []
+        least = np.partition(self.counts, len(self) - n)[len(self) - n]
+        rows = np.flatnonzero(self.counts >= least)
+        offsets = self.offsets
+        found = [(self.arena[offsets[i] : offsets[i + 1]].tobytes(), int(self.counts[i])) for i in rows]
+        return sorted(found, key=lambda item: (-item[1], item[0]))[:n]
+
+    def prune(self, min_count: int) -> WordCounts:
+        """Without the pieces that were seen fewer than `min_count` times."""
+        from .tables import filter_rows
+
+        arena, offsets, counts = filter_rows((self.arena, self.offsets, self.counts), min_count)
+        return replace(self, arena=arena, offsets=offsets, counts=counts)
+
+    def canonical(self) -> WordCounts:
+        """The same counts with the pieces in canonical order."""
+        from .storage import is_canonical
+        from .tables import merge_rows
+
+        rows = (self.arena, self.offsets, self.counts)
+        if is_canonical(rows):
+            return self
+        arena, offsets, counts = merge_rows([rows])
+        return replace(self, arena=arena, offsets=offsets, counts=counts)
+
+    def save(self, folder: str | os.PathLike) -> None:
+        """Write a folder of Parquet files with the columns `piece` and `count`. Needs the extra `corpus`."""
+        from .storage import save
+
+        save(self, folder)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike) -> WordCounts:
+        """Read a folder that `save` or `tokenmill count` wrote. Damage raises a FormatError that names the file."""
+        from .storage import load
+
+        return load(folder)
+
+    @staticmethod
+    def is_saved(path: str | os.PathLike) -> bool:
+        """Whether `path` is a folder of word counts rather than of text."""
+        from .storage import is_saved
+
+        return is_saved(path)

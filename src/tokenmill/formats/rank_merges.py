@@ -1,0 +1,193 @@
+"""From ranks to merges and back: when do the two kinds of byte-pair encoding give the same ids?
+
+Rank order (tiktoken) joins any two neighbours whose joined bytes are a token, the lowest id first. Merge order (Hugging
+Face) joins only listed pairs, the earliest first. To write a ranked vocabulary as merges, each token needs the pair that
+rank order would build it from.
+
+Definitions. Encode the bytes of token t with the tokens of lower rank only. If two parts are left, t is *built* by that
+pair. If more are left, no pair of lower tokens builds t: it comes about only where a whole piece is t, or by way of a
+part with a higher id.
+
+Why one pair for each built token is enough: a merge never crosses bytes that stay two whole neighbours, so wherever
+exactly the bytes of t are two or more whole tokens once the lower ranks are done, these are the parts that encoding t alone
+gives. Hence no other pair can ever be joined to t, and the two orders agree.
+
+Which of the ways to cut t in two is its pair? The cut (x, y) at which no merge of a lower rank than t crosses from x to y.
+It is found without encoding: walk back in time down the right edge of x and the left edge of y, and ask for each two
+neighbours that exist at the same moment whether they would have been joined before either was used up.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ..errors import ConversionError
+from ..vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["encode_by_rank", "merges_of_ranks", "only_whole", "present_by_rank", "ranks_of"]
+
+
+def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[int]]:
+    """Merges that give the same ids as the ranks do, and the tokens that no pair of lower tokens builds.
+
+    Returns an int32 array of rows (left id, right id, new id) in rank order, and the ids of the tokens that only the
+    whole-piece rule reaches. Should such a token be a join of tokens with higher ids, those merges are listed as well.
+
+    >>> ids = [bytes([i]) for i in range(256)] + [b"lo", b"low", b"xyz"]
+    >>> merges, unbuilt = merges_of_ranks(ids)
+    >>> merges.tolist(), unbuilt
+    ([[108, 111, 256], [256, 119, 257]], [258])
+    """
+    import numpy as np
+
+    ranks = {token: id for id, token in enumerate(tokens) if token is not None}
+    get = ranks.get
+    # The parts of each built token, and whether it and all below it were built by pairs; single bytes are born at -1.
+    left, right = [-1] * len(tokens), [-1] * len(tokens)
+    born = list(range(len(tokens)))
+    regular = [False] * len(tokens)
+    for byte in range(256):
+        id = get(bytes([byte]), -1)
+        if id >= 0:
+            born[id], regular[id] = -1, True
+
+    def joined_across(x: int, y: int, limit: int) -> bool:
+        """Whether a merge of a rank below `limit` crosses from x to y, when both grow side by side from bytes."""
+        x_until = y_until = limit  # the ranks at which x and y become part of something larger
+        while True:
+            rank = get(tokens[x] + tokens[y])  # type: ignore[operator]
+            # Of two pairs of one rank the left one is joined first, so a tie with the right neighbour counts.
+            if rank is not None and rank < x_until and rank <= y_until:
+                return True
+            if born[x] > born[y]:
+                x_until, x = born[x], right[x]
+            elif born[y] >= 0:
+                y_until, y = born[y], left[y]
+            else:
+                return False
+
+    rows: list[tuple[int, int, int]] = []
+    unbuilt: list[int] = []
+    for id, token in enumerate(tokens):
+        if token is None or len(token) < 2:
+            continue
+        for cut in range(len(token) - 1, 0, -1):  # long left parts first: most tokens are a word and its ending
+            x = get(token[:cut], id)
+            if x < id and regular[x]:
+                y = get(token[cut:], id)
+                if y < id and regular[y] and not joined_across(x, y, id):
+                    left[id], right[id], regular[id] = x, y, True
+                    rows.append((x, y, id))
+                    break
+        else:
+            parts = encode_by_rank(token, ranks, below=id)
+            if (
+                len(parts) == 2 and -1 not in parts
+            ):  # built, but from parts that were not: whatever holds it is encoded too
+                rows.append((parts[0], parts[1], id))
+            else:
+                unbuilt.append(id)
+                cuts = ((get(token[:cut]), get(token[cut:])) for cut in range(1, len(token)))
+                rows += [(x, y, id) for x, y in cuts if x is not None and y is not None]
+    return np.array(rows, np.int32).reshape(-1, 3), unbuilt
+
+
+def encode_by_rank(piece: bytes, ranks: dict[bytes, int], below: int | None = None) -> list[int]:
+    """The ids of `piece` using only merges to ids below `below`; -1 for a byte without a token. The textbook loop."""
+    parts = [piece[i : i + 1] for i in range(len(piece))]
+    while True:
+        joins = [ranks.get(a + b) for a, b in pairwise(parts)]
+        best = min((rank for rank in joins if rank is not None and (below is None or rank < below)), default=None)
+        if best is None:
+            return [ranks.get(part, -1) for part in parts]
+        i = joins.index(best)
+        parts[i : i + 2] = [parts[i] + parts[i + 1]]
+
+
+def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
+    """The present tokens of a Picky vocabulary under their ids, encoded by rank instead of by events."""
+    gone = vocabulary.removed
+    tokens = tuple(None if id in gone else token for id, token in enumerate(vocabulary.tokens))
+    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=None, whole_pieces=True)
+
+
+def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:
+    """The tokens by id, such that rank order gives the ids of `vocabulary`, and notes on what was left out.
+
+    ConversionError, which names `target` and the first token in question, where rank order gives other ids.
+    """
+    tokens = list(vocabulary.tokens)
+    if vocabulary.order == "ranks":
+        return tokens, []
+    if vocabulary.order == "events":
+        raise ConversionError(
+            f"{target} knows no removals, so its ids would differ from those of this Picky vocabulary, which encodes by its "
+            "events. Pass lossy=True (--lossy) to export the tokens that are present, encoded by rank."
+        )
+    assert vocabulary.events is not None
+    rows = [tuple(row) for row in vocabulary.events.tolist()]
+    made = {new for _, _, new in rows}
+    notes = []
+    unreachable = [
+        id
+        for id, token in enumerate(tokens)
+        if token and len(token) > 1 and id not in made and not vocabulary.whole_pieces
+    ]
+    if unreachable:
+        example = f"{tokens[unreachable[0]]!r} (id {unreachable[0]})"
+        notes.append(f"{len(unreachable)} tokens that no merge makes are left out, such as {example}")
+        for id in unreachable:
+            tokens[id] = None
+    instead = f"so {target}, which merges by rank, would give other ids. Write tokenizer.json instead."
+    for place in range(1, len(rows)):
+        if rows[place][2] < rows[place - 1][2]:
+            new, before = rows[place][2], rows[place - 1][2]
+            raise ConversionError(
+                f"merge {place} makes {tokens[new]!r} (id {new}) after {tokens[before]!r} (id {before}), "
+                f"but ids must ascend in the order of the merges, {instead}"
+            )
+    derived, unbuilt = merges_of_ranks(tokens)
+    ranks = {token: id for id, token in enumerate(tokens) if token is not None}
+    listed = set(rows)
+    for left, right, new in derived.tolist():
+        if (left, right, new) not in listed:
+            raise ConversionError(
+                f"by rank, {tokens[left]!r} + {tokens[right]!r} would merge to {tokens[new]!r} (id {new}), "
+                f"and no merge says so, {instead}"
+            )
+    for id in unbuilt:
+        if not vocabulary.whole_pieces and encode_by_rank(tokens[id], ranks) != [id]:  # type: ignore[arg-type]
+            raise ConversionError(f"{tokens[id]!r} (id {id}) is a token that its merges never make, {instead}")
+    return tokens, notes
+
+
+_NEVER = (1 << 31, -1)  # the place and the result of a pair that no merge lists
+
+
+def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | None:
+    """The lowest id of a token that the merges `rows` alone do not make of its bytes, or None if there is none.
+
+    Such a token comes about only by the rule that a piece which is a token is that token.
+    """
+    listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
+    starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
+    for id, token in enumerate(tokens):
+        if token is None or len(token) < 2:
+            continue
+        parts = [starts.get(token[i : i + 1], -1) for i in range(len(token))]
+        while True:
+            places = [listed.get(pair, _NEVER) for pair in pairwise(parts)]
+            place, new = min(places, default=_NEVER)
+            if new < 0:
+                break
+            i = places.index((place, new))
+            parts[i : i + 2] = [new]
+        if parts != [id]:
+            return id
+    return None

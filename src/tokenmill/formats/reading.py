@@ -1,0 +1,211 @@
+"""What every reader here shares: bytes of a file whatever it is compressed with, JSON that knows its place, ids in range.
+
+All damage ends as one FormatError that names the file, the place in it (a line or a JSON path) and what is wrong there.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from ..errors import FormatError, InputError, require
+
+__all__ = ["MAX_ID", "Json", "decode_utf8", "fail", "lines_of", "parse_json", "place_tokens", "read_bytes", "show"]
+
+MAX_ID = (1 << 21) - 1  # the encoder packs two ids and a rank into 64 bits, 21 each
+_MAX_BYTES = 1 << 30  # a vocabulary file is some megabytes: what is larger is something else, or a decompression bomb
+_MAX_SHOWN = 60
+
+
+def fail(file: str, where: str, what: str) -> NoReturn:
+    """Raise the one FormatError of a damaged file."""
+    raise FormatError(f"{file}: {where}: {what}" if where else f"{file}: {what}")
+
+
+def show(value: object) -> str:
+    """`value` for a message, cut short."""
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def read_bytes(path: str | os.PathLike) -> bytes:
+    """The content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(6)
+            file.seek(0)
+            opened: Any = file
+            if head.startswith(b"\x1f\x8b"):
+                opened = gzip.GzipFile(fileobj=file)
+            elif head.startswith(b"BZh"):
+                opened = bz2.BZ2File(file)
+            elif head.startswith(b"\xfd7zXZ\x00"):
+                opened = lzma.LZMAFile(file)  # noqa: SIM115
+            elif head.startswith(b"\x28\xb5\x2f\xfd"):
+                zstandard = require("zstandard", "corpus", "reading a vocabulary compressed with Zstandard")
+                opened = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            data = opened.read(_MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: no such file. Check the path.") from error
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise FormatError(f"{name}: the compressed data is damaged or cut short ({error})") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot read {name}: {reason}") from error
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise FormatError(f"{name}: the compressed data is damaged or cut short ({error})") from error
+    if len(data) > _MAX_BYTES:
+        raise FormatError(f"{name}: holds more than {_MAX_BYTES >> 20} MiB, which no vocabulary does")
+    return data
+
+
+def decode_utf8(data: bytes, file: str) -> str:
+    """The text of `data`, without a byte order mark, or a FormatError that names the line of the first wrong byte."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        fail(
+            file,
+            f"line {line}",
+            f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})",
+        )
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of `text`, cut at LF and CR LF only: other separators may be part of a token."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+def parse_json(data: bytes, file: str) -> Json:
+    """The JSON document in `data`. A key that occurs twice in one object is damage, not the last one's win."""
+    text = decode_utf8(data, file)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            literal = json.dumps(twice, ensure_ascii=False)
+            first = text.find(literal)
+            again = text.find(literal, first + 1)
+            line = text.count("\n", 0, max(first, again)) + 1
+            fail(file, f"line {line}", f"the key {show(twice)} occurs twice in one object")
+        return made
+
+    def constant(name: str) -> NoReturn:
+        fail(file, "", f"holds {name}, which is not JSON")
+
+    try:
+        return Json(json.loads(text, object_pairs_hook=unique, parse_constant=constant), file)
+    except json.JSONDecodeError as error:
+        fail(file, f"line {error.lineno} column {error.colno}", f"not JSON: {error.msg}")
+    except RecursionError:
+        fail(file, "", "not a tokenizer: its JSON is nested too deep")
+    except ValueError as error:  # an integer of more digits than Python converts
+        fail(file, "", f"not a tokenizer: {error}")
+
+
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    float: "a number",
+}
+
+
+class Json:
+    """A value in a JSON file together with its place, so that every error can name both."""
+
+    __slots__ = ("file", "value", "where")
+
+    def __init__(self, value: Any, file: str, where: str = "$"):
+        self.value, self.file, self.where = value, file, where
+
+    def fail(self, what: str) -> NoReturn:
+        fail(self.file, f"at {self.where}", what)
+
+    def expect(self, kind: type) -> Any:
+        """The value, which must be of `kind` (True is no integer)."""
+        value = self.value
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            self.fail(f"expected {_KINDS[kind]}, found {show(value)}")
+        return value
+
+    def __getitem__(self, key: str) -> Json:
+        """The member `key` of an object; an absent member is a null with its place."""
+        return Json(self.expect(dict).get(key), self.file, f"{self.where}.{key}")
+
+    def __iter__(self) -> Iterator[Json]:
+        """The members of a list; none of a null."""
+        for i, value in enumerate([] if self.absent else self.expect(list)):
+            yield Json(value, self.file, f"{self.where}[{i}]")
+
+    def items(self) -> Iterator[tuple[str, Json]]:
+        """The members of an object by key; none of a null."""
+        for key, value in ({} if self.absent else self.expect(dict)).items():
+            yield key, Json(value, self.file, f"{self.where}.{key}")
+
+    @property
+    def absent(self) -> bool:
+        return self.value is None
+
+    def get(self, key: str, kind: type, default: Any) -> Any:
+        """The value of the member `key`, which must be of `kind`; `default` where it is absent or null."""
+        member = self[key]
+        return default if member.absent else member.expect(kind)
+
+
+def place_tokens(tokens: list[bytes], ids: list[int], file: str, at: Callable[[int], str]) -> list[bytes | None]:
+    """Tokens in a list by id, None in the holes. FormatError for an id or a token that occurs twice or is impossible.
+
+    at(n): where the nth of them stands in the file, for the messages.
+    """
+    if ids and (set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) > MAX_ID):
+        n = next(n for n, id in enumerate(ids) if type(id) is not int or not 0 <= id <= MAX_ID)
+        fail(file, at(n), f"the id {show(ids[n])} of {show(tokens[n])} is not an integer from 0 to {MAX_ID}")
+    distinct = set(tokens)
+    if len(distinct) < len(tokens):
+        n, first = _second(tokens)
+        fail(
+            file,
+            at(n),
+            f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}",
+        )
+    if b"" in distinct:
+        fail(file, at(tokens.index(b"")), "the token is empty")
+    if ids == list(range(len(ids))):
+        return [*tokens]
+    if len(set(ids)) < len(ids):
+        n, first = _second(ids)
+        fail(
+            file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})"
+        )
+    placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
+    for id, token in zip(ids, tokens, strict=True):
+        placed[id] = token
+    return placed
+
+
+def _second(values: list) -> tuple[int, int]:
+    """The place of the first value that was there before, and where it was."""
+    seen: dict = {}
+    for n, value in enumerate(values):
+        if value in seen:
+            return n, seen[value]
+        seen[value] = n
+    raise AssertionError("no value occurs twice")

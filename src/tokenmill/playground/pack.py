@@ -1,0 +1,175 @@
+"""A vocabulary packed small for the browser: everything that the page's encoder needs, in one compressed file.
+
+    gzip of
+        b"TMP1", the length of the header (4 bytes, little-endian)
+        the header: JSON, with the name, offset and length of each section
+        the sections: columns of bytes
+
+Token bytes are not stored where two other tokens make them: a token is then the row (left id, right id, its own id).
+Where merges are listed these rows are the merges themselves; in rank order each token is made of its longest
+beginning that is a token and of what is left. A column of numbers below 2^24 is stored as three planes (all low bytes,
+all middle bytes, all high bytes), which compresses to about 3.4 bytes for each token.
+
+The split pattern goes along as the automaton that the library itself compiles, so that the browser cuts where the
+library cuts, whatever its own idea of Unicode.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ..errors import ConversionError
+from ..vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["TokenCounts", "pack"]
+
+NOTHING = 0xFFFFFF
+MOST_IDS = 1 << 21  # the page's encoder puts two ids and a rank into one number
+
+
+class TokenCounts:
+    """What the vocabulary tab shows of each id: how often it is used in some text, and its IoS there.
+
+    counts: one number for each id. ios: one number for each id, NaN where the token is part of no merge.
+    source: what was counted, for people.
+    """
+
+    def __init__(self, counts: np.ndarray, ios: np.ndarray | None, source: str):
+        self.counts, self.ios, self.source = counts, ios, source
+
+
+def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -> bytes:
+    """The packed file of `vocabulary`; the same bytes for the same vocabulary.
+
+    Raises ConversionError for what the page's encoder cannot do: a split pattern that is no regular expression in the
+    strict sense, or more than two million ids.
+    """
+    import numpy as np
+
+    size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)], default=0)
+    if size > MOST_IDS:
+        raise ConversionError(f"the playground shows vocabularies of at most {MOST_IDS:,} ids; {name} has {size:,}")
+    rows = _prefix_rows(vocabulary.tokens) if vocabulary.events is None else vocabulary.events.astype(np.int64)
+    literal = _literals(vocabulary.tokens, rows)
+    sections = {
+        "left": _planes(rows[:, 0]),
+        "right": _planes(np.where(rows[:, 1] < 0, NOTHING, rows[:, 1])),
+        "made": _planes(_differences(np.where(rows[:, 1] < 0, 0, rows[:, 2]))),
+        "literal_ids": _planes(_differences(np.array(literal, np.int64))),
+        "literal_lengths": _planes(np.array([len(vocabulary.tokens[id] or b"") for id in literal], np.int64)),
+        "literals": b"".join(vocabulary.tokens[id] or b"" for id in literal),
+    }
+    widths = []
+    for i, pattern in enumerate(vocabulary.split_patterns):
+        width, tables = _automaton(pattern, name)
+        widths.append(width)
+        sections |= {f"{table}_{i}": data for table, data in tables.items()}
+    if counts is not None:
+        sections["counts"] = _padded(counts.counts, size).astype("<f8").tobytes()
+        if counts.ios is not None:
+            sections["ios"] = _padded(counts.ios, size, np.nan).astype("<f8").tobytes()
+    header = {
+        "version": 1,
+        "name": name,
+        "fingerprint": vocabulary.fingerprint(),
+        "order": vocabulary.order,
+        "whole_pieces": vocabulary.whole_pieces,
+        "alphabet": vocabulary.alphabet,
+        "unknown": vocabulary.unknown,
+        "normalizers": list(vocabulary.normalizers),
+        "add_prefix_space": vocabulary.add_prefix_space,
+        "added_tokens": [asdict(token) for token in vocabulary.added_tokens],
+        "n_vocab": vocabulary.n_vocab,
+        "size": len(vocabulary.tokens),
+        "split_patterns": list(vocabulary.split_patterns),
+        "widths": widths,
+        "counted": counts.source if counts else None,
+        "sections": [],
+    }
+    offset = 0
+    for section, data in sections.items():
+        header["sections"].append([section, offset, len(data)])
+        offset += len(data)
+    head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    return gzip.compress(b"".join([b"TMP1", len(head).to_bytes(4, "little"), head, *sections.values()]), 9, mtime=0)
+
+
+def _prefix_rows(tokens: tuple[bytes | None, ...]) -> np.ndarray:
+    """Each token that two others of lower id make: (the longest beginning, the rest, the token)."""
+    import numpy as np
+
+    ids: dict[bytes, int] = {}
+    rows = []
+    for id, token in enumerate(tokens):
+        if token is None:
+            continue
+        for middle in range(len(token) - 1, 0, -1):
+            left = ids.get(token[:middle])
+            if left is not None and (right := ids.get(token[middle:])) is not None:
+                rows.append((left, right, id))
+                break
+        ids.setdefault(token, id)
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
+    """The ids whose bytes must be stored, because the first row that makes them does not give them."""
+    stored = set(range(len(tokens))) - set(rows[rows[:, 1] >= 0, 2].tolist())
+    known = set(stored)
+    for left, right, new in rows.tolist():
+        if right < 0 or new in known:
+            continue
+        whole = left in known and right in known and (tokens[left] or b"") + (tokens[right] or b"") == tokens[new]
+        known.add(new)
+        if not whole:
+            stored.add(new)
+    return [id for id in sorted(stored) if tokens[id] is not None]
+
+
+def _automaton(pattern: str, name: str) -> tuple[int, dict[str, bytes]]:
+    """The width of a row of the split pattern's automaton, and its tables; see split.compiler.Tables."""
+    from ..split.compiler import compile_pattern
+    from ..split.syntax import NotRegular
+
+    try:
+        tables = compile_pattern(pattern)
+    except NotRegular as reason:
+        raise ConversionError(
+            f"the playground cannot cut text by the split pattern of {name}, which has {reason}: {pattern!r}. "
+            "The browser runs automata only; every other command of tokenmill can use this tokenizer."
+        ) from reason
+    return tables.width, {
+        "matches": tables.matches,
+        "accepts": tables.accepts,
+        "ascii": tables.ascii,
+        "index": tables.index,
+        "pages": tables.pages,
+    }
+
+
+def _planes(column: np.ndarray) -> bytes:
+    import numpy as np
+
+    return np.ascontiguousarray(column.astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3].T).tobytes()
+
+
+def _differences(column: np.ndarray) -> np.ndarray:
+    """Differences of neighbours, with the sign in the lowest bit: 0, -1, 1, -2 ... become 0, 1, 2, 3 ..."""
+    import numpy as np
+
+    steps = np.diff(column, prepend=0)
+    return np.where(steps < 0, -2 * steps - 1, 2 * steps)
+
+
+def _padded(column: np.ndarray, size: int, fill: float = 0) -> np.ndarray:
+    import numpy as np
+
+    whole = np.full(size, fill, np.float64)
+    whole[: min(size, len(column))] = column[:size]
+    return whole

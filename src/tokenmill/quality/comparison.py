@@ -1,0 +1,210 @@
+"""Several tokenizers on the same text, side by side. The first is what the others are measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+from ..counting import WordCounts
+from ..errors import UsageError
+from ..tokenizer import Tokenizer
+from .domains import Domains, Text
+from .junk import THRESHOLDS, Swallowed, swallowed_tokens
+from .metrics import (
+    ALPHA,
+    RENYI_CAUTION,
+    mean_token_characters,
+    ratio,
+    renyi_efficiency,
+    scripts_table,
+    word_initial_share,
+)
+from .replay import replay
+from .tables import Column, Table, tables_to_markdown
+from .usage import Usage, ordinary_ids
+
+__all__ = ["Comparison", "compare"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+
+@dataclass(eq=False)
+class Comparison:
+    """What `compare` found. By tokenizer: usages by domain, totals on all text, figures by script, and each token with
+    its highest IoS."""
+
+    tokenizers: dict[str, Tokenizer]
+    tables: list[Table]
+    usages: dict[str, dict[str, Usage]]
+    totals: dict[str, Usage]
+    scripts: dict[str, Table]
+    swallowed: dict[str, list[Swallowed]]
+
+    def table(self, key: str) -> Table:
+        """The table named `key`; KeyError if there is none."""
+        for table in self.tables:
+            if table.key == key:
+                return table
+        raise KeyError(f"no table {key!r}; there are {', '.join(table.key for table in self.tables)}")
+
+    def to_json(self, top: int | None = None) -> dict[str, Any]:
+        """All tables as values for json.dumps."""
+        return {
+            "tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in self.tokenizers.items()},
+            "tables": [table.head(top).to_json() for table in self.tables],
+        }
+
+    def to_markdown(self, top: int | None = None) -> str:
+        """All tables as one Markdown page."""
+        return tables_to_markdown("Comparison of " + ", ".join(self.tokenizers), [t.head(top) for t in self.tables])
+
+
+def compare(
+    tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer],
+    text: Text,
+    *,
+    thresholds: Sequence[float] = THRESHOLDS,
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Judge several tokenizers on the same text; the first is the baseline.
+
+    tokenizers: by name, or a sequence, whose own names are used.
+    text: as for `inspect`. Word counts serve only tokenizers with the split pattern they were cut by.
+
+    >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
+    [4.41, 4.05]
+    """
+    named = dict(tokenizers) if isinstance(tokenizers, Mapping) else _named(tokenizers)
+    if not named:
+        raise UsageError("no tokenizer was given to compare")
+    domains = Domains(text, num_threads)
+    usages: dict[str, dict[str, Usage]] = {}
+    swallowed: dict[str, list[Swallowed]] = {}
+    by_script: dict[str, Table] = {}
+    for name, tok in named.items():
+        usages[name] = domains.usages(tok, progress)
+        parts = [domains.counts(domain, tok) for domain in domains.names]
+        swallowed[name] = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
+        by_script[name] = scripts_table(zip(parts, usages[name].values(), strict=True))
+    totals = {name: reduce(add, by_domain.values()) for name, by_domain in usages.items()}
+    tables = [
+        _compression(named, totals),
+        _vocabularies(named, totals, swallowed, thresholds),
+        _by_domain("domain_bytes", "Bytes per token, by domain", usages, lambda u: ratio(u.bytes, u.tokens)),
+        _by_domain(
+            "domain_fertility", "Tokens per word (fertility), by domain", usages, lambda u: ratio(u.tokens, u.words)
+        ),
+        _by_script(by_script),
+        _overlap(named),
+    ]
+    return Comparison(named, tables, usages, totals, by_script, swallowed)
+
+
+def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
+    named: dict[str, Tokenizer] = {}
+    for tok in tokenizers:
+        name, number = tok.name, 2
+        while name in named:
+            name, number = f"{tok.name} ({number})", number + 1
+        named[name] = tok
+    return named
+
+
+def _compression(named: Mapping[str, Tokenizer], totals: Mapping[str, Usage]) -> Table:
+    base = next(iter(totals.values())).tokens
+    rows = []
+    for name, usage in totals.items():
+        rows.append(
+            (
+                name,
+                len(ordinary_ids(named[name])),
+                usage.tokens,
+                ratio(usage.tokens, base),
+                ratio(usage.bytes, usage.tokens),
+                ratio(usage.characters, usage.tokens),
+                ratio(usage.words, usage.tokens),
+                ratio(usage.tokens, usage.words),
+            )
+        )
+    columns = (
+        Column("tokenizer"),
+        Column("ordinary tokens", "count"),
+        Column("tokens of the text", "count"),
+        Column("relative", "share", "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"),
+        Column("bytes per token", "number", digits=3),
+        Column("characters per token", "number", digits=3),
+        Column("words per token", "number", digits=3),
+        Column("tokens per word", "number", "fertility", 3),
+    )
+    return Table("compression", "Compression", columns, rows)
+
+
+def _vocabularies(
+    named: Mapping[str, Tokenizer],
+    totals: Mapping[str, Usage],
+    swallowed: Mapping[str, Sequence[Swallowed]],
+    thresholds: Sequence[float],
+) -> Table:
+    import numpy as np
+
+    rows = []
+    for name, tok in named.items():
+        ids = ordinary_ids(tok)
+        by_id = totals[name].by_id
+        junk = [sum(token.ios >= threshold for token in swallowed[name]) for threshold in thresholds]
+        rows.append(
+            (
+                name,
+                ratio(int(np.count_nonzero(by_id[ids])), len(ids)),
+                *(ratio(number, len(ids)) for number in junk),
+                mean_token_characters(tok),
+                word_initial_share(tok),
+                renyi_efficiency(by_id, len(ids)),
+            )
+        )
+    columns = (
+        Column("tokenizer"),
+        Column("vocabulary used", "share"),
+        *(
+            Column(f"IoS ≥ {threshold}", "share", "tokens that this threshold would call junk")
+            for threshold in thresholds
+        ),
+        Column("mean token characters", "number"),
+        Column("word-initial", "share"),
+        Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
+    )
+    return Table("vocabularies", "What the vocabularies are spent on", columns, rows, RENYI_CAUTION)
+
+
+def _by_domain(
+    key: str, title: str, usages: Mapping[str, Mapping[str, Usage]], figure: Callable[[Usage], float | None]
+) -> Table:
+    names = list(usages)
+    rows = [(domain, *(figure(usages[name][domain]) for name in names)) for domain in usages[names[0]]]
+    return Table(key, title, (Column("domain"), *(Column(name, "number", digits=3) for name in names)), rows)
+
+
+def _by_script(by_script: Mapping[str, Table]) -> Table:
+    names = list(by_script)
+    figures = {
+        name: dict(zip(table.column("script"), table.column("bytes per token"), strict=True))
+        for name, table in by_script.items()
+    }
+    scripts = by_script[names[0]].column("script")
+    rows = [(script, *(figures[name].get(script) for name in names)) for script in scripts]
+    columns = (Column("script"), *(Column(name, "number", digits=3) for name in names))
+    return Table("scripts", "Bytes per token, by script of the piece's first letter", columns, rows)
+
+
+def _overlap(named: Mapping[str, Tokenizer]) -> Table:
+    """Which share of the row's tokens the column's vocabulary has too."""
+    tokens = {name: {tok.decode_single_token_bytes(id) for id in ordinary_ids(tok)} for name, tok in named.items()}
+    rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
+    columns = (Column("tokens of"), *(Column(f"in {name}", "share", digits=1) for name in named))
+    return Table(
+        "overlap", "Tokens in common", columns, rows, "Which share of the row's tokens the column's vocabulary has too."
+    )

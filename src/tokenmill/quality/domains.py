@@ -1,0 +1,133 @@
+"""The text that tokenizers are judged on: named domains, counted once for each way of cutting it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ..corpus.documents import read_documents
+from ..corpus.sources import find_sources, suffix_of
+from ..corpus.streams import COMPRESSIONS
+from ..counting import WordCounts
+from ..errors import UsageError
+from ..tokenizer import Tokenizer
+from ..tokenizer.special import normalizer_of
+from .usage import Usage, check_split, measure_usage
+
+__all__ = ["Domains", "Text"]
+
+Progress = Callable[[str, int, "int | None"], None]
+Sources = str | os.PathLike | Iterable[str | os.PathLike]
+Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
+WORD = r"\S+"  # a word, for fertility: a run of anything but white space
+# How white space begins in UTF-8 (Unicode's White_Space): tells the gaps between words from the words.
+SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80")
+
+
+class Domains:
+    """Named texts, each a set of sources or word counts.
+
+    text: sources (each that is named becomes a domain; a single folder or glob gives a domain for each of its files),
+        or word counts, or a mapping of names to either.
+
+    >>> Domains({"low": WordCounts.from_mapping({b"low": 5})}).names
+    ['low']
+    """
+
+    def __init__(self, text: Text, num_threads: int | None = None):
+        self.num_threads = num_threads
+        self.parts: dict[str, list[Path | str] | WordCounts] = {}
+        if isinstance(text, WordCounts):
+            self.parts["word counts"] = text
+        elif isinstance(text, Mapping):
+            for name, part in text.items():
+                self.parts[name] = part if isinstance(part, WordCounts) else find_sources(part)
+        else:
+            self._add_sources([text] if isinstance(text, (str, os.PathLike)) else list(text))
+        if not self.parts:
+            raise UsageError("no text was given to judge on: name at least one source")
+        self._counted: dict[tuple[str, tuple[str, ...], tuple[str, ...]], WordCounts] = {}
+        self._words: dict[str, int | None] = {}
+
+    def _add_sources(self, sources: list[str | os.PathLike]) -> None:
+        named: list[tuple[str, list[Path | str]]] = []
+        for source in sources:
+            if Path(source).is_dir() and WordCounts.is_saved(source):
+                self.parts[_short(source)] = WordCounts.load(source)
+                continue
+            files = find_sources(source)
+            if len(sources) == 1:
+                named += [(_short(file), [file]) for file in files]
+            else:
+                named.append((_short(source) if len(files) == 1 else os.fspath(source), files))
+        short = [name for name, _ in named]
+        for name, files in named:
+            clear = name if short.count(name) == 1 and name not in self.parts else os.fspath(files[0])
+            self.parts[clear] = files
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.parts)
+
+    def counts(self, name: str, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
+        """The word counts of one domain, cut as `tok` cuts. Text is counted again only for a new way of cutting."""
+        part = self.parts[name]
+        if isinstance(part, WordCounts):
+            check_split(tok, part)
+            return part
+        key = (name, tok.vocabulary.split_patterns, tok.vocabulary.normalizers)
+        if key not in self._counted:
+            self._counted[key] = self._count(part, *key[1:], progress)
+        return self._counted[key]
+
+    def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
+        """How `tok` cuts each domain; `words`: with the number of words, which takes another pass over the text."""
+        return {
+            name: measure_usage(
+                tok, self.counts(name, tok, progress), self.words(name, progress) if words else None, progress
+            )
+            for name in self.names
+        }
+
+    def words(self, name: str, progress: Progress | None = None) -> int | None:
+        """How many words the domain has: runs of anything but white space. None for word counts."""
+        part = self.parts[name]
+        if isinstance(part, WordCounts):
+            return None
+        if name not in self._words:
+            counts = self._count(part, (WORD,), (), progress)
+            self._words[name] = sum(count for piece, count in counts.items() if not SPACE.match(piece))
+        return self._words[name]
+
+    def _count(
+        self,
+        files: list[Path | str],
+        patterns: tuple[str, ...],
+        normalizers: tuple[str, ...],
+        progress: Progress | None,
+    ) -> WordCounts:
+        from ..counting import count, count_iterator
+
+        if not normalizers:
+            return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        normalize = normalizer_of(normalizers)  # needs a document whole
+        texts = (normalize(text) for text in _texts(files))
+        return count_iterator(texts, split=patterns, num_threads=self.num_threads, progress=progress)
+
+
+def _texts(files: list[Path | str]) -> Iterator[str]:
+    """The documents of `files` as counting sees them: a file is one, or a line of a file of JSON lines."""
+    for file in files:
+        form = "jsonl" if suffix_of(file) in (".jsonl", ".ndjson") else "text"
+        for document in read_documents([file], form, unit="file", max_document_bytes=None):
+            yield document.text
+
+
+def _short(source: str | os.PathLike) -> str:
+    """The name of a file without the endings that tell its format: "en" for "corpus/en.txt.zst"."""
+    path = Path(source)
+    if path.suffix.lower() in COMPRESSIONS:
+        path = path.with_suffix("")
+    return path.stem or path.name

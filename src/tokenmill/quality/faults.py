@@ -1,0 +1,247 @@
+"""Tokens that no text gives: rows of the embedding table that are never trained.
+
+What is said of a token:
+
+    reachable      its own text encodes to it, or a text was found whose tokens it is among: the witness
+    unreachable    "merges": its bytes, even alone, are built into something else, so that it appears nowhere
+                   "split": the split pattern cuts its text, and none of the neighbours tried changes that
+                   "normaliser": normalisation changes its text
+                   "not UTF-8": no well-formed text holds its bytes
+                   "no witness": it holds a part of a character, and no character tried gives it
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from math import lcm
+
+from ..tokenizer import Tokenizer
+from ..tokenizer.special import normalizer_of
+from .tables import Column, Table, Token
+from .usage import Usage, bare, ordinary_ids
+
+__all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
+
+Progress = Callable[[str, int, "int | None"], None]
+# What may stand beside a token and change how its text is cut: letters, spaces, a digit, signs, line ends, a mark.
+NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
+TRIALS = 4096  # texts tried, at most, to complete the parts of characters at a token's ends
+EACH_END = 256  # characters tried at each end of a token that has two unfinished ones
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whether text gives a token. reason: why not, "" where it does; witness: a text that gives it, if one is known."""
+
+    reason: str
+    witness: str | None = None
+
+
+def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progress | None = None) -> dict[int, Reach]:
+    """For each ordinary token whether text gives it. Tokens used in `usage` are known to be reachable.
+
+    >>> reach_of_tokens(tok)[300]
+    Reach(reason='', witness=' the')
+    """
+    ids = ordinary_ids(tok)
+    normalize = normalizer_of(tok.vocabulary.normalizers)
+    whole = bare(tok)
+    reach: dict[int, Reach] = {}
+    for done, id in enumerate(ids):
+        token = tok.decode_single_token_bytes(id)
+        used = usage is not None and int(usage.by_id[id]) > 0
+        try:
+            text = token.decode()
+        except UnicodeDecodeError:
+            found = _reach_of_bytes(tok, id, token)
+        else:
+            found = _reach_of_text(tok, id, text)
+            if found.reason and normalize(text) != text:
+                found = Reach("normaliser")
+            elif found.reason and whole.encode_bytes(token) != [id]:
+                found = Reach("merges")
+        reach[id] = Reach("") if used and found.reason else found
+        if progress is not None and done % 1000 == 999:
+            progress("reachable tokens", done + 1, len(ids))
+    return reach
+
+
+def _reach_of_text(tok: Tokenizer, id: int, text: str) -> Reach:
+    if tok.encode_ordinary(text) == [id]:
+        return Reach("", text)
+    for before in NEIGHBOURS:
+        for after in NEIGHBOURS:
+            if id in tok.encode_ordinary(before + text + after):
+                return Reach("", before + text + after)
+    return Reach("split")
+
+
+def _reach_of_bytes(tok: Tokenizer, id: int, token: bytes) -> Reach:
+    tried = 0
+    for text in islice(completions(token), TRIALS):
+        tried += 1
+        if id in tok.encode_ordinary(text):
+            return Reach("", text)
+    return Reach("no witness" if tried else "not UTF-8")
+
+
+def completions(token: bytes) -> Iterator[str]:
+    """Texts that hold the bytes of `token`, which begins or ends inside a character. None, if no text can hold them.
+
+    >>> next(completions(b"\\xa9 caf\\xc3"))
+    '© cafÀ'
+    """
+    head, tail = _ends_of(token)
+    if head == len(token):  # a part of one character
+        for before, after in _around(token, False):
+            yield (before + token + after).decode()
+        return
+    try:
+        token[head:tail].decode()
+    except UnicodeDecodeError:
+        return
+    if head and tail < len(token):
+        yield from _both_ends(token, head, tail)
+    elif head:
+        for before, _ in _around(token[:head], True):
+            yield (before + token).decode()
+    else:
+        for _, after in _around(token[tail:], False):
+            yield (token + after).decode()
+
+
+def _both_ends(token: bytes, head: int, tail: int) -> Iterator[str]:
+    """Every head with every tail, in an order in which both change from the first step."""
+    heads = [before for before, _ in islice(_around(token[:head], True), EACH_END)]
+    tails = [after for _, after in islice(_around(token[tail:], False), EACH_END)]
+    if heads and tails:
+        rounds = lcm(len(heads), len(tails))
+        for i in range(len(heads) * len(tails)):
+            yield (heads[i % len(heads)] + token + tails[(i + i // rounds) % len(tails)]).decode()
+
+
+def _ends_of(token: bytes) -> tuple[int, int]:
+    """Where the continuation bytes at the beginning of `token` end, and where an unfinished character at its end begins."""
+    head = 0
+    while head < len(token) and 0x80 <= token[head] < 0xC0:
+        head += 1
+    last = len(token) - 1
+    while last > head and 0x80 <= token[last] < 0xC0:
+        last -= 1
+    finished = last < head or last + _length(token[last]) <= len(token)
+    return head, len(token) if finished else last
+
+
+def _length(lead: int) -> int:
+    return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+
+
+def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
+    """What can stand (before, after) `part` so that all is one character; `at_end`: with nothing after it.
+
+    Only characters that Unicode has assigned, unless none of them holds `part`.
+    """
+    if any(byte in (0xC0, 0xC1) or byte >= 0xF5 for byte in part):
+        return
+    found = False
+    for assigned in (True, False):
+        if found:
+            return
+        characters = _encoded(assigned)
+        at = characters.find(part)
+        while at >= 0:
+            start, stop = characters.rindex(b"\n", 0, at) + 1, characters.index(b"\n", at)
+            before, after = characters[start:at], characters[at + len(part) : stop]
+            if (before or after) and not (at_end and after):
+                found = True
+                yield before, after
+            at = characters.find(part, at + 1)
+
+
+@lru_cache(maxsize=2)
+def _encoded(assigned: bool) -> bytes:
+    """All characters of two bytes and more, or only those that Unicode has assigned, between line feeds."""
+    characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
+    if assigned:  # nothing is, but to private use, outside of these ranges
+        ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
+        characters = [c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co")]
+    return ("\n" + "\n".join(characters) + "\n").encode()
+
+
+def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
+    """The tokens that no text gives, those whose bytes are text first."""
+    rows = [(Token(id, tok.decode_single_token_bytes(id)), found.reason) for id, found in reach.items() if found.reason]
+    order = ["merges", "split", "normaliser", "no witness", "not UTF-8"]
+    rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
+    return Table(
+        "unreachable",
+        "Tokens that no text produces",
+        (Column("token", "token"), Column("reason", help="what keeps text from giving this token")),
+        rows,
+        "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, whatever stands beside "
+        "it among what was tried. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
+        "single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and none of up to "
+        f"{TRIALS:,} characters tried gives it.",
+        listing=True,
+    )
+
+
+def unbuilt_table(tok: Tokenizer) -> Table:
+    """Tokens that merges do not build: text gives them only where a piece is exactly the token."""
+    rows = []
+    if tok.vocabulary.whole_pieces and tok.vocabulary.order != "events":
+        merged = bare(tok, whole_pieces=False)
+        for id in ordinary_ids(tok):
+            token = tok.decode_single_token_bytes(id)
+            if merged.encode_bytes(token) != [id]:
+                rows.append((Token(id, token), tuple(_tokens(tok, merged.encode_bytes(token)))))
+    return Table(
+        "unbuilt",
+        "Tokens that merges do not build",
+        (Column("token", "token"), Column("merges to", "tokens")),
+        rows,
+        "Only the rule that a piece which is a token becomes that token at once gives these; inside of a longer piece "
+        "they never appear.",
+        listing=True,
+    )
+
+
+def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:
+    """Tokens of two bytes and more that are not whole UTF-8, with a text that gives each."""
+    rows = []
+    for id, found in reach.items():
+        token = tok.decode_single_token_bytes(id)
+        if len(token) > 1 and not _is_text(token):
+            rows.append(
+                (Token(id, token), None if usage is None else int(usage.by_id[id]), found.witness, found.reason)
+            )
+    return Table(
+        "partial",
+        "Tokens that are not whole UTF-8",
+        (
+            Column("token", "token"),
+            Column("used", "count", "times in this text"),
+            Column("text that gives it", "sample"),
+            Column("unreachable because"),
+        ),
+        rows,
+        "They begin or end inside a character. A model that gives out one of them alone gives out broken text. The 256 "
+        "single bytes are left out: every byte-level vocabulary needs them.",
+        listing=True,
+    )
+
+
+def _tokens(tok: Tokenizer, ids: list[int]) -> Iterator[Token]:
+    return (Token(id, tok.decode_single_token_bytes(id)) for id in ids)
+
+
+def _is_text(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

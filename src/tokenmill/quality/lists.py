@@ -1,0 +1,178 @@
+"""Lists of a vocabulary's tokens worth a look: doubles, seldom used, longest, repeated characters, white space."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable
+
+from ..tokenizer import Tokenizer
+from ..tokenizer.special import WHITE_SPACE
+from .tables import Column, Table, Token
+from .usage import Usage, ordinary_ids
+
+__all__ = [
+    "doubles_summary",
+    "doubles_tables",
+    "longest_table",
+    "rare_table",
+    "repeated_table",
+    "unused_table",
+    "white_space_table",
+]
+
+_SPACE = re.compile(f"[{WHITE_SPACE}]+")
+_EDGES = re.compile(f"^[{WHITE_SPACE}]+|[{WHITE_SPACE}]+$")
+
+# What makes two tokens doubles: how a token's text is made uniform. Bytes that are no text are left out of all but the first.
+NORMALISATIONS: dict[str, Callable[[str], str]] = {
+    "NFC": lambda text: unicodedata.normalize("NFC", text),
+    "NFKC": lambda text: unicodedata.normalize("NFKC", text),
+    "case": str.casefold,
+    "outer white space": lambda text: _EDGES.sub("", text),
+    "case and outer white space": lambda text: _EDGES.sub("", text.casefold()),
+}
+
+
+def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
+    """By normalisation, the groups of tokens that it makes one."""
+    tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok)]
+    groups: dict[str, dict[str, list[Token]]] = {}
+    same: dict[bytes, list[Token]] = defaultdict(list)
+    for token in tokens:
+        same[token.content].append(token)
+    groups["same bytes"] = {repr(content)[2:-1]: members for content, members in same.items() if len(members) > 1}
+    texts = [(token, text) for token in tokens if (text := _text(token.content)) is not None]
+    for name, normalise in NORMALISATIONS.items():
+        found: dict[str, list[Token]] = defaultdict(list)
+        for token, text in texts:
+            found[normalise(text)].append(token)
+        groups[name] = {form: members for form, members in found.items() if form and len(members) > 1}
+    return groups
+
+
+def doubles_summary(tok: Tokenizer) -> Table:
+    """How many tokens become one with another under each normalisation."""
+    total = len(ordinary_ids(tok))
+    rows = []
+    for name, groups in _doubles(tok).items():
+        members = sum(map(len, groups.values()))
+        rows.append(
+            (name, len(groups), members, members - len(groups), (members - len(groups)) / total if total else None)
+        )
+    return Table(
+        "doubles",
+        "Doubles after normalisation",
+        (
+            Column("made uniform", help="what is ignored when tokens are compared"),
+            Column("groups", "count"),
+            Column("tokens in them", "count"),
+            Column("to spare", "count", "tokens in groups beyond the first of each"),
+            Column("of the vocabulary", "share"),
+        ),
+        rows,
+        "Many doubles do real work: with and without a space before it, a word is two tokens by design. Groups of NFC "
+        "and NFKC are more suspect: a model must learn twice what looks the same.",
+    )
+
+
+def doubles_tables(tok: Tokenizer) -> list[Table]:
+    """For each normalisation that makes tokens one, the groups of them, the largest first."""
+    tables = []
+    for name, groups in _doubles(tok).items():
+        rows = [(form, len(members), tuple(members)) for form, members in groups.items()]
+        rows.sort(key=lambda row: (-row[1], row[2][0].id))
+        key = "doubles_" + name.lower().replace(" ", "_")
+        columns = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
+        if rows:
+            tables.append(Table(key, f"Doubles: {name}", columns, rows, listing=True))
+    return tables
+
+
+def unused_table(tok: Tokenizer, usage: Usage) -> Table:
+    """Tokens that the text never uses, the oldest first: training put them where it saw most of them."""
+    tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok) if usage.by_id[id] == 0]
+    rows = [(token,) for token in tokens if len(token.content) > 1]
+    return Table(
+        "unused",
+        "Tokens never used on this text",
+        (Column("token", "token"),),
+        rows,
+        "In the order of their ids, single bytes left out. A trained vocabulary gave its low ids to what was frequent in training, so the first of "
+        "these tell most of how this text differs from that.",
+        listing=True,
+    )
+
+
+def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
+    """Tokens used, but fewer than `below` times, the rarest first: candidates for too little training."""
+    rows = []
+    for id in ordinary_ids(tok):
+        used = int(usage.by_id[id])
+        if 0 < used < below:
+            rows.append((Token(id, tok.decode_single_token_bytes(id)), used, 1e6 * used / usage.tokens))
+    rows.sort(key=lambda row: (row[1], row[0].id))
+    return Table(
+        "rare",
+        f"Tokens used fewer than {below:,} times",
+        (Column("token", "token"), Column("used", "count"), Column("per million tokens", "number", digits=3)),
+        rows,
+        "The rarest first, then the oldest. A model trained on text like this sees too little of them to learn what "
+        "they mean.",
+        listing=True,
+    )
+
+
+def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
+    """All tokens, the longest first."""
+    tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok)]
+    tokens.sort(key=lambda token: (-len(token.content), token.id))
+    return _listed("longest", "Longest tokens", tokens, usage)
+
+
+def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4) -> Table:
+    """Tokens that are one character over and over, but for white space around it; the longest first."""
+    tokens = []
+    for id in ordinary_ids(tok):
+        content = tok.decode_single_token_bytes(id)
+        text = _text(content)
+        inner = "" if text is None else _EDGES.sub("", text)
+        if len(inner) >= at_least and len(set(inner)) == 1:
+            tokens.append(Token(id, content))
+    tokens.sort(key=lambda token: (-len(token.content), token.id))
+    return _listed("repeated", f"One character, {at_least} times or more", tokens, usage)
+
+
+def white_space_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
+    """Tokens of white space alone, the longest first."""
+    tokens = []
+    for id in ordinary_ids(tok):
+        content = tok.decode_single_token_bytes(id)
+        text = _text(content)
+        if text is not None and _SPACE.fullmatch(text):
+            tokens.append(Token(id, content))
+    tokens.sort(key=lambda token: (-len(token.content), token.id))
+    return _listed("white_space", "Tokens of white space", tokens, usage)
+
+
+def _listed(key: str, title: str, tokens: list[Token], usage: Usage | None) -> Table:
+    rows = []
+    for token in tokens:
+        text = _text(token.content)
+        used = None if usage is None else int(usage.by_id[token.id])
+        rows.append((token, len(token.content), None if text is None else len(text), used))
+    columns = (
+        Column("token", "token"),
+        Column("bytes", "count"),
+        Column("characters", "count"),
+        Column("used", "count"),
+    )
+    return Table(key, title, columns, rows, listing=True)
+
+
+def _text(token: bytes) -> str | None:
+    try:
+        return token.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,303 @@
+"""Figures that judge a tokenizer on text: compression, fertility, what share of the vocabulary works.
+
+bytes, characters, words per token    how much text a token holds; a word is a run of anything but white space
+fertility                             tokens per word (Rust et al. 2021, "How Good is Your Tokenizer?")
+word-initial                          a token that begins with white space and goes on with something else
+Rényi efficiency                      Zouhar et al. 2023, "Tokenization and the Noiseless Channel", arXiv 2306.16842:
+                                      H_a(p) / log |V| with H_a(p) = log(sum p ** a) / (1 - a), a = 2.5, where p is how
+                                      often each token is used and |V| the tokens that text may get
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ..counting import WordCounts
+from ..tokenizer import Tokenizer
+from ..tokenizer.special import WHITE_SPACE
+from .tables import Column, Figure, Table
+from .usage import Usage, characters_by_piece, ordinary_ids
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "RENYI_CAUTION",
+    "baseline_table",
+    "domains_table",
+    "is_word_initial",
+    "mean_token_characters",
+    "overview_table",
+    "ratio",
+    "renyi_efficiency",
+    "scripts_table",
+    "text_table",
+    "word_initial_ids",
+    "word_initial_share",
+]
+
+ALPHA = 2.5
+RENYI_CAUTION = (
+    "Rényi efficiency is high where no token takes much more than its share of the text. It went along with translation "
+    "quality in Zouhar et al. 2023, but it can be gamed: Cognetta et al. 2024 (arXiv 2402.14614) raise it at will with "
+    "tokenizers that are worse. Compare it between tokenizers of one kind and one size, never alone."
+)
+_WORD_INITIAL = re.compile(f"[{WHITE_SPACE}][^{WHITE_SPACE}]")
+
+
+def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -> float | None:
+    """H_alpha of the usage over log(vocab_size): 1 where all tokens are used alike. None where nothing is used.
+
+    >>> import numpy as np
+    >>> renyi_efficiency(np.array([5, 5, 5, 5]), 4), renyi_efficiency(np.array([20, 0, 0, 0]), 4)
+    (1.0, 0.0)
+    """
+    import numpy as np
+
+    total = float(by_id.sum(dtype=np.float64))
+    if total == 0 or vocab_size < 2:
+        return None
+    p = by_id[by_id > 0] / total
+    if alpha == 1:
+        entropy = float(-(p * np.log(p)).sum())
+    else:
+        entropy = float(np.log((p**alpha).sum()) / (1 - alpha))
+    return abs(entropy) / float(np.log(vocab_size))
+
+
+def is_word_initial(token: bytes) -> bool:
+    """Whether a token begins with white space and goes on with something else."""
+    return _WORD_INITIAL.match(token.decode("utf-8", "surrogateescape")) is not None
+
+
+def word_initial_ids(tok: Tokenizer) -> list[int]:
+    """The word-initial tokens of the vocabulary."""
+    return [id for id in ordinary_ids(tok) if is_word_initial(tok.decode_single_token_bytes(id))]
+
+
+def word_initial_share(tok: Tokenizer) -> float | None:
+    """Which share of the vocabulary is word-initial."""
+    return ratio(len(word_initial_ids(tok)), len(ordinary_ids(tok)))
+
+
+def mean_token_characters(tok: Tokenizer) -> float | None:
+    """The mean length of the vocabulary's tokens, in characters counted at their first bytes."""
+    tokens = [tok.decode_single_token_bytes(id) for id in ordinary_ids(tok)]
+    return ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
+
+
+def overview_table(tok: Tokenizer) -> Table:
+    """What the vocabulary is, whatever the text."""
+    vocabulary = tok.vocabulary
+    ids = ordinary_ids(tok)
+    lengths = [len(tok.decode_single_token_bytes(id)) for id in ids]
+    rows = [
+        ("ordinary tokens", _count(len(ids))),
+        ("added tokens", _count(len(vocabulary.added_tokens))),
+        ("ids (rows of an embedding table)", _count(vocabulary.n_vocab)),
+        ("tokens removed in training", _count(len(vocabulary.removed))),
+        ("merging", _MERGING[vocabulary.order]),
+        ("alphabet", vocabulary.alphabet),
+        ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one piece"),
+        ("mean bytes of a token", _number(ratio(sum(lengths), len(ids)))),
+        ("mean characters of a token", _number(mean_token_characters(tok))),
+        ("word-initial tokens", _percent(word_initial_share(tok))),
+        ("content hash", vocabulary.fingerprint()),
+    ]
+    return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
+
+
+_MERGING = {
+    "ranks": "by rank: any two neighbours that spell a token, the lowest id first",
+    "merges": "by a list of merges, the earliest first",
+    "events": "by events in training order, merges and removals (Picky BPE)",
+}
+
+
+def text_table(tok: Tokenizer, usage: Usage) -> Table:
+    """What the tokenizer makes of the text, in one column of figures."""
+    import numpy as np
+
+    ids = ordinary_ids(tok)
+    used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0
+    initial = word_initial_ids(tok)
+    rows = [
+        ("bytes", _count(usage.bytes)),
+        ("characters", _count(usage.characters)),
+        ("words", _count(usage.words)),
+        ("pieces", _count(usage.pieces)),
+        ("tokens", _count(usage.tokens)),
+        ("bytes per token", _number(ratio(usage.bytes, usage.tokens))),
+        ("characters per token", _number(ratio(usage.characters, usage.tokens))),
+        ("words per token", _number(ratio(usage.words, usage.tokens))),
+        ("tokens per word (fertility)", _number(ratio(usage.tokens, usage.words))),
+        ("tokens per piece", _number(ratio(usage.tokens, usage.pieces))),
+        ("vocabulary used", _percent(ratio(used, len(ids)))),
+        ("tokens used", _count(used)),
+        ("word-initial, of the tokens of the text", _percent(ratio(int(usage.by_id[initial].sum()), usage.tokens))),
+        (f"Rényi efficiency (alpha {ALPHA})", _number(renyi_efficiency(usage.by_id, len(ids)), 4)),
+    ]
+    note = (
+        "A word is a run of anything but white space; word counts alone do not tell how many there are. "
+        + RENYI_CAUTION
+    )
+    return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
+
+
+def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
+    """A row of figures for each domain: a file, a folder, a language."""
+    import numpy as np
+
+    ids = ordinary_ids(tok)
+    rows = []
+    for name, usage in usages.items():
+        used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0
+        rows.append(
+            (
+                name,
+                usage.bytes,
+                usage.tokens,
+                ratio(usage.bytes, usage.tokens),
+                ratio(usage.characters, usage.tokens),
+                ratio(usage.words, usage.tokens),
+                ratio(usage.tokens, usage.words),
+                ratio(used, len(ids)),
+                renyi_efficiency(usage.by_id, len(ids)),
+            )
+        )
+    columns = (
+        Column("domain"),
+        Column("bytes", "count"),
+        Column("tokens", "count"),
+        Column("bytes per token", "number"),
+        Column("characters per token", "number"),
+        Column("words per token", "number"),
+        Column("tokens per word", "number", "fertility"),
+        Column("vocabulary used", "share", digits=1),
+        Column("Rényi efficiency", "number", f"alpha {ALPHA}", digits=3),
+    )
+    return Table("domains", "By domain", columns, rows)
+
+
+def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], name: str) -> Table:
+    """Tokens beside those of a baseline tokenizer, by domain."""
+    rows = []
+    for domain, usage in usages.items():
+        theirs = baseline[domain].tokens
+        rows.append((domain, usage.tokens, theirs, ratio(usage.tokens, theirs), ratio(theirs, usage.tokens)))
+    columns = (
+        Column("domain"),
+        Column("tokens", "count"),
+        Column("baseline tokens", "count"),
+        Column("tokens, relative", "share", "tokens as a share of the baseline's; below 100 % is shorter"),
+        Column("compression, relative", "number", "text per token as a multiple of the baseline's", 4),
+    )
+    return Table("baseline", f"Beside {name}", columns, rows)
+
+
+def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
+    """Figures by script: a piece belongs to the script of its first letter. Tells languages apart in mixed text."""
+    import numpy as np
+
+    sums = np.zeros((len(SCRIPTS), 4))  # pieces, bytes, characters, tokens
+    for counts, usage in parts:
+        scripts = script_of_pieces(counts)
+        weights = counts.counts.astype(np.float64)
+        lengths = np.diff(counts.offsets).astype(np.float64)
+        for place, values in enumerate(
+            (np.ones(len(counts)), lengths, characters_by_piece(counts), usage.tokens_by_piece)
+        ):
+            sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
+    rows = []
+    for script, (pieces, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):
+        if tokens:
+            fertility = None if script == SCRIPTS[0] else tokens / pieces
+            rows.append((script, round(size), round(tokens), size / tokens, characters / tokens, fertility))
+    rows.sort(key=lambda row: -row[1])
+    columns = (
+        Column("script"),
+        Column("bytes", "count"),
+        Column("tokens", "count"),
+        Column("bytes per token", "number"),
+        Column("characters per token", "number"),
+        Column("tokens per piece", "number", "tokens per piece with a letter in it: fertility as the split sees words"),
+    )
+    return Table(
+        "scripts",
+        "By script",
+        columns,
+        rows,
+        "Each piece counts for the script of its first letter. Tokens per piece is fertility with the split pattern's own "
+        "words; where a script is written without spaces a piece may be a whole sentence, and characters per token tells "
+        "more.",
+    )
+
+
+# The scripts told apart, the most written ones; index 0 is for pieces without letters.
+SCRIPTS = (
+    "no letters",
+    *(
+        "Latin",
+        "Han",
+        "Cyrillic",
+        "Arabic",
+        "Hiragana",
+        "Katakana",
+        "Hangul",
+        "Greek",
+        "Hebrew",
+        "Devanagari",
+        "Bengali",
+    ),
+    *("Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi", "Oriya", "Sinhala", "Thai", "Lao", "Khmer"),
+    *("Myanmar", "Tibetan", "Georgian", "Armenian", "Ethiopic", "Mongolian", "Other"),
+)
+
+
+def script_of_pieces(counts: WordCounts) -> np.ndarray:
+    """int64: for each piece the place in SCRIPTS of the script of its first letter, 0 where it has none."""
+    import numpy as np
+    import regex
+
+    text = counts.arena.tobytes().decode("utf-8", "surrogateescape")
+    code_points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    script_of = np.zeros(0x110000, np.uint8)
+    letters = [chr(code) for code in np.unique(code_points).tolist() if regex.match(r"\p{L}", chr(code))]
+    names = [name for name in SCRIPTS if name not in ("no letters", "Other")]
+    groups = regex.compile("|".join(rf"(\p{{Script={name}}})" for name in names))
+    for letter in letters:
+        match = groups.match(letter)
+        script_of[ord(letter)] = match.lastindex if match else len(SCRIPTS) - 1
+    scripts = script_of[code_points]
+    # Where each letter begins in the arena, and the first of them in each piece.
+    sizes = np.ones(len(code_points), np.int64)
+    for limit in (0x80, 0x800, 0x10000):
+        sizes += (code_points >= limit) & ~((code_points >= 0xDC80) & (code_points <= 0xDCFF))
+    starts = np.cumsum(sizes) - sizes
+    places = starts[scripts > 0]
+    kinds = scripts[scripts > 0].astype(np.int64)
+    offsets = counts.offsets.astype(np.int64)
+    first = np.searchsorted(places, offsets[:-1])
+    inside = np.zeros(len(counts), bool)
+    inside[first < len(places)] = places[first[first < len(places)]] < offsets[1:][first < len(places)]
+    result = np.zeros(len(counts), np.int64)
+    result[inside] = kinds[first[inside]]
+    return result
+
+
+def ratio(above: float | None, below: float | None) -> float | None:
+    return None if above is None or not below else above / below
+
+
+def _count(value: int | None) -> Figure:
+    return Figure(value, "unknown" if value is None else f"{value:,}")
+
+
+def _number(value: float | None, digits: int = 3) -> Figure:
+    return Figure(value, "unknown" if value is None else f"{value:,.{digits}f}")
+
+
+def _percent(value: float | None) -> Figure:
+    return Figure(value, "unknown" if value is None else f"{100 * value:.2f} %")

@@ -1,0 +1,150 @@
+"""Added tokens in text: found as whole strings before the text is split, control tokens only where allowed.
+
+At one place the longest token wins; matches are found from left to right and do not overlap. A control token that is
+not allowed is ordinary text, so that tokens nested in it or overlapping it are found (as in tiktoken). Tokens that
+are not special are found in any text, with Hugging Face's flags.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
+from typing import NamedTuple, NoReturn
+
+from ..errors import SpecialTokenError, UsageError
+from ..vocabulary import AddedToken, Vocabulary
+
+__all__ = ["AddedTokens", "Section", "normalizer_of"]
+
+# Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+class Section(NamedTuple):
+    """A stretch of text: ordinary where `token` is None, else one added token with the white space it swallowed."""
+
+    text: str
+    token: AddedToken | None
+
+
+def normalizer_of(names: Iterable[str]) -> Callable[[str], str]:
+    """The function that applies the named Unicode normalisations one after the other."""
+    forms = tuple(names)
+    for form in forms:
+        if form not in _FORMS:
+            raise UsageError(f"the vocabulary asks for the normalizer {form!r}; known are {', '.join(_FORMS)}")
+
+    def normalize(text: str) -> str:
+        for form in forms:
+            text = unicodedata.normalize(form, text)
+        return text
+
+    return normalize
+
+
+class AddedTokens:
+    """Finds the added tokens of a vocabulary in text."""
+
+    def __init__(self, vocabulary: Vocabulary):
+        self.normalize = normalizer_of(vocabulary.normalizers)
+        self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
+        self.special = frozenset(content for content, token in self.by_content.items() if token.special)
+        self.always = frozenset(self.by_content) - self.special
+        self.finders = lru_cache(maxsize=64)(self._finders)
+
+    def allowed(self, allowed_special: str | Collection[str]) -> frozenset[str]:
+        """The control tokens that `allowed_special` ("all" or a collection of their texts) allows."""
+        if isinstance(allowed_special, str):
+            if allowed_special != "all":
+                raise UsageError(f"allowed_special is {allowed_special!r}; give a set of token texts, or 'all'")
+            return self.special
+        return self.special.intersection(allowed_special)
+
+    def check(self, text: str, allowed: frozenset[str], disallowed_special: str | Collection[str]) -> None:
+        """Raise SpecialTokenError if `text` spells a token of `disallowed_special` ("all": all that are not allowed)."""
+        if isinstance(disallowed_special, str):
+            if disallowed_special != "all":
+                raise UsageError(f"disallowed_special is {disallowed_special!r}; give a collection of texts, or 'all'")
+            disallowed = self.special - allowed
+        else:
+            disallowed = frozenset(disallowed_special)
+        if disallowed and (match := _pattern(disallowed).search(text)):
+            _refuse(match.group())
+
+    def split(self, text: str, allowed: frozenset[str]) -> Iterator[Section]:
+        """Cut `text` into ordinary sections, normalised, and added tokens. No section is empty."""
+        raw, normalized = self.finders(allowed)
+        for section in self._cut(Section(text, None), raw):
+            if section.token is not None:
+                yield section
+            elif changed := self.normalize(section.text):
+                yield from self._cut(Section(changed, None), normalized)
+
+    def _finders(self, allowed: frozenset[str]) -> tuple[dict[str, AddedToken], dict[str, AddedToken]]:
+        raw: dict[str, AddedToken] = {}
+        normalized: dict[str, AddedToken] = {}
+        for content in self.always | allowed:
+            token = self.by_content[content]
+            if token.normalized:
+                normalized[self.normalize(content)] = token
+            else:
+                raw[content] = token
+        return raw, normalized
+
+    def _cut(self, section: Section, tokens: dict[str, AddedToken]) -> Iterator[Section]:
+        if not tokens:
+            yield section
+            return
+        text, done = section.text, 0
+        for match in _pattern(frozenset(tokens)).finditer(text):
+            token, start, end = tokens[match.group()], match.start(), match.end()
+            if token.single_word and (_ends_in_word(text, start) or _begins_word(text, end)):
+                continue
+            if token.lstrip:
+                start = max(done, len(text[done:start].rstrip(_STRIP)) + done)
+            if token.rstrip:
+                end = _SPACES.match(text, end).end()  # type: ignore[union-attr]
+            if done < start:
+                yield Section(text[done:start], None)
+            yield Section(text[max(done, start) : end], token)
+            done = end
+        if done < len(text):
+            yield Section(text[done:], None)
+
+
+_SPACES = re.compile(f"[{WHITE_SPACE}]*")
+_STRIP = "".join(chr(c) for c in range(0x3001) if _SPACES.fullmatch(chr(c)))
+
+
+@lru_cache(maxsize=128)
+def _pattern(contents: frozenset[str]) -> re.Pattern[str]:
+    """Matches any of `contents`, the longest first."""
+    return re.compile("|".join(re.escape(content) for content in sorted(contents, key=lambda c: (-len(c), c))))
+
+
+@lru_cache(maxsize=1)
+def _word_character():
+    import regex  # heavy, and only tokens with `single_word` need it
+
+    return regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]")  # `\w` of Rust
+
+
+def _ends_in_word(text: str, start: int) -> bool:
+    return start > 0 and bool(_word_character().match(text, start - 1))
+
+
+def _begins_word(text: str, end: int) -> bool:
+    return end < len(text) and bool(_word_character().match(text, end))
+
+
+def _refuse(token: str) -> NoReturn:
+    raise SpecialTokenError(
+        f"the text spells the special token {token!r}, which is not allowed here.\n"
+        f"To encode it as that control token, allow it: allowed_special={{{token!r}}}.\n"
+        f"To encode it as ordinary text, leave it out of the check: "
+        f"disallowed_special=tok.special_tokens_set - {{{token!r}}}.\n"
+        "To encode all such texts as ordinary text: disallowed_special=()."
+    )

@@ -1,0 +1,86 @@
+"""tokenmill count, as a person or a program would call it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tokenmill
+from tokenmill import WordCounts
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
+WORDS = r" [^ ]*|[^ ]+"
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "tokenmill", "count", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=ENVIRONMENT, **options)
+
+
+def test_counting_saves_and_reports(tmp_path):
+    (tmp_path / "a.txt").write_text("low low lower")
+    (tmp_path / "b.txt").write_text("low")
+    result = run(tmp_path / "a.txt", str(tmp_path / "b*"), "--split", WORDS, "-o", tmp_path / "c", "--json")
+    assert result.returncode == 0, result.stderr
+    summary = json.loads(result.stdout)
+    assert (summary["documents"], summary["bytes"], summary["distinct_pieces"], summary["pieces"]) == (2, 16, 3, 4)
+    assert dict(WordCounts.load(tmp_path / "c").items()) == {b"low": 2, b" low": 1, b" lower": 1}
+    result = run(tmp_path / "a.txt", "--split", WORDS, "-o", tmp_path / "c")
+    assert result.returncode == 0
+    assert result.stdout == ""
+    assert "distinct pieces" in result.stderr
+    assert len(WordCounts.load(tmp_path / "c")) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nothing.txt"], 1, "nothing.txt: no such file"),
+        (["b.bin"], 1, "b.bin looks binary"),
+        (["a.txt", "--binary", "maybe"], 2, "'error', 'skip' or 'count'"),
+        (["a.txt", "--num-threads", "0"], 2, "at least 1"),
+        ([], 2, "Missing argument"),
+    ],
+)
+def test_mistakes_are_one_message(tmp_path, arguments, code, message):
+    (tmp_path / "a.txt").write_text("some text")
+    (tmp_path / "b.bin").write_bytes(b"\0\1")
+    result = run(*arguments, "-o", "c", cwd=tmp_path)
+    assert result.returncode == code
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "c").exists()
+
+
+def test_ctrl_c_stops_at_once_and_leaves_nothing(tmp_path):
+    os.mkfifo(tmp_path / "endless.txt")  # a source that gives nothing: the threads wait
+    (tmp_path / "a.txt").write_text("some text")
+    command = [sys.executable, "-m", "tokenmill", "count", "a.txt", "endless.txt", "-o", "c"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    try:
+        with open(tmp_path / "endless.txt", "w") as pipe:  # returns when the other side has opened it
+            pipe.write("text " * 1000)
+            pipe.flush()
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=20) == 130
+    finally:
+        process.kill()
+    assert "stopped" in process.stderr.read()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "endless.txt"]
+
+
+def test_a_pipe_is_a_source(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    command = [sys.executable, "-m", "tokenmill", "count", "pipe", "--split", WORDS, "-o", "c"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    with open(tmp_path / "pipe", "w") as pipe:
+        for _ in range(1000):
+            pipe.write("text " * 100)
+    assert process.wait(timeout=30) == 0
+    assert dict(WordCounts.load(tmp_path / "c").items()) == {b"text": 1, b" text": 99_999, b" ": 1}

@@ -1,0 +1,238 @@
+"""Sources: compressions and their damage, JSON lines, binary files, invalid UTF-8."""
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import os
+import random
+
+import pytest
+import zstandard
+
+import tokenmill.counting.reading as reading
+from tokenmill.counting import count
+from tokenmill.counting.decompress import ByteStream, _ZstdFrames
+from tokenmill.errors import InputError
+
+WORDS = r" [^ ]*|[^ ]+"
+TEXT = b"".join(b"line %d of the text is here\n" % (i * 7919 % 100003) for i in range(20_000))
+
+PACKERS = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+
+
+def items(counts):
+    return dict(counts.items())
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plain") / "a.txt"
+    path.write_bytes(TEXT)
+    return items(count(path, WORDS))
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_compressed_files_count_like_plain_ones(tmp_path, plain, suffix):
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(PACKERS[suffix](TEXT))
+    seen = []
+    counts = count(path, WORDS, progress=lambda *now: seen.append(now))
+    assert items(counts) == plain
+    assert counts.total_bytes == len(TEXT)
+    assert seen[-1] == ("count", path.stat().st_size, path.stat().st_size)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_several_compressed_streams_in_one_file(tmp_path, plain, suffix):
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(b"".join(PACKERS[suffix](TEXT[i : i + 100_000]) for i in range(0, len(TEXT), 100_000)))
+    assert items(count(path, WORDS)) == plain
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("keep", [0, 0.5, -1])
+def test_a_file_that_was_cut_off_is_an_error(tmp_path, suffix, keep):
+    path = tmp_path / f"cut.txt{suffix}"
+    packed = PACKERS[suffix](TEXT)
+    path.write_bytes(packed[: int(len(packed) * keep) if keep >= 0 else keep])
+    with pytest.raises(InputError, match=r"cut\.txt.* is damaged: it ends in the middle of the compressed data"):
+        count(path, WORDS)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_file_with_damage_inside_is_an_error(tmp_path, suffix):
+    path = tmp_path / f"bad.txt{suffix}"
+    packed = bytearray(PACKERS[suffix](TEXT))
+    packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\x55" * 64
+    path.write_bytes(packed)
+    with pytest.raises(InputError, match=r"bad\.txt.* is damaged: .*of its text could be read"):
+        count(path, WORDS)
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_plain_file_under_a_compressed_name_is_an_error(tmp_path, suffix):
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(TEXT)
+    with pytest.raises(InputError, match=r"a\.txt.* is damaged"):
+        count(path, WORDS)
+
+
+def zstd_variants():
+    for level, checksum, sized in ((1, True, True), (3, False, False), (19, True, False), (1, False, True)):
+        compressor = zstandard.ZstdCompressor(level=level, write_checksum=checksum, write_content_size=sized)
+        yield compressor.compress(TEXT[:300_000])
+        yield compressor.compress(b"a" * 300_000)  # blocks that repeat one byte
+        yield compressor.compress(random.Random(1).randbytes(300_000))  # raw blocks
+        yield compressor.compress(b"")
+        out = io.BytesIO()
+        with compressor.stream_writer(out, closefd=False) as writer:
+            writer.write(TEXT[:200_000])
+        yield out.getvalue()
+    yield b"\x53\x2a\x4d\x18\x05\x00\x00\x00hello"  # a skippable frame
+
+
+def test_the_ends_of_zstandard_frames_are_known():
+    """At every cut, the frames say `complete` where a frame ends and nowhere else."""
+    for packed in zstd_variants():
+        cuts = {0, 1, 4, 5, 7, 10, len(packed) // 2, len(packed) - 1, len(packed)}
+        for cut in sorted(c for c in cuts if 0 < c <= len(packed)):
+            for step in (3, 1000, 1 << 20):
+                frames = _ZstdFrames(io.BytesIO(packed[:cut]))
+                while frames.read(step):
+                    pass
+                assert frames.complete == (cut == len(packed)), (packed[:10], cut, step)
+
+
+def test_a_bomb_is_read_in_blocks(tmp_path):
+    path = tmp_path / "bomb.txt.zst"
+    path.write_bytes(zstandard.ZstdCompressor(level=19).compress(b" a" * 100_000_000))
+    assert path.stat().st_size < 50_000
+    assert items(count(path, WORDS)) == {b" a": 100_000_000}
+
+
+def test_json_lines(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    texts = ["a b", "", "é\n漢", "\ud800 x", "line\u2028separator"]
+    lines = [json.dumps({"id": i, "text": text}) for i, text in enumerate(texts)]
+    path.write_bytes(gzip.compress(("\r\n".join(lines) + "\n\n  \n").encode()))
+    counts = count(path, WORDS)
+    expected = {
+        b"a": 1,
+        b" b": 1,
+        "é\n漢".encode(): 1,
+        "\ufffd".encode(): 1,
+        b" x": 1,
+        "line\u2028separator".encode(): 1,
+    }
+    assert items(counts) == expected
+    assert counts.documents == 5
+
+
+def test_json_lines_in_small_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "BLOCK", 100)
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(json.dumps({"content": "word " * i}) for i in range(60)))
+    counts = count(path, WORDS, field="content", num_threads=3)
+    assert counts.documents == 60
+    assert counts.total_bytes == sum(5 * i for i in range(60))
+    assert items(counts) == {b"word": 59, b" word": sum(range(59)), b" ": 59}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", r"line 3: this is no JSON"),
+        ('"text"', r"line 3: it has no string in the field 'text', and is no JSON object"),
+        ('{"body": "x"}', r"line 3: it has no string in the field 'text', only 'body'"),
+        ('{"text": 5}', r"line 3: it has no string in the field 'text'"),
+        ("\udcff", r"line 3: this is no JSON"),
+        ("[" * 100_000, r"line 3: this is no JSON"),
+    ],
+)
+def test_a_bad_json_line_is_named(tmp_path, line, message):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "fine"}\n\n' + line + '\n{"text": "fine"}', errors="surrogateescape")
+    with pytest.raises(InputError, match=message):
+        count(path, WORDS)
+
+
+def test_invalid_utf8_is_counted_as_bytes(tmp_path):
+    path = tmp_path / "latin1.txt"
+    data = "un café à la crème ".encode("latin-1") * 10 + b"\xff \xed\xa0\x80 \xc3"
+    path.write_bytes(data)
+    counts = count(path, WORDS)
+    assert sum(len(piece) * n for piece, n in counts.items()) == len(data)
+    assert items(counts)[" café".encode("latin-1")] == 10
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"text\0text", "a NUL byte at offset 4"),
+        (random.Random(1).randbytes(500_000).replace(b"\0", b"\1"), "are not UTF-8"),
+        ("text in UTF-16".encode("utf-16"), "begins like UTF-16"),
+        ("Текст в другой кодировке. ".encode("cp1251") * 5, "if it is text of another encoding, convert it"),
+    ],
+)
+def test_a_binary_file_is_an_error_unless_asked_for(tmp_path, data, message):
+    path = tmp_path / "data.bin"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"data\.bin looks binary: .*" + message):
+        count(path, WORDS)
+    counts = count(path, WORDS, binary="count")
+    assert sum(len(piece) * n for piece, n in counts.items()) == len(data) == counts.total_bytes
+    (tmp_path / "text.txt").write_text("some text")
+    counts = count(tmp_path, WORDS, binary="skip")
+    assert items(counts) == {b"some": 1, b" text": 1}
+    assert counts.documents == 1
+
+
+def test_a_nul_far_inside_is_text(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a" * 100_000 + b" \0 b")
+    assert items(count(tmp_path / "a.txt", WORDS)) == {b"a" * 100_000: 1, b" \0": 1, b" b": 1}
+
+
+def test_a_text_without_any_cut_is_one_piece(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a" * 5_000_000)
+    assert items(count(tmp_path / "a.txt", WORDS)) == {b"a" * 5_000_000: 1}
+
+
+def test_missing_and_forbidden_files(tmp_path):
+    with pytest.raises(InputError, match=r"nothing\.txt"):
+        count(tmp_path / "nothing.txt", WORDS)
+    path = tmp_path / "secret.txt"
+    path.write_text("x")
+    path.chmod(0)
+    if os.access(path, os.R_OK):
+        pytest.skip("this user may read everything")
+    with pytest.raises(InputError, match=r"cannot read .*secret\.txt: Permission denied"):
+        count(path, WORDS)
+
+
+def test_a_read_error_names_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_bytes(TEXT)
+    stream = ByteStream(path)
+
+    class Broken:
+        def readinto(self, buffer):
+            raise OSError(5, "Input/output error")
+
+    stream._stream = Broken()
+    with pytest.raises(InputError, match=r"cannot read .*a\.txt: Input/output error \(after 0 bytes\)"):
+        stream.readinto(memoryview(bytearray(10)))
+
+
+def test_empty_files_are_empty_documents(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"")
+    (tmp_path / "b.jsonl").write_bytes(b"")
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b""))
+    counts = count(tmp_path, WORDS)
+    assert (len(counts), counts.documents, counts.total_bytes) == (0, 2, 0)

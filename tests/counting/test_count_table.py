@@ -1,0 +1,177 @@
+"""The kernel's table beside collections.Counter: growth, long pieces, large counts, parts, canonical order."""
+
+import collections
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokenmill.counting._count_cy import CountTable, hashes
+from tokenmill.counting.tables import add_rows, concatenate, grow, merge_rows, merge_tables, read_batches, sort
+
+
+def rows_of(items):
+    items = list(items)
+    offsets = np.zeros(len(items) + 1, np.uint64)
+    np.cumsum([len(piece) for piece, _ in items], out=offsets[1:])
+    return (
+        np.frombuffer(b"".join(piece for piece, _ in items), np.uint8),
+        offsets,
+        np.array([count for _, count in items], np.uint64),
+    )
+
+
+def items_of(rows):
+    arena, offsets, counts = rows
+    data = arena.tobytes()
+    return [(data[offsets[i] : offsets[i + 1]], int(count)) for i, count in enumerate(counts)]
+
+
+def hash_of(piece):
+    out = np.zeros(1, np.uint64)
+    hashes(np.frombuffer(piece, np.uint8), np.array([0, len(piece)], np.uint64), out)
+    return int(out[0])
+
+
+def canonical(counter):
+    return sorted(counter.items(), key=lambda item: (hash_of(item[0]), item[0]))
+
+
+def table_of(items, rng, slots=1024):
+    """A table filled through many small growths."""
+    rows, table, start = rows_of(items), CountTable(slots), 0
+    while True:
+        start = table.add(*rows, start)
+        if start == len(rows[2]):
+            return table
+        grow(table, int(table.slots * rng.choice([1.05, 2, 3.3])))
+
+
+def random_pieces(rng, n):
+    lengths = [0, 1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 127, 128, 1000]
+    return [bytes(rng.randrange(97, 100) for _ in range(rng.choice(lengths))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_table_counts_like_a_counter_in_canonical_order(seed):
+    rng = random.Random(seed)
+    items = [(piece, rng.choice([1, 2, 2**31, 2**33])) for piece in random_pieces(rng, rng.choice([0, 1, 700, 3000]))]
+    expected = collections.Counter()
+    for piece, count in items:
+        expected[piece] += count
+    table = table_of(items, rng)
+    assert len(table) == len(expected)
+    slot = 0
+    while slot is not None:
+        slot = table.sort(slot, rng.randrange(1, 500))
+    batches = list(read_batches(table, rng.randrange(1, 300), rng.randrange(1, 3000)))
+    assert items_of(concatenate(batches)) == canonical(expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_merged_tables_are_the_sum_whatever_the_parts(seed, monkeypatch):
+    rng = random.Random(seed)
+    groups = [[(p, rng.randrange(1, 5)) for p in random_pieces(rng, 1500)] for _ in range(rng.randrange(2, 5))]
+    tables = [table_of(group, rng, rng.choice([1024, 1031, 5000])) for group in groups]
+    expected = collections.Counter()
+    for group in groups:
+        for piece, count in group:
+            expected[piece] += count
+    assert items_of(merge_tables(tables)) == canonical(expected)
+    assert items_of(merge_rows([rows_of(group) for group in groups])) == canonical(expected)
+    bits = rng.randrange(1, 6)
+    parts = []
+    for part in range(1 << bits):
+        small = CountTable(8192, part, bits)
+        for table in tables:
+            slot = 0
+            while slot is not None:
+                slot = small.add_table(table, slot, rng.randrange(1, 700))
+        sort(small)
+        parts.append(concatenate(list(read_batches(small, 100, 1000))))
+    assert items_of(concatenate(parts)) == canonical(expected)
+
+
+def test_a_crowded_end_of_the_table_wraps_round_and_still_comes_out_in_order():
+    rng = random.Random(1)
+    pieces = {b"%d" % rng.randrange(10**9): rng.randrange(1, 9) for _ in range(200_000)}
+    high = [item for item in pieces.items() if hash_of(item[0]) >> 55 == 511][:200]
+    assert len(high) == 200
+    table = CountTable(1024)  # all homes in the last two slots, so that the entries stand at the front
+    add_rows(table, rows_of(high))
+    low = [item for item in pieces.items() if hash_of(item[0]) >> 57 == 0][:60]
+    add_rows(table, rows_of(low))
+    other = CountTable(4096)
+    slot = 0
+    while slot is not None:
+        slot = other.add_table(table, slot, 7)
+    for each in (table, other):
+        sort(each)
+        assert items_of(concatenate(list(read_batches(each, 50, 200)))) == canonical(dict(high + low))
+
+
+def test_merging_many_pieces_uses_parts():
+    rng = random.Random(3)
+    groups = [[(b"%d" % rng.randrange(300_000), 1) for _ in range(200_000)] for _ in range(2)]
+    tables = [table_of(group, rng, 1 << 20) for group in groups]
+    expected = collections.Counter(piece for group in groups for piece, _ in group)
+    assert items_of(merge_tables(tables)) == canonical(expected)
+
+
+def test_counts_pass_2_to_the_32_and_never_wrap():
+    table = CountTable(1024)
+    for _ in range(5):
+        add_rows(table, rows_of([(b"a", 2**62 + 1 if len(table) == 0 else 2**60), (b"b" * 40, 2**32)]))
+    sort(table)
+    expected = {b"a": 2**62 + 1 + 4 * 2**60, b"b" * 40: 5 * 2**32}
+    assert dict(items_of(concatenate(list(read_batches(table, 10, 10))))) == expected
+    with pytest.raises(OverflowError):
+        add_rows(table, rows_of([(b"a", 2**64 - 1)]))
+
+
+def test_long_pieces_with_equal_beginnings_and_ends_are_told_apart():
+    pieces = [b"x" * 500 + bytes([65 + i]) + b"y" * 500 for i in range(20)] + [b"x" * n for n in range(10, 200)]
+    table = CountTable(1024)
+    for _ in range(3):
+        add_rows(table, rows_of([(piece, 1) for piece in pieces]))
+    sort(table)
+    assert items_of(concatenate(list(read_batches(table, 1000, 1 << 20)))) == canonical(dict.fromkeys(pieces, 3))
+
+
+def test_clear_forgets_everything():
+    table = CountTable(1024)
+    add_rows(table, rows_of([(b"a", 1), (b"b" * 100, 2)]))
+    table.clear()
+    assert len(table) == 0
+    add_rows(table, rows_of([(b"b" * 100, 5)]))
+    sort(table)
+    assert items_of(concatenate(list(read_batches(table, 10, 10)))) == [(b"b" * 100, 5)]
+
+
+def test_memory_is_measured():
+    table = CountTable(1 << 16)
+    before = table.nbytes
+    assert before >= 32 << 16
+    add_rows(table, rows_of([(b"long piece " * 1000, 1)]))
+    assert table.nbytes >= before + 11_000
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.binary(max_size=40), st.integers(0, 2**40)), max_size=60))
+def test_any_pieces(items):
+    expected = collections.Counter()
+    for piece, count in items:
+        expected[piece] += count
+    assert items_of(merge_rows([rows_of(items)])) == canonical(expected)
+
+
+def test_the_order_of_word_counts_is_fixed_for_good():
+    # Word counts on disk are in this order: a change here breaks them.
+    assert hash_of(b"") == 12747334863939471179
+    assert hash_of(b"a") == 16213416853233432920
+    assert hash_of(b" the") == 5287468234723043852
+    assert hash_of(b"exactly15bytes!") == 48412465146821116
+    assert hash_of(b"sixteen bytes ..") == 5700951580244660721
+    assert hash_of(b"x" * 100) == 12457105433330716246

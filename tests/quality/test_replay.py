@@ -1,0 +1,130 @@
+"""The replay of events: the kernel beside the definition, and both beside figures worked out by hand."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
+
+from tokenmill import WordCounts, count_iterator
+from tokenmill.errors import UsageError
+from tokenmill.formats import read
+from tokenmill.quality import replay as module
+from tokenmill.quality.replay import count_events_naive, replay
+from tokenmill.tokenizer.naive import NaiveEncoder
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
+
+
+def rows_of(result):
+    return list(zip(result.happened.tolist(), result.left.tolist(), result.right.tolist(), strict=True))
+
+
+def test_worked_example():
+    """low x5, lower x2, how x3: o+w happens 10 times, and 7 of these ow are then swallowed by low."""
+    vocabulary = make_vocabulary([*BYTES, b"ow", b"low"], [(111, 119, 256), (108, 256, 257)])
+    result = replay(vocabulary, WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3}))
+    assert rows_of(result) == [(10, 10, 10), (7, 7, 10)]
+    left, right = result.ios()
+    assert left.tolist() == [1.0, 1.0] and right.tolist() == [1.0, 0.7]
+    assert result.final[256] == 3 and result.final[257] == 7
+    assert result.alphabet == frozenset(range(256))
+
+
+def test_twins_use_two():
+    """aaa x4: a+a happens 4 times and uses 8 of the 12 a."""
+    vocabulary = make_vocabulary([*BYTES, b"aa"], [(97, 97, 256)])
+    result = replay(vocabulary, WordCounts.from_mapping({b"aaa": 4}))
+    assert rows_of(result) == [(4, 12, 12)]
+    assert result.ios()[0][0] == result.ios()[1][0] == pytest.approx(2 / 3)
+
+
+def test_removal_takes_apart():
+    """ab, abc, then ab goes: what stood alone falls apart, abc stays whole, and ab can come back."""
+    events = [(97, 98, 256), (256, 99, 257), (256, -1, -1), (98, 100, 258), (97, 98, 256)]
+    vocabulary = make_vocabulary([*BYTES, b"ab", b"abc", b"bd"], events, "events")
+    result = replay(vocabulary, WordCounts.from_mapping({b"ab": 2, b"abc": 5, b"abd": 7}))
+    assert result.happened.tolist() == [14, 5, 9, 7, 2]
+    assert result.left.tolist() == [14, 14, 9, 9, 9]
+    assert np.isnan(result.ios()[0][2])
+    assert {id: n for id, n in enumerate(result.final.tolist()) if n} == {97: 7, 256: 2, 257: 5, 258: 7}
+
+
+@pytest.mark.parametrize("removals", [0.0, 0.3])
+def test_kernel_is_the_definition(removals):
+    for seed in range(300 * SWEEP):
+        rng = random.Random(seed)
+        letters = b"abcd"[: rng.randint(1, 4)]
+        limit = 7 if len(letters) == 1 and removals == 0 else 40
+        tokens, events = random_events(rng, letters, rng.randint(0, limit), removals)
+        vocabulary = make_vocabulary(tokens, events, "events")
+        pieces = random_pieces(rng, letters + b"x", rng.randint(1, 12))
+        result = replay(vocabulary, WordCounts.from_mapping(pieces))
+        assert rows_of(result) == count_events_naive(pieces, vocabulary), seed
+        encoder = NaiveEncoder(vocabulary, lambda data: [len(data)])
+        final = np.zeros(len(tokens), np.uint64)
+        for piece, count in pieces.items():
+            for id in encoder.replay(list(piece)) if events else list(piece):
+                final[id] += np.uint64(count)
+        assert np.array_equal(result.final, final), seed
+
+
+def test_slices_and_budgets_do_not_show(monkeypatch):
+    rng = random.Random(5)
+    tokens, events = random_events(rng, b"abc", 60, 0.2)
+    vocabulary = make_vocabulary(tokens, events, "events")
+    counts = WordCounts.from_mapping(random_pieces(rng, b"abc", 200))
+    whole = rows_of(replay(vocabulary, counts))
+    seen = []
+    monkeypatch.setattr(module, "SLICE", 7)
+    monkeypatch.setattr(module, "BUDGET", 3)
+    assert rows_of(replay(vocabulary, counts, lambda *call: seen.append(call))) == whole
+    assert seen[-1] == ("replay", len(counts), len(counts)) and len(seen) > 50
+
+
+def test_characters_and_unknown():
+    tokens = [b"?", "é".encode(), b"a", "éa".encode()]
+    vocabulary = make_vocabulary(tokens, [(1, 2, 3)], alphabet="characters", unknown=0)
+    result = replay(vocabulary, WordCounts.from_mapping({"éaé".encode(): 3, "aüéa".encode(): 1}))
+    assert rows_of(result) == [(4, 7, 5)]
+    assert result.final.tolist() == [1, 3, 1, 4] and result.alphabet == {0, 1, 2}
+
+
+def test_no_counts():
+    vocabulary = make_vocabulary([*BYTES, b"aa"], [(97, 97, 256)])
+    result = replay(vocabulary, WordCounts.from_mapping({}))
+    assert rows_of(result) == [(0, 0, 0)] and np.isnan(result.ios()[0][0])
+
+
+def test_totals_past_63_bits_are_refused():
+    vocabulary = make_vocabulary([*BYTES, b"aa"], [(97, 97, 256)])
+    with pytest.raises(UsageError, match=r"2\*\*63"):
+        replay(vocabulary, WordCounts.from_mapping({b"aaaaaaaa": 2**62}))
+
+
+def test_long_piece_is_not_quadratic():
+    """A million of one letter: each doubling is one merge, and the heap takes them in a moment."""
+    tokens, events = list(BYTES), []
+    last = 97
+    for _ in range(10):
+        tokens.append(tokens[last] * 2)
+        events.append((last, last, len(tokens) - 1))
+        last = len(tokens) - 1
+    result = replay(make_vocabulary(tokens, events), WordCounts.from_mapping({b"a" * (1 << 20): 1}))
+    assert result.happened.tolist() == [1 << (19 - k) for k in range(10)]
+
+
+@pytest.mark.parametrize("corpus", ["en", "multi"])
+def test_cl100k_ends_where_tiktoken_does(shared, corpus_bytes, corpus):
+    """After the last merge of a ranked vocabulary each piece is cut as tiktoken cuts it."""
+    import tiktoken
+
+    vocabulary = read(shared / "vocab" / "cl100k_base.tiktoken")
+    counts = count_iterator([corpus_bytes(corpus, 400_000)], split=vocabulary.split_patterns)
+    ranks = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
+    whole = tiktoken.Encoding("whole", pat_str=r"(?s:.+)", mergeable_ranks=ranks, special_tokens={})
+    expected = np.zeros(len(vocabulary.tokens), np.uint64)
+    for piece, count in counts.items():
+        np.add.at(expected, whole._encode_single_piece(piece), np.uint64(count))
+    assert np.array_equal(replay(vocabulary, counts).final, expected)

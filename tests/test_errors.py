@@ -1,0 +1,24 @@
+"""The tree of exceptions, and the error that names the extra to install."""
+
+import pytest
+
+from tokenmill import errors
+
+
+def test_the_docstring_draws_every_class():
+    for name in errors.__all__:
+        if name != "require":
+            assert name in errors.__doc__
+            assert issubclass(getattr(errors, name), errors.TokenmillError)
+
+
+def test_a_missing_extra_is_named():
+    with pytest.raises(errors.MissingExtraError, match=r"pip install 'tokenmill\[ray\]'"):
+        errors.require("no_such_module_anywhere", "ray", "counting on a cluster")
+
+
+def test_an_error_inside_of_a_module_is_not_taken_for_a_missing_one(tmp_path, monkeypatch):
+    (tmp_path / "broken_inside.py").write_text("import no_such_module_anywhere\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere"):
+        errors.require("broken_inside", "ray", "counting on a cluster")

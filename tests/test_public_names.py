@@ -1,0 +1,33 @@
+"""The public names exist, and importing tokenmill stays light."""
+
+import subprocess
+import sys
+
+import pytest
+
+import tokenmill
+
+
+def test_every_public_name_is_there():
+    for name in tokenmill.__all__:
+        assert getattr(tokenmill, name) is not None
+    assert sorted(tokenmill.__all__) == dir(tokenmill)
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'trian'"):
+        tokenmill.trian  # noqa: B018
+
+
+def test_public_functions_are_not_hidden_by_packages():
+    code = "import tokenmill, tokenmill.counting, tokenmill.training; assert callable(tokenmill.count); assert callable(tokenmill.train)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_import_is_light():
+    code = "import tokenmill, sys; print(sorted({m.split('.')[0] for m in sys.modules} & set(HEAVY)))"
+    heavy = ["numpy", "regex", "typer", "rich", "pyarrow", "matplotlib", "ray", "starlette", "lxml", "json", "asyncio"]
+    result = subprocess.run(
+        [sys.executable, "-c", code.replace("HEAVY", repr(heavy))], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"

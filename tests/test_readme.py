@@ -1,0 +1,49 @@
+"""The README's tour runs as it is printed: its commands in one shell, its Python in the same folder."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+PAGES = [README, *sorted((README.parent / "docs" / "how-to").glob("*.md"))]
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """The fenced blocks of a page that can be run: (language, text)."""
+    return re.findall(r"^```(console|python)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def commands(block: str) -> str:
+    """The lines after a prompt, with their continuation lines."""
+    lines = block.splitlines()
+    kept, going_on = [], False
+    for line in lines:
+        if line.startswith("$ "):
+            line, going_on = line[2:], True
+        elif not going_on:
+            continue
+        kept.append(line)
+        going_on = line.endswith("\\")
+    return "\n".join(kept)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_runs_as_printed(page, tmp_path):
+    if not blocks(page):
+        pytest.skip("the page has nothing to run")
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+    script = ["set -euo pipefail"]
+    for number, (language, text) in enumerate(blocks(page)):
+        if language == "console":
+            script.append(commands(text))
+        else:
+            (tmp_path / f"block{number}.py").write_text(text, encoding="utf-8")
+            script.append(f"python block{number}.py")
+    result = subprocess.run(
+        ["bash", "-c", "\n".join(script)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280
+    )
+    assert result.returncode == 0, f"{script}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"

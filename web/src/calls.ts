@@ -1,0 +1,64 @@
+// What the page may ask of the worker, and the page's end of the line.
+
+import type { Encoded } from "./encoder/encoder";
+import type { Details, SearchKind, Where } from "./encoder/lookup";
+
+export interface Summary {
+  name: string;
+  fingerprint: string;
+  order: "ranks" | "merges" | "events";
+  tokens: number;
+  patterns: string[];
+  special: string[];
+  counted: string | null;
+}
+
+export type EncodeResult = Encoded | { error: string };
+
+export interface Calls {
+  /** Load a packed vocabulary from an address or from its bytes. */
+  load(key: string, source: string | Uint8Array): Summary;
+  unload(key: string): void;
+  encode(keys: string[], text: string, special: boolean): EncodeResult[];
+  /** The pieces that the tokenizer's split pattern cuts a text into. */
+  pieces(key: string, text: string): string[];
+  search(key: string, query: string, kind: SearchKind, where: Where): Int32Array;
+  bytes(key: string, ids: number[]): Uint8Array[];
+  describe(key: string, id: number): Details;
+}
+
+export interface Request {
+  id: number;
+  name: keyof Calls;
+  args: unknown[];
+}
+
+export type Answer = { id: number; value: unknown } | { id: number; error: string };
+
+/** Asks the worker; each call is a promise of its answer. */
+export class Line {
+  private readonly waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
+  private next = 0;
+
+  constructor(private readonly worker: Worker) {
+    worker.addEventListener("message", (event: MessageEvent<Answer>) => {
+      const answer = event.data;
+      const one = this.waiting.get(answer.id);
+      this.waiting.delete(answer.id);
+      if ("error" in answer) one?.reject(new Error(answer.error));
+      else one?.resolve(answer.value as never);
+    });
+    worker.addEventListener("error", (event) => {
+      for (const one of this.waiting.values()) one.reject(new Error(event.message || "the worker could not start"));
+      this.waiting.clear();
+    });
+  }
+
+  ask<Name extends keyof Calls>(name: Name, ...args: Parameters<Calls[Name]>): Promise<ReturnType<Calls[Name]>> {
+    const id = this.next++;
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ id, name, args } satisfies Request);
+    });
+  }
+}

@@ -1,0 +1,184 @@
+// A packed vocabulary, as the library's playground/pack.py writes it: gzip over a header in JSON and columns of bytes.
+// What is read here is checked: lengths against the file, ids against the size of the vocabulary.
+
+import { hashBytes, toText } from "./bytes";
+import { ByteTable } from "./table";
+
+export interface AddedToken {
+  content: string;
+  id: number;
+  special: boolean;
+  lstrip: boolean;
+  rstrip: boolean;
+  single_word: boolean;
+  normalized: boolean;
+}
+
+export interface Header {
+  version: number;
+  name: string;
+  fingerprint: string;
+  order: "ranks" | "merges" | "events";
+  whole_pieces: boolean;
+  alphabet: "bytes" | "characters";
+  unknown: number | null;
+  normalizers: string[];
+  add_prefix_space: boolean;
+  added_tokens: AddedToken[];
+  n_vocab: number;
+  /** Ids in all, those of removed tokens included. */
+  size: number;
+  split_patterns: string[];
+  /** Of each pattern's automaton: the cells of a row, one for each class of characters and one for the end. */
+  widths: number[];
+  /** What the counts were taken from, for people; null where there are none. */
+  counted: string | null;
+  sections: [name: string, offset: number, length: number][];
+}
+
+export interface Pack {
+  header: Header;
+  /** Token bytes by id; ids that stand for nothing have none. Only tokens that encoding may give can be found. */
+  tokens: ByteTable;
+  present: Uint8Array;
+  /** Rows that build tokens; where the order is not "ranks" they are the events. Removals have right = -1. */
+  left: Int32Array;
+  right: Int32Array;
+  made: Int32Array;
+  counts: Float64Array | null;
+  ios: Float64Array | null;
+  section(name: string): Uint8Array;
+}
+
+export class PackError extends Error {}
+
+const MAGIC = [0x54, 0x4d, 0x50, 0x31]; // TMP1
+const NOTHING = 0xffffff;
+
+export async function readPack(file: Uint8Array): Promise<Pack> {
+  const data = file[0] === 0x1f && file[1] === 0x8b ? await gunzip(file) : file;
+  if (MAGIC.some((byte, i) => data[i] !== byte)) throw new PackError("this is no packed vocabulary of tokenmill");
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const begin = 8 + view.getUint32(4, true);
+  if (begin > data.length) throw new PackError("the packed vocabulary is cut off in its header");
+  const header: Header = JSON.parse(toText(data.subarray(8, begin)) ?? "null");
+  if (header?.version !== 1) throw new PackError("this packed vocabulary is of a version this page does not know");
+  const sections = new Map<string, Uint8Array>();
+  for (const [name, offset, length] of header.sections) {
+    if (begin + offset + length > data.length) throw new PackError(`the packed vocabulary is cut off in its ${name}`);
+    sections.set(name, data.slice(begin + offset, begin + offset + length)); // a copy, so that columns are aligned
+  }
+  const section = (name: string): Uint8Array => {
+    const found = sections.get(name);
+    if (found === undefined) throw new PackError(`the packed vocabulary has no ${name}`);
+    return found;
+  };
+  const left = fromPlanes(section("left"));
+  const right = fromPlanes(section("right"));
+  const made = sums(fromPlanes(section("made")));
+  const { tokens, present } = build(header, section, left, right, made);
+  const column = (name: string) => (sections.has(name) ? new Float64Array(section(name).buffer) : null);
+  return { header, tokens, present, left, right, made, counts: column("counts"), ios: column("ios"), section };
+}
+
+async function gunzip(file: Uint8Array): Promise<Uint8Array> {
+  const stream = new Blob([file as BlobPart]).stream().pipeThrough(new DecompressionStream("gzip"));
+  try {
+    return new Uint8Array(await new Response(stream).arrayBuffer());
+  } catch {
+    throw new PackError("the packed vocabulary is damaged: it does not decompress");
+  }
+}
+
+/** A column of numbers below 2^24, stored as three planes: all low bytes, all middle bytes, all high bytes. */
+function fromPlanes(planes: Uint8Array): Int32Array {
+  const count = planes.length / 3;
+  const column = new Int32Array(count);
+  for (let i = 0; i < count; i++) {
+    const value = planes[i]! | (planes[count + i]! << 8) | (planes[2 * count + i]! << 16);
+    column[i] = value === NOTHING ? -1 : value;
+  }
+  return column;
+}
+
+/** Undo the differences (zigzag: 0, -1, 1, -2, 2 ... are 0, 1, 2, 3, 4 ...) of a column. */
+function sums(column: Int32Array): Int32Array {
+  let last = 0;
+  for (let i = 0; i < column.length; i++) {
+    const value = column[i]!;
+    last += value & 1 ? -((value + 1) >> 1) : value >> 1;
+    column[i] = last;
+  }
+  return column;
+}
+
+/** Make all token bytes: the literal ones, and those that rows put together from two others. */
+function build(
+  header: Header,
+  section: (name: string) => Uint8Array,
+  left: Int32Array,
+  right: Int32Array,
+  made: Int32Array,
+) {
+  const size = header.size;
+  const rowOf = new Int32Array(size).fill(-1);
+  const lengths = new Int32Array(size);
+  const literalIds = sums(fromPlanes(section("literal_ids")));
+  const literalLengths = fromPlanes(section("literal_lengths"));
+  const literals = section("literals");
+  const literalAt = new Int32Array(size).fill(-1);
+  const check = (id: number) => {
+    if (id < 0 || id >= size) throw new PackError(`the packed vocabulary names the token ${id} of ${size}`);
+    return id;
+  };
+  let offset = 0;
+  for (let i = 0; i < literalIds.length; i++) {
+    literalAt[check(literalIds[i]!)] = offset;
+    lengths[literalIds[i]!] = literalLengths[i]!;
+    offset += literalLengths[i]!;
+  }
+  if (offset > literals.length) throw new PackError("the packed vocabulary is cut off in its literals");
+  const gone = new Uint8Array(size);
+  for (let row = 0; row < left.length; row++) {
+    const id = check(made[row]!);
+    check(left[row]!);
+    if (right[row]! < 0) {
+      gone[left[row]!] = 1;
+      continue;
+    }
+    check(right[row]!);
+    if (header.order === "events") gone[id] = 0;
+    if (rowOf[id]! >= 0 || literalAt[id]! >= 0) continue;
+    rowOf[id] = row;
+    lengths[id] = lengths[left[row]!]! + lengths[right[row]!]!;
+  }
+  const bytes = lengths.reduce((sum, length) => sum + length, 0);
+  const tokens = new ByteTable(size + 256, bytes + 256);
+  const present = new Uint8Array(size);
+  for (let id = 0; id < size; id++) {
+    const at = tokens.starts[id]!;
+    // Tokens may be made of later ids, so each is written out by following its parts down to literals.
+    const end = write(id, at);
+    const exists = literalAt[id]! >= 0 || rowOf[id]! >= 0;
+    present[id] = exists && !gone[id] ? 1 : 0;
+    const findable = present[id] === 1 && tokens.lookUp(tokens.arena, at, end) < 0;
+    tokens.add(tokens.arena, at, end, hashBytes(tokens.arena, at, end), findable);
+  }
+  return { tokens, present };
+
+  function write(id: number, at: number): number {
+    const stack = [id];
+    for (let budget = 2 * bytes + 2; stack.length > 0; budget--) {
+      if (budget < 0) throw new PackError("the packed vocabulary makes a token of itself");
+      const one = stack.pop()!;
+      const literal = literalAt[one]!;
+      if (literal >= 0) {
+        tokens.arena.set(literals.subarray(literal, literal + lengths[one]!), at);
+        at += lengths[one]!;
+      } else if (rowOf[one]! >= 0) {
+        stack.push(right[rowOf[one]!]!, left[rowOf[one]!]!);
+      }
+    }
+    return at;
+  }
+}

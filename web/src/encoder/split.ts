@@ -1,0 +1,151 @@
+// Splitting: the library's own automata, run over UTF-8 bytes. An automaton finds one match from where it begins, with
+// the preferences of a backtracking engine; whether a match may end is told by the state and the class of the next
+// character. What lies between two matches is a piece too.
+
+import type { Pack } from "./pack";
+
+export interface Splitter {
+  /**
+   * Cut bytes[start:length] into pieces from a known piece start, where `length` is the end of the text. Writes the
+   * exclusive end of as many pieces as surely fit into `ends`, which has room for two or more, and gives how many.
+   */
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number;
+}
+
+/** No split pattern: the text is one piece. */
+export const WHOLE: Splitter = {
+  scan(_bytes, _start, length, ends) {
+    ends[0] = length;
+    return 1;
+  },
+};
+
+/** The tables of the library's split/compiler.py. */
+export interface Tables {
+  /** Cells of a row: one for each class of characters, the last for the end of the text. */
+  width: number;
+  /** The automaton, row after row: where the row of the next state begins, or 0xffff. */
+  matches: Uint16Array;
+  /** The same cells: 1 if the match may end before this character. */
+  accepts: Uint8Array;
+  /** Class by ASCII character, and for the others by pages of 128 code points. */
+  ascii: Uint8Array;
+  index: Uint16Array;
+  pages: Uint8Array;
+}
+
+export class AutomatonSplitter implements Splitter {
+  // One number for a state and what comes next: (next state + 1) * 2 + (may end before it).
+  private readonly onAscii: Int32Array; // by state * 128 + character
+  private readonly onClass: Int32Array; // by state * width + class
+  private readonly index: Uint16Array;
+  private readonly pages: Uint8Array;
+  private readonly width: number;
+
+  constructor({ width, matches, accepts, ascii, index, pages }: Tables) {
+    const states = matches.length / width;
+    this.width = width;
+    this.index = index;
+    this.pages = pages;
+    this.onClass = Int32Array.from(matches, (next, i) => (next === 0xffff ? 0 : 2 * (next / width + 1)) + accepts[i]!);
+    this.onAscii = new Int32Array(states * 128);
+    for (let state = 0; state < states; state++) {
+      for (let char = 0; char < 128; char++) {
+        this.onAscii[state * 128 + char] = this.onClass[state * width + ascii[char]!]!;
+      }
+    }
+  }
+
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number {
+    let count = 0;
+    let gap = -1; // where text that nothing matches began
+    while (start < length && count + 1 < ends.length) {
+      const end = this.match(bytes, start, length);
+      if (end > start) {
+        if (gap >= 0) ends[count++] = start;
+        gap = -1;
+        ends[count++] = end;
+        start = end;
+      } else {
+        if (gap < 0) gap = start;
+        start++;
+        while (start < length && bytes[start]! >= 0x80 && bytes[start]! < 0xc0) start++;
+      }
+    }
+    if (gap >= 0) ends[count++] = start;
+    return count;
+  }
+
+  /** The end of the match that begins at `start`, or -1. */
+  private match(bytes: Uint8Array, start: number, length: number): number {
+    const { onAscii, onClass, index, pages, width } = this;
+    let state = 0;
+    let last = -1;
+    let at = start;
+    while (at < length) {
+      const byte = bytes[at]!;
+      let step: number;
+      let size = 1;
+      if (byte < 0x80) {
+        step = onAscii[(state << 7) | byte]!;
+      } else {
+        let code: number;
+        if (byte < 0xe0) {
+          code = ((byte & 0x1f) << 6) | (bytes[at + 1]! & 0x3f);
+          size = 2;
+        } else if (byte < 0xf0) {
+          code = ((byte & 0x0f) << 12) | ((bytes[at + 1]! & 0x3f) << 6) | (bytes[at + 2]! & 0x3f);
+          size = 3;
+        } else {
+          code = ((byte & 0x07) << 18) | ((bytes[at + 1]! & 0x3f) << 12);
+          code |= ((bytes[at + 2]! & 0x3f) << 6) | (bytes[at + 3]! & 0x3f);
+          size = 4;
+        }
+        step = onClass[state * width + pages[(index[code >> 7]! << 7) | (code & 127)]!]!;
+      }
+      if (step & 1) last = at;
+      if (step < 2) return last;
+      state = (step >> 1) - 1;
+      at += size;
+    }
+    return onClass[state * width + width - 1]! & 1 ? length : last;
+  }
+}
+
+/** Patterns one inside the other: each piece of the first is cut by the second, and so on. */
+class Nested implements Splitter {
+  private readonly outer = new Int32Array(2);
+  private from = -1;
+  private upTo = -1;
+
+  constructor(
+    private readonly first: Splitter,
+    private readonly second: Splitter,
+  ) {}
+
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number {
+    if (start <= this.from || start >= this.upTo || this.upTo > length) {
+      this.first.scan(bytes, start, length, this.outer);
+      this.upTo = this.outer[0]!;
+    }
+    this.from = start;
+    const count = this.second.scan(bytes, start, this.upTo, ends);
+    return count;
+  }
+}
+
+/** The splitter of a packed vocabulary. */
+export function splitterOf(pack: Pack): Splitter {
+  const splitters = pack.header.widths.map((width, i): Splitter => {
+    const column = (name: string) => pack.section(`${name}_${i}`);
+    return new AutomatonSplitter({
+      width,
+      matches: new Uint16Array(column("matches").buffer),
+      accepts: column("accepts"),
+      ascii: column("ascii"),
+      index: new Uint16Array(column("index").buffer),
+      pages: column("pages"),
+    });
+  });
+  return splitters.length === 0 ? WHOLE : splitters.reduceRight((inner, outer) => new Nested(outer, inner));
+}

@@ -1,0 +1,272 @@
+// BPE training, one event at a time, written to be watched: plain, or Picky with a threshold.
+//
+// The invariants that the page shows and the tests hold:
+//   counts     the count of a pair is the sum, over the pieces, of its places in the piece times the piece's count
+//   index      a pair's entry names exactly the pieces in which it stands
+//   queue      every pair with a count has an entry that is at least that count; entries of another count are stale
+//   frequency  a token's frequency is the sum, over the pieces, of its places times the piece's count
+
+import { type Entry, PairQueue } from "./queue";
+
+export interface Piece {
+  bytes: Uint8Array;
+  count: number;
+}
+
+export interface Token {
+  bytes: Uint8Array;
+  /** The pair it was first made from; null for the 256 bytes. */
+  parts: readonly [number, number] | null;
+  present: boolean;
+}
+
+export type TrainEvent = { kind: "merge"; left: number; right: number; id: number } | { kind: "remove"; id: number };
+
+/** Intersection over self of a merged token: `used` of its `frequency` occurrences went into the merge. */
+export interface Ios {
+  id: number;
+  used: number;
+  frequency: number;
+  value: number;
+  removed: boolean;
+}
+
+/** What one event did. */
+export interface Report {
+  event: TrainEvent;
+  /** Entries taken from the queue to find the pair, the pair's own last. */
+  popped: { entry: Entry; now: number }[];
+  /** How often the pair was merged (a merge), or the token replaced (a removal), weighted by piece counts. */
+  times: number;
+  /** Pieces that changed, with their tokens before. */
+  touched: { piece: number; before: readonly number[] }[];
+  /** How the counts of pairs changed, by pair key. */
+  deltas: Map<number, number>;
+  /** A merge that made a token, brought one back, or only adds a way to make one. */
+  outcome: "new" | "back" | "again" | "removed";
+  ios: Ios[];
+  /** What a removed token fell apart into. */
+  parts: readonly number[];
+}
+
+export interface Options {
+  /** The threshold of Picky BPE, above 0 and at most 1; null trains plain BPE. */
+  refine: number | null;
+  /** Stop when this many tokens are present, the 256 bytes included. */
+  vocabSize: number;
+  minPairCount: number;
+}
+
+const SHIFT = 2 ** 21;
+
+/** One number for a pair of ids. */
+export function pairKey(left: number, right: number): number {
+  return left * SHIFT + right;
+}
+
+export function pairOf(key: number): [number, number] {
+  return [Math.floor(key / SHIFT), key % SHIFT];
+}
+
+function spelling(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes);
+}
+
+export class Trainer {
+  readonly pieces: readonly Piece[];
+  readonly options: Options;
+  segments: (readonly number[])[] = [];
+  tokens: Token[] = [];
+  counts = new Map<number, number>();
+  index = new Map<number, Set<number>>();
+  queue = new PairQueue();
+  frequency: number[] = [];
+  present = 256;
+  /** Pairs that each kind of trainer has looked at so far; see `look` and `finish`. */
+  work = { naive: 0, incremental: 0 };
+  /** Places of pairs in the distinct pieces, as they are segmented now. */
+  places = 0;
+  private bySpelling = new Map<string, number>();
+  private judged: Ios[] = [];
+
+  constructor(pieces: readonly Piece[], options: Options) {
+    this.pieces = pieces;
+    this.options = options;
+    for (let id = 0; id < 256; id++) {
+      this.tokens.push({ bytes: Uint8Array.of(id), parts: null, present: true });
+      this.bySpelling.set(String.fromCharCode(id), id);
+      this.frequency.push(0);
+    }
+    for (const [i, piece] of pieces.entries()) {
+      this.segments.push(Array.from(piece.bytes));
+      this.account(i, 1, null);
+    }
+    for (const [key, count] of this.counts) this.enqueue(key, count);
+    this.work.incremental = this.places;
+  }
+
+  /** An independent copy; what never changes is shared. */
+  clone(): Trainer {
+    const copy: Trainer = Object.create(Trainer.prototype);
+    Object.assign(copy, this, {
+      segments: this.segments.slice(),
+      tokens: this.tokens.slice(),
+      counts: new Map(this.counts),
+      index: new Map(Array.from(this.index, ([key, set]) => [key, new Set(set)])),
+      queue: this.queue.clone(),
+      frequency: this.frequency.slice(),
+      work: { ...this.work },
+      bySpelling: new Map(this.bySpelling),
+      judged: this.judged.slice(),
+    });
+    return copy;
+  }
+
+  /** The next event, carried out; null when training is over. */
+  step(): Report | null {
+    const judged = this.judged.shift();
+    if (judged !== undefined) return this.remove(judged);
+    if (this.present >= this.options.vocabSize) return null;
+    const popped: Report["popped"] = [];
+    for (;;) {
+      const entry = this.queue.pop();
+      if (entry === undefined) return null;
+      const key = pairKey(entry.left, entry.right);
+      const now = this.counts.get(key) ?? 0;
+      popped.push({ entry, now });
+      if (now === entry.count && now >= this.options.minPairCount) return this.merge(entry, popped);
+      if (now === entry.count) return null; // the best pair is too rare: nothing after it is better
+      if (now > 0) this.enqueue(key, now);
+    }
+  }
+
+  private merge(entry: Entry, popped: Report["popped"]): Report {
+    const { left, right } = entry;
+    const bytes = new Uint8Array([...this.tokens[left]!.bytes, ...this.tokens[right]!.bytes]);
+    const known = this.bySpelling.get(spelling(bytes)); // bytes that are a token already keep their id
+    const id = known ?? this.tokens.length;
+    let outcome: Report["outcome"] = "new";
+    if (known === undefined) {
+      this.tokens.push({ bytes, parts: [left, right], present: true });
+      this.frequency.push(0);
+      this.bySpelling.set(spelling(bytes), id);
+      this.present++;
+    } else if (!this.tokens[id]!.present) {
+      this.tokens[id] = { ...this.tokens[id]!, present: true };
+      this.present++;
+      outcome = "back";
+    } else {
+      outcome = "again";
+    }
+    const frequencies = [this.frequency[left]!, this.frequency[right]!];
+    this.work.naive += 2 * this.places; // counts all pairs, then looks at each again to merge it
+    let times = 0;
+    const change = this.rewrite(this.index.get(pairKey(left, right)) ?? [], (before, count) => {
+      const after: number[] = [];
+      for (let i = 0; i < before.length; i++) {
+        if (before[i] === left && before[i + 1] === right) {
+          after.push(id);
+          times += count;
+          i++;
+        } else {
+          after.push(before[i]!);
+        }
+      }
+      return after;
+    });
+    const event: TrainEvent = { kind: "merge", left, right, id };
+    const ios = this.judge(left, right, times, frequencies);
+    return { event, popped, times, ...change, outcome, ios, parts: [] };
+  }
+
+  /** The IoS of both halves of a merge; those that reach the threshold are removed by the next events. */
+  private judge(left: number, right: number, times: number, frequencies: number[]): Ios[] {
+    const refine = this.options.refine;
+    if (refine === null) return [];
+    const ios: Ios[] = [];
+    const halves: [number, number][] =
+      left === right
+        ? [[left, 2 * times]]
+        : [
+            [left, times],
+            [right, times],
+          ];
+    for (const [i, [id, used]] of halves.entries()) {
+      const frequency = frequencies[i]!;
+      const value = used / frequency;
+      const removed = value >= refine && id >= 256;
+      ios.push({ id, used, frequency, value, removed });
+    }
+    this.judged = ios.filter((one) => one.removed);
+    return ios;
+  }
+
+  private remove(judged: Ios): Report {
+    const { id } = judged;
+    const token = this.tokens[id]!;
+    const parts = this.apart(token.parts!);
+    this.tokens[id] = { ...token, present: false };
+    this.present--;
+    this.work.naive += this.places; // looks through all pieces for the token
+    const holders: number[] = [];
+    for (const [i, segment] of this.segments.entries()) if (segment.includes(id)) holders.push(i);
+    let times = 0;
+    const change = this.rewrite(holders, (before, count) => {
+      times += count * before.filter((one) => one === id).length;
+      return before.flatMap((one) => (one === id ? parts : [one]));
+    });
+    return { event: { kind: "remove", id }, popped: [], times, ...change, outcome: "removed", ios: [judged], parts };
+  }
+
+  private apart(parts: readonly [number, number]): number[] {
+    return parts.flatMap((part) => (this.tokens[part]!.present ? [part] : this.apart(this.tokens[part]!.parts!)));
+  }
+
+  /** Segment the given pieces anew, and bring counts, index, queue and frequencies up to date. */
+  private rewrite(pieces: Iterable<number>, segment: (before: readonly number[], count: number) => number[]) {
+    const deltas = new Map<number, number>();
+    const touched: Report["touched"] = [];
+    for (const piece of Array.from(pieces).sort((a, b) => a - b)) {
+      const before = this.segments[piece]!;
+      this.work.incremental += before.length - 1;
+      this.account(piece, -1, deltas);
+      this.segments[piece] = segment(before, this.pieces[piece]!.count);
+      this.account(piece, 1, deltas);
+      touched.push({ piece, before });
+    }
+    for (const [key, delta] of deltas) {
+      if (delta === 0) deltas.delete(key);
+      if (delta > 0) this.enqueue(key, this.counts.get(key)!);
+    }
+    return { touched, deltas };
+  }
+
+  /** Add (sign 1) or take away (sign -1) a piece's share of everything that is counted. */
+  private account(piece: number, sign: 1 | -1, deltas: Map<number, number> | null): void {
+    const segment = this.segments[piece]!;
+    const weight = sign * this.pieces[piece]!.count;
+    this.places += sign * Math.max(0, segment.length - 1);
+    for (const [i, id] of segment.entries()) {
+      this.frequency[id]! += weight;
+      if (i === 0) continue;
+      const key = pairKey(segment[i - 1]!, id);
+      const count = (this.counts.get(key) ?? 0) + weight;
+      if (count > 0) this.counts.set(key, count);
+      else this.counts.delete(key);
+      deltas?.set(key, (deltas.get(key) ?? 0) + weight);
+      const pieces = this.index.get(key);
+      if (sign > 0) {
+        if (pieces) pieces.add(piece);
+        else this.index.set(key, new Set([piece]));
+      } else if (pieces) {
+        pieces.delete(piece);
+        if (pieces.size === 0) this.index.delete(key);
+      }
+    }
+  }
+
+  private enqueue(key: number, count: number): void {
+    const [left, right] = pairOf(key);
+    this.queue.push({ left, right, count });
+  }
+}

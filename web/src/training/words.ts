@@ -1,0 +1,37 @@
+// What a person types as training text: words with counts ("low x5, lower x2"), or plain text.
+
+import type { Piece } from "./trainer";
+
+export const DEFAULT_WORDS = "low x5, lower x2, newer x6";
+
+/** Text longer than this is cut: the step-through is for small texts. */
+export const LONGEST_TEXT = 20_000;
+
+const COUNTED = /^(.*\S)\s*[x\u00d7]\s*([0-9]{1,9})$/u;
+
+/** The pieces of a list like "low x5, lower x2" (or one to a line), or null where `text` is no such list. */
+export function countedWords(text: string): Map<string, number> | null {
+  const items = text.split(/[,\n]/u).map((item) => item.trim());
+  const counts = new Map<string, number>();
+  for (const item of items) {
+    if (item === "") continue;
+    const match = COUNTED.exec(item);
+    if (match === null) return null;
+    const count = Number(match[2]);
+    if (count > 0) counts.set(match[1]!, (counts.get(match[1]!) ?? 0) + count);
+  }
+  return counts.size > 0 ? counts : null;
+}
+
+/** Pieces with their counts, in order of first appearance. */
+export function countPieces(pieces: Iterable<string>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const piece of pieces) counts.set(piece, (counts.get(piece) ?? 0) + 1);
+  return counts;
+}
+
+/** The trainer's input. */
+export function toPieces(counts: Map<string, number>): Piece[] {
+  const encoder = new TextEncoder();
+  return Array.from(counts, ([text, count]) => ({ bytes: encoder.encode(text), count }));
+}

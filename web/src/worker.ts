@@ -1,0 +1,97 @@
+// The worker: holds the vocabularies and does everything that takes time, so that the page never waits.
+
+import type { Answer, Calls, Request, Summary } from "./calls";
+import { Encoder } from "./encoder/encoder";
+import { Lookup } from "./encoder/lookup";
+import { type Pack, readPack } from "./encoder/pack";
+import { splitterOf } from "./encoder/split";
+
+interface Loaded {
+  pack: Pack;
+  encoder: Encoder;
+  lookup: Lookup;
+}
+
+const loaded = new Map<string, Loaded>();
+
+function find(key: string): Loaded {
+  const found = loaded.get(key);
+  if (found === undefined) throw new Error(`no tokenizer ${key} is loaded`);
+  return found;
+}
+
+const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unknown } = {
+  async load(key, source) {
+    const known = loaded.get(key);
+    if (known) return summary(known.pack);
+    let file: Uint8Array;
+    if (typeof source === "string") {
+      const response = await fetch(source, { credentials: "same-origin" });
+      if (!response.ok) throw new Error(`${response.status} ${response.statusText} for ${source}`);
+      file = new Uint8Array(await response.arrayBuffer());
+    } else {
+      file = source;
+    }
+    const pack = await readPack(file);
+    loaded.set(key, { pack, encoder: new Encoder(pack, splitterOf(pack)), lookup: new Lookup(pack) });
+    return summary(pack);
+  },
+  unload(key) {
+    loaded.delete(key);
+  },
+  encode(keys, text, special) {
+    return keys.map((key) => {
+      try {
+        return find(key).encoder.encode(text, special);
+      } catch (error) {
+        return { error: message(error) };
+      }
+    });
+  },
+  pieces(key, text) {
+    return find(key).encoder.pieces(text);
+  },
+  search(key, query, kind, where) {
+    return find(key).lookup.search(query, kind, where);
+  },
+  bytes(key, ids) {
+    const { lookup } = find(key);
+    return ids.map((id) => lookup.bytesOf(id));
+  },
+  describe(key, id) {
+    return find(key).lookup.describe(id);
+  },
+};
+
+function summary(pack: Pack): Summary {
+  const { header } = pack;
+  return {
+    name: header.name,
+    fingerprint: header.fingerprint,
+    order: header.order,
+    tokens: header.n_vocab,
+    patterns: header.split_patterns,
+    special: header.added_tokens.filter((token) => token.special).map((token) => token.content),
+    counted: header.counted,
+  };
+}
+
+function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+self.addEventListener("message", async (event: MessageEvent<Request>) => {
+  const { id, name, args } = event.data;
+  let answer: Answer;
+  try {
+    answer = { id, value: await (calls[name] as (...args: unknown[]) => unknown)(...args) };
+  } catch (error) {
+    answer = { id, error: message(error) };
+  }
+  const buffers = name === "encode" && "value" in answer ? (answer.value as object[]).flatMap(buffersOf) : [];
+  self.postMessage(answer, { transfer: buffers });
+});
+
+function buffersOf(value: object): ArrayBuffer[] {
+  return Object.values(value).flatMap((one) => (ArrayBuffer.isView(one) ? [one.buffer as ArrayBuffer] : []));
+}
