@@ -47,9 +47,9 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
             if code.strip() and keep_code:
                 segments.append(Segment(code.rstrip(), verbatim=True))
             elif code.strip():
-                removed["<pre>"] += 1
+                removed["tag: pre"] += 1
         elif tag in DROPPED:
-            removed[f"<{tag}>"] += 1
+            removed[f"tag: {tag}"] += 1
         elif not tag.startswith(("-", "!")):
             prose.append(BREAK if tag in BLOCKS else " " if tag in CELLS else "")
             if node.child is not None:

@@ -151,7 +151,7 @@ class _Page:
                 end = text.find("\n", at)
                 at = end if end >= 0 else len(text)
             if name in DROPPED:
-                self._removed[f"<{name}>"] += 1
+                self._removed[f"tag: {name}"] += 1
                 out.append(MARK)
         out.append(text[at:])
         return "".join(out)
@@ -159,7 +159,7 @@ class _Page:
     def _hold(self, name: str, content: str) -> str:
         """What stands for the content of the tag `name` until the end."""
         if name in DROPPED:
-            self._removed[f"<{name}>"] += 1
+            self._removed[f"tag: {name}"] += 1
             return MARK
         block = name in ("pre", "source", "syntaxhighlight") and "\n" in content.strip()
         if name == "math":
@@ -169,7 +169,7 @@ class _Page:
         else:
             content = html.unescape(content)
         if not content.strip() or (block and not self._keep_code):
-            self._removed[f"<{name}>"] += 1
+            self._removed[f"tag: {name}"] += 1
             return MARK
         self._held.append((content.strip("\n") if block else content, block))
         held = f"{HELD}{len(self._held) - 1}{HELD}"
@@ -214,9 +214,9 @@ class _Page:
             name = prefix[1].replace("_", " ") if prefix else ""
             lower = name.casefold()
             if lower in self._wiki.file_prefixes:
-                return _Frame(bracket, start, "[[File:]]", False)
+                return _Frame(bracket, start, "link: File", False)
             if lower in self._wiki.category_prefixes:
-                return _Frame(bracket, start, "[[Category:]]", False)
+                return _Frame(bracket, start, "link: Category", False)
             return _Frame(bracket, start, "", not self._wiki.is_interlanguage(name))
         return _Frame(bracket, start, "table", False)
 
@@ -230,7 +230,7 @@ class _Page:
         if frame.bracket == "{{":
             out.append(self._template(frame, inner))
         elif frame.name or "|" not in "".join(inner):
-            self._removed[frame.name or "[[language link]]"] += 1
+            self._removed[frame.name or "link: language"] += 1
             out.append(MARK)
         else:
             out += inner
@@ -246,7 +246,8 @@ class _Page:
                     part if part.startswith("[[") else part.replace("|", PIPE).replace("=", EQUALS)
                     for part in re.split(r"(\[\[[^\[\]]*\]\])", text)
                 )
-        self._removed["{{" + (frame.name[:40] or "?") + "}}"] += 1
+        name = frame.name.partition(":")[0][:40]
+        self._removed[f"template: {name[:1].upper() if name[1:2].isupper() else name[:1]}{name[1:]}"] += 1
         return MARK
 
     # The third pass: everything that stands inside of lines.
