@@ -158,12 +158,14 @@ def test_domains(tmp_path):
         (tmp_path / name).write_text(text, encoding="utf-8")
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
     several = Domains([tmp_path / "en.txt", tmp_path / "de"])
-    assert several.names == ["en", str(tmp_path / "de")]
-    assert several.words("en") == 3 and several.words(str(tmp_path / "de")) == 2
+    assert several.names == ["en", "de"]
+    assert several.words("en") == 3 and several.words("de") == 2
     assert Counter(dict(several.counts("en", tok).items())) == Counter(
         {b"low": 2, b"  ": 1, "\u00a0".encode(): 1, b"lower": 1}
     )
     assert Domains(tmp_path / "de").names == ["a", "b"]
+    assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "fr.txt"]).names == ["de", "fr"]
+    assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "de"]).names == [f"{tmp_path}/de", f"{tmp_path}/de (2)"]
     assert Domains({"x": [tmp_path / "en.txt"], "y": COUNTS}).names == ["x", "y"]
     usages = several.usages(tok)
     assert usages["en"].tokens == usages["en"].bytes == len("low  low\u00a0lower".encode())

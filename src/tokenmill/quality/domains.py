@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -61,10 +62,13 @@ class Domains:
             if len(sources) == 1:
                 named += [(_short(file), [file]) for file in files]
             else:
-                named.append((_short(source) if len(files) == 1 else os.fspath(source), files))
+                named.append((_short(source) if len(files) == 1 else _group(source), files))
         short = [name for name, _ in named]
         for name, files in named:
-            clear = name if short.count(name) == 1 and name not in self.parts else os.fspath(files[0])
+            clear = name if short.count(name) == 1 and name not in self.parts else _apart(files)
+            number = 2
+            while clear in self.parts:
+                clear, number = f"{_apart(files)} ({number})", number + 1
             self.parts[clear] = files
 
     @property
@@ -123,6 +127,18 @@ def _texts(files: list[Path | str]) -> Iterator[str]:
         form = "jsonl" if suffix_of(file) in (".jsonl", ".ndjson") else "text"
         for document in read_documents([file], form, unit="file", max_document_bytes=None):
             yield document.text
+
+
+def _group(source: str | os.PathLike) -> str:
+    """The name of a folder, or of the folder that a glob looks in: "email" for "lib/email/*.py"."""
+    parts = [part for part in os.fspath(source).split("/") if part]
+    plain = parts[: next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))]
+    return plain[-1] if plain and plain[-1] not in (".", "..") else os.fspath(source)
+
+
+def _apart(files: list[Path | str]) -> str:
+    """What tells these files from others: their path, or the folder that holds them all."""
+    return os.fspath(files[0]) if len(files) == 1 else os.path.commonpath([os.fspath(file) for file in files])
 
 
 def _short(source: str | os.PathLike) -> str:
