@@ -59,9 +59,7 @@ class Counter:
                 self.pause()
                 if table.full:
                     grow(table, 2 * table.slots, self.pause)
-                position, document = table.count(
-                    self._splitter.scanner, block.data, ends, position, document, SLICE
-                )
+                position, document = table.count(self._splitter.scanner, block.data, ends, position, document, SLICE)
         self.documents += block.documents
         self.total_bytes += block.nbytes
 

@@ -107,16 +107,10 @@ class WordCounts:
 
     def prune(self, min_count: int) -> WordCounts:
         """Without the pieces that were seen fewer than `min_count` times."""
-        import numpy as np
+        from .tables import filter_rows
 
-        if min_count <= 1 and (len(self) == 0 or self.counts.min() >= min_count):
-            return self
-        keep = self.counts >= max(0, min_count)
-        lengths = np.diff(self.offsets)
-        offsets = np.zeros(int(keep.sum()) + 1, np.uint64)
-        np.cumsum(lengths[keep], out=offsets[1:])
-        arena = self.arena[np.repeat(keep, lengths.astype(np.int64))]
-        return replace(self, arena=arena, offsets=offsets, counts=self.counts[keep])
+        arena, offsets, counts = filter_rows((self.arena, self.offsets, self.counts), min_count)
+        return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def canonical(self) -> WordCounts:
         """The same counts with the pieces in canonical order."""

@@ -47,7 +47,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
             elif head.startswith(b"BZh"):
                 opened = bz2.BZ2File(file)
             elif head.startswith(b"\xfd7zXZ\x00"):
-                opened = lzma.LZMAFile(file)
+                opened = lzma.LZMAFile(file)  # noqa: SIM115
             elif head.startswith(b"\x28\xb5\x2f\xfd"):
                 zstandard = require("zstandard", "corpus", "reading a vocabulary compressed with Zstandard")
                 opened = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
@@ -74,7 +74,11 @@ def decode_utf8(data: bytes, file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        fail(file, f"line {line}", f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})")
+        fail(
+            file,
+            f"line {line}",
+            f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})",
+        )
 
 
 def lines_of(text: str) -> list[str]:
@@ -114,7 +118,14 @@ def parse_json(data: bytes, file: str) -> Json:
         fail(file, "", f"not a tokenizer: {error}")
 
 
-_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false", float: "a number"}
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    float: "a number",
+}
 
 
 class Json:
@@ -140,9 +151,14 @@ class Json:
         return Json(self.expect(dict).get(key), self.file, f"{self.where}.{key}")
 
     def __iter__(self) -> Iterator[Json]:
-        """The members of a list."""
-        for i, value in enumerate(self.expect(list)):
+        """The members of a list; none of a null."""
+        for i, value in enumerate([] if self.absent else self.expect(list)):
             yield Json(value, self.file, f"{self.where}[{i}]")
+
+    def items(self) -> Iterator[tuple[str, Json]]:
+        """The members of an object by key; none of a null."""
+        for key, value in ({} if self.absent else self.expect(dict)).items():
+            yield key, Json(value, self.file, f"{self.where}.{key}")
 
     @property
     def absent(self) -> bool:
@@ -159,20 +175,29 @@ def place_tokens(tokens: list[bytes], ids: list[int], file: str, at: Callable[[i
 
     at(n): where the nth of them stands in the file, for the messages.
     """
-    if not all(type(id) is int and 0 <= id <= MAX_ID for id in ids):
+    if ids and (set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) > MAX_ID):
         n = next(n for n, id in enumerate(ids) if type(id) is not int or not 0 <= id <= MAX_ID)
         fail(file, at(n), f"the id {show(ids[n])} of {show(tokens[n])} is not an integer from 0 to {MAX_ID}")
+    distinct = set(tokens)
+    if len(distinct) < len(tokens):
+        n, first = _second(tokens)
+        fail(
+            file,
+            at(n),
+            f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}",
+        )
+    if b"" in distinct:
+        fail(file, at(tokens.index(b"")), "the token is empty")
+    if ids == list(range(len(ids))):
+        return [*tokens]
+    if len(set(ids)) < len(ids):
+        n, first = _second(ids)
+        fail(
+            file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})"
+        )
     placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
     for id, token in zip(ids, tokens, strict=True):
         placed[id] = token
-    if len(set(ids)) < len(ids):
-        n, first = _second(ids)
-        fail(file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})")
-    if len(set(tokens)) < len(tokens):
-        n, first = _second(tokens)
-        fail(file, at(n), f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}")
-    if b"" in set(tokens):
-        fail(file, at(tokens.index(b"")), "the token is empty")
     return placed
 
 

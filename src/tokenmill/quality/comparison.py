@@ -33,11 +33,14 @@ Progress = Callable[[str, int, "int | None"], None]
 
 @dataclass(eq=False)
 class Comparison:
-    """What `compare` found. usages: by tokenizer, then by domain; swallowed: by tokenizer, tokens by their highest IoS."""
+    """What `compare` found. By tokenizer: usages by domain, totals on all text, figures by script, and each token with
+    its highest IoS."""
 
     tokenizers: dict[str, Tokenizer]
     tables: list[Table]
     usages: dict[str, dict[str, Usage]]
+    totals: dict[str, Usage]
+    scripts: dict[str, Table]
     swallowed: dict[str, list[Swallowed]]
 
     def table(self, key: str) -> Table:
@@ -98,7 +101,7 @@ def compare(
         _by_script(by_script),
         _overlap(named),
     ]
-    return Comparison(named, tables, usages, swallowed)
+    return Comparison(named, tables, usages, totals, by_script, swallowed)
 
 
 def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:

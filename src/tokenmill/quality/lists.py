@@ -14,7 +14,7 @@ from .usage import Usage, ordinary_ids
 
 __all__ = [
     "doubles_summary",
-    "doubles_table",
+    "doubles_tables",
     "longest_table",
     "rare_table",
     "repeated_table",
@@ -39,10 +39,10 @@ def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
     """By normalisation, the groups of tokens that it makes one."""
     tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok)]
     groups: dict[str, dict[str, list[Token]]] = {}
-    same: dict[str, list[Token]] = defaultdict(list)
+    same: dict[bytes, list[Token]] = defaultdict(list)
     for token in tokens:
-        same[token.content.decode("utf-8", "surrogateescape")].append(token)
-    groups["same bytes"] = {form: members for form, members in same.items() if len(members) > 1}
+        same[token.content].append(token)
+    groups["same bytes"] = {repr(content)[2:-1]: members for content, members in same.items() if len(members) > 1}
     texts = [(token, text) for token in tokens if (text := _text(token.content)) is not None]
     for name, normalise in NORMALISATIONS.items():
         found: dict[str, list[Token]] = defaultdict(list)
@@ -77,22 +77,17 @@ def doubles_summary(tok: Tokenizer) -> Table:
     )
 
 
-def doubles_table(tok: Tokenizer) -> Table:
-    """The groups of tokens that a normalisation makes one, the largest first."""
-    rows = [
-        (name, form if form.isprintable() else repr(form), len(members), tuple(members))
-        for name, groups in _doubles(tok).items()
-        for form, members in groups.items()
-    ]
-    rows.sort(key=lambda row: -row[2])
-    rows.sort(key=lambda row: list(["same bytes", *NORMALISATIONS]).index(row[0]))
-    return Table(
-        "double_groups",
-        "Groups of doubles",
-        (Column("made uniform"), Column("form"), Column("size", "count"), Column("tokens", "tokens")),
-        rows,
-        listing=True,
-    )
+def doubles_tables(tok: Tokenizer) -> list[Table]:
+    """For each normalisation that makes tokens one, the groups of them, the largest first."""
+    tables = []
+    for name, groups in _doubles(tok).items():
+        rows = [(form, len(members), tuple(members)) for form, members in groups.items()]
+        rows.sort(key=lambda row: (-row[1], row[2][0].id))
+        key = "doubles_" + name.lower().replace(" ", "_")
+        columns = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
+        if rows:
+            tables.append(Table(key, f"Doubles: {name}", columns, rows, listing=True))
+    return tables
 
 
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:

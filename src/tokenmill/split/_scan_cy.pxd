@@ -1,7 +1,26 @@
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint16_t
+
+
+cdef extern from "tokenmill/split/_cursor.h" nogil:
+    enum: TM_CHAIN_MAX
+    void tm_cursor_take(const void* scanner, const uint8_t* text, size_t at, size_t length, size_t* known)
+    void tm_cursor_keep(const void* scanner, const uint8_t* text, size_t at, size_t length, const size_t* known)
 
 
 cdef class Scanner:
+    cdef readonly object tables
+    cdef readonly Scanner inner
+    cdef const uint8_t* ascii
+    cdef const uint16_t* index
+    cdef const uint8_t* pages
+    cdef const uint16_t* steps
+    cdef const uint8_t* actions
+    cdef const uint16_t* matches
+    cdef const uint8_t* accepts
+    cdef const uint8_t* certain
+    cdef size_t width
+    cdef size_t invalid
+
     # Cut text[start:length] into pieces from a known piece start, where `length` is the true end of the text. Writes
     # the exclusive end offset (from `text`) of at most `room` pieces and returns how many. Never reads outside of
     # text[0:length]. Call again with start = the last end written, until that is `length`.
@@ -9,3 +28,11 @@ cdef class Scanner:
     # The last offset in (start, length) at which a piece begins whatever stands before `start` or after `length`,
     # or 0 if there is none: where a stream may be cut so that both sides split on their own as they would together.
     cdef size_t cut(self, const uint8_t* text, size_t start, size_t length) noexcept nogil
+
+    # The parts of scan.
+    cdef Py_ssize_t scan_one(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
+    cdef Py_ssize_t scan_chain(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil
+    cdef size_t class_beyond_ascii(self, const uint8_t* p, size_t left, size_t* size) noexcept nogil
+    cdef Py_ssize_t walk(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* stopped) noexcept nogil
+    cdef size_t match(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil
+    cdef size_t piece(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil

@@ -1,35 +1,290 @@
 # cython: language_level=3
-"""The scanner kernel: runs a compiled automaton over UTF-8 bytes and yields the ends of the pieces."""
+"""The scanner kernel: runs a compiled pattern over UTF-8 bytes and yields the ends of the pieces.
+
+Two machines lie in the tables. The transducer (`walk`) gives all cuts in one pass and does most of the work. Where it
+cannot know, it says REWIND, and the automaton (`match`) finds single pieces from a known piece start until it has
+passed that place. Both are described in transducer.py and automaton.py, the tables in compiler.py.
+"""
 
 import cython
-from cython.cimports.libc.stdint import uint8_t
+from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
+from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t
+from cython.cimports.libc.stdlib import free, malloc
+
+REWIND = cython.declare(cython.int, 7)
+NONE = cython.declare(cython.size_t, cython.cast(cython.size_t, -1))
+DEAD = cython.declare(cython.size_t, 0xFFFF)
 
 
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def sequence_length(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t) -> cython.size_t:
+    """How many bytes the well-formed UTF-8 sequence at p has, of `left` bytes there; 1 if there is none."""
+    b: uint8_t = p[0]
+    if b < 0xC2 or b > 0xF4 or left < 2:
+        return 1
+    c: uint8_t = p[1]
+    if b < 0xE0:
+        return 2 if (c & 0xC0) == 0x80 else 1
+    if b < 0xF0:
+        if left < 3 or (p[2] & 0xC0) != 0x80:
+            return 1
+        if c < (0xA0 if b == 0xE0 else 0x80) or c > (0x9F if b == 0xED else 0xBF):
+            return 1
+        return 3
+    if left < 4 or (p[2] & 0xC0) != 0x80 or (p[3] & 0xC0) != 0x80:
+        return 1
+    if c < (0x90 if b == 0xF0 else 0x80) or c > (0x8F if b == 0xF4 else 0xBF):
+        return 1
+    return 4
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def code_point(p: cython.pointer(cython.const[uint8_t]), size: cython.size_t) -> uint32_t:
+    """The code point of the well-formed sequence of `size` bytes (2 to 4) at p."""
+    if size == 2:
+        return cython.cast(uint32_t, (p[0] & 0x1F) << 6 | (p[1] & 0x3F))
+    if size == 3:
+        return cython.cast(uint32_t, (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F))
+    return cython.cast(uint32_t, (p[0] & 0x07) << 18 | (p[1] & 0x3F) << 12 | (p[2] & 0x3F) << 6 | (p[3] & 0x3F))
+
+
+@cython.final
 @cython.cclass
 class Scanner:
-    """Placeholder until the automaton stands: a piece begins at every ASCII space."""
+    """A compiled pattern (compiler.Tables), and the scanner of a second one for the inside of its pieces, if any."""
+
+    def __cinit__(self, tables, inner=None):
+        self.tables = tables  # owns the bytes that the pointers below lead to
+        self.inner = inner
+        self.width = tables.width
+        self.invalid = tables.invalid
+        self.ascii = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.ascii))
+        self.index = cython.cast(
+            cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, cython.cast(bytes, tables.index)))
+        self.pages = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.pages))
+        self.steps = cython.NULL
+        if tables.steps:
+            self.steps = cython.cast(
+                cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, cython.cast(bytes, tables.steps)))
+        self.actions = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.actions))
+        self.matches = cython.cast(
+            cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, cython.cast(bytes, tables.matches)))
+        self.accepts = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.accepts))
+        self.certain = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.certain))
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def class_beyond_ascii(self, p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
+                           size: cython.pointer(cython.size_t)) -> cython.size_t:
+        """The class of the character at p, which is not ASCII; its bytes in `size`."""
+        size[0] = sequence_length(p, left)
+        if size[0] == 1:
+            return self.invalid
+        code: uint32_t = code_point(p, size[0])
+        return self.pages[(cython.cast(cython.size_t, self.index[code >> 7]) << 7) + (code & 127)]
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def scan(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
              ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        if self.inner is None:
+            return self.scan_one(text, start, length, ends, room)
+        known: cython.size_t[TM_CHAIN_MAX]
+        this: cython.pointer(cython.const[cython.void]) = cython.cast(cython.p_void, self)
+        tm_cursor_take(this, text, start, length, known)
+        n: cython.Py_ssize_t = self.scan_chain(text, start, length, ends, room, known)
+        if n > 0 and ends[n - 1] < length:
+            tm_cursor_keep(this, text, ends[n - 1], length, known)
+        return n
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def scan_chain(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
+                   ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
+                   known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+        """The pieces of the inner patterns. `known[0]` is where the outer piece around `start` ends, 0 where a new one
+        begins; `known[1]` the same for the next pattern, and so on."""
+        if self.inner is None:
+            return self.scan_one(text, start, length, ends, room)
         n: cython.Py_ssize_t = 0
-        i: cython.size_t = start
-        while i < length and n < room:
-            i += 1
-            if i == length or text[i] == 32:
-                ends[n] = i
+        at: cython.size_t = start
+        outer: cython.size_t[4]
+        while at < length and n < room:
+            if known[0] == 0:
+                self.scan_one(text, at, length, outer, 4)
+                known[0] = outer[0]
+            n += self.inner.scan_chain(text, at, known[0], ends + n, room - n, known + 1)
+            at = ends[n - 1]
+            if at == known[0]:
+                known[0] = 0
+        return n
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def scan_one(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
+                 ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """The pieces of this pattern alone."""
+        n: cython.Py_ssize_t = 0
+        stopped: cython.size_t
+        at: cython.size_t = start
+        while at < length and n < room:
+            if self.steps != cython.NULL and room - n >= 3:
+                n += self.walk(text, at, length, ends + n, room - n, cython.address(stopped))
+                if n > 0:
+                    at = ends[n - 1]
+                if stopped == NONE:
+                    return n
+            else:
+                stopped = length
+            # The automaton takes over, until the place where the transducer did not know how to go on is passed.
+            while at <= stopped and at < length and n < room:
+                at = self.piece(text, at, length)
+                ends[n] = at
                 n += 1
         return n
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def cut(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t) -> cython.size_t:
-        i: cython.size_t = length
-        while i > start + 1:
-            i -= 1
-            if text[i] == 32:
-                return i
+    def walk(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
+             ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
+             stopped: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+        """The transducer from a piece start, with room for 3 ends or more. Returns how many ends it wrote, all right.
+
+        `stopped` is NONE, or where the automaton must take over because the transducer could not go on.
+        """
+        n: cython.Py_ssize_t = 0
+        p: cython.size_t = start
+        before: cython.size_t = start  # where the last character begins, and the one before it
+        before_that: cython.size_t = start
+        row: cython.size_t = 0
+        cell: cython.size_t
+        action: cython.int
+        size: cython.size_t
+        while n + 3 <= room:
+            size = 1
+            if p == length:
+                cell = row + self.width - 1
+            elif text[p] < 128:
+                cell = row + self.ascii[text[p]]
+            else:
+                cell = row + self.class_beyond_ascii(text + p, length - p, cython.address(size))
+            action = self.actions[cell]
+            if action > 1:
+                if action == REWIND:
+                    stopped[0] = p
+                    return n - 2 if n > 2 else 0
+                if action & 4:
+                    ends[n] = before_that
+                    n += 1
+                if action & 2:
+                    ends[n] = before
+                    n += 1
+            if p == length:
+                ends[n] = length
+                stopped[0] = NONE
+                return n + 1
+            ends[n] = p
+            n += action & 1
+            row = self.steps[cell]
+            before_that = before
+            before = p
+            p += size
+        # Out of room: the last cuts may be a bet, so they are left for the next call.
+        stopped[0] = p if n <= 2 else NONE
+        return n - 2 if n > 2 else 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def match(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
+              length: cython.size_t) -> cython.size_t:
+        """Where the match that begins at `begin` ends; NONE if there is none."""
+        found: cython.size_t = NONE
+        p: cython.size_t = begin
+        row: cython.size_t = 0
+        cell: cython.size_t
+        size: cython.size_t
+        while p < length:
+            size = 1
+            if text[p] < 128:
+                cell = row + self.ascii[text[p]]
+            else:
+                cell = row + self.class_beyond_ascii(text + p, length - p, cython.address(size))
+            if self.accepts[cell]:
+                found = p
+            row = self.matches[cell]
+            if row == DEAD:
+                return found
+            p += size
+        return length if self.accepts[row + self.width - 1] else found
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def piece(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
+              length: cython.size_t) -> cython.size_t:
+        """Where the piece that begins at `begin` ends: a match, or what stands before the next one."""
+        end: cython.size_t = self.match(text, begin, length)
+        if end != NONE and end != begin:
+            return end
+        end = begin + sequence_length(text + begin, length - begin)
+        while end < length and self.match(text, end, length) == NONE:
+            end += sequence_length(text + end, length - end)
+        return end
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def cut(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t,
+            length: cython.size_t) -> cython.size_t:
+        at: cython.size_t = length
+        size: cython.size_t
+        cls: cython.size_t
+        while at > start + 1:
+            at -= 1
+            if text[at - 1] >= 128:
+                continue
+            if text[at] < 128:
+                cls = self.ascii[text[at]]
+            else:
+                size = 1
+                cls = self.class_beyond_ascii(text + at, length - at, cython.address(size))
+                if size == 1:
+                    continue  # perhaps the first bytes of a character that goes on behind `length`
+            if self.certain[text[at - 1] * self.width + cls]:
+                return at
         return 0
+
+    def fill(self, data: cython.const[uint8_t][::1], start: cython.size_t, room: cython.size_t) -> bytes:
+        """The ends of at most `room` pieces of `data` from a piece start, as size_t values in bytes."""
+        length: cython.size_t = data.shape[0]
+        if start >= length:
+            return b""
+        ends: cython.pointer(cython.size_t) = cython.cast(
+            cython.pointer(cython.size_t), malloc(room * cython.sizeof(cython.size_t)))
+        if ends == cython.NULL:
+            raise MemoryError
+        try:
+            with cython.nogil:
+                n: cython.Py_ssize_t = self.scan(
+                    cython.address(data[0]), start, length, ends, cython.cast(cython.Py_ssize_t, room))
+            return PyBytes_FromStringAndSize(
+                cython.cast(cython.p_char, ends), n * cython.cast(cython.Py_ssize_t, cython.sizeof(cython.size_t)))
+        finally:
+            free(ends)
+
+    def certain_cut(self, data: cython.const[uint8_t][::1], start: cython.size_t = 0) -> cython.size_t:
+        """`cut` for Python."""
+        return self.cut(cython.address(data[0]), start, data.shape[0]) if data.shape[0] else 0

@@ -2,26 +2,109 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
+from array import array
+
+from ..errors import PatternError, UsageError
 from ._scan_cy import Scanner
+from .compiler import Tables, compile_pattern
+from .patterns import PATTERNS
+from .syntax import NotRegular
 
 __all__ = ["Splitter"]
+
+PIECES_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is heard
+
+MOST_PATTERNS = 8  # TM_CHAIN_MAX of _cursor.h
+
+
+@functools.lru_cache(maxsize=64)
+def tables_of(pattern: str) -> Tables | None:
+    """The compiled pattern; None, with a warning, where only the `regex` module can run it."""
+    try:
+        return compile_pattern(pattern)
+    except NotRegular as reason:
+        from .reference import to_regex
+
+        to_regex(pattern)  # a PatternError if it is no pattern at all
+        warnings.warn(
+            f"the split pattern {pattern!r} has {reason}, which the scanner cannot run; the regex module does it, "
+            "with the same pieces but much slower",
+            stacklevel=3,
+        )
+        return None
 
 
 class Splitter:
     """Cuts text into pieces by one or more split patterns, given by name or as regular expressions.
 
+    With several patterns, each cuts the pieces of the one before it, and the end of such a piece is the end of the
+    text to it; with none, the whole text is one piece. Pieces are the matches of a pattern and what stands between
+    them, so that nothing is lost; no piece is empty. Bytes that are no UTF-8 are characters of their own, each of
+    them, which are no letter, no number and no white space.
+
+    patterns: the regular expressions.
+    name: the name of the pattern, or the patterns themselves.
     scanner: the compiled automaton (kernels call its C methods), or None where a pattern is not regular and the
         `regex` module does the work.
+
+    >>> Splitter("gpt2").split("It's 1984, isn't it?")
+    ['It', "'s", ' 1984', ',', ' isn', "'t", ' it', '?']
     """
 
     def __init__(self, *patterns: str):
-        self.patterns = patterns
-        self.scanner: Scanner | None = Scanner()
+        for pattern in patterns:
+            if not isinstance(pattern, str):
+                raise UsageError(f"a split pattern is a name or a regular expression, not {pattern!r}")
+            if not pattern:
+                raise PatternError("the split pattern is empty; leave it out to keep each text in one piece")
+        if len(patterns) > MOST_PATTERNS:
+            raise UsageError(
+                f"{len(patterns)} split patterns one inside the other; at most {MOST_PATTERNS} are possible"
+            )
+        self.patterns = tuple(PATTERNS.get(pattern, pattern) for pattern in patterns)
+        names = {text: name for name, text in PATTERNS.items()}
+        self.name = ", ".join(names.get(pattern, pattern) for pattern in self.patterns)
+        self.scanner: Scanner | None = None
+        compiled = [tables_of(pattern) for pattern in self.patterns or (r"(?s:.)+",)]
+        for tables in reversed(compiled):
+            if tables is None:
+                self.scanner = None
+                break
+            self.scanner = Scanner(tables, self.scanner)
 
-    def ends(self, data: bytes) -> list[int]:
-        """The exclusive end offset, in bytes, of each piece of UTF-8 `data`."""
-        raise NotImplementedError
+    def __reduce__(self):
+        return Splitter, self.patterns
+
+    def __repr__(self) -> str:
+        return f"Splitter({', '.join(map(repr, self.patterns))})"
+
+    def ends(self, data: bytes) -> array[int]:
+        """The exclusive end offset, in bytes, of each piece of UTF-8 `data`, as 64-bit numbers."""
+        if self.scanner is None:
+            from .reference import reference_pieces
+
+            text = bytes(data).decode("utf-8", "surrogateescape")
+            ends, at = array("Q"), 0
+            for piece in reference_pieces(self.patterns, text):
+                at += len(piece.encode("utf-8", "surrogateescape"))
+                ends.append(at)
+            return ends
+        ends = array("Q")
+        while (start := ends[-1] if ends else 0) < len(data):
+            ends.frombytes(self.scanner.fill(data, start, PIECES_PER_CALL))
+        return ends
 
     def split(self, text: str) -> list[str]:
         """The pieces of `text`."""
-        raise NotImplementedError
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:  # lone surrogates, which UTF-8 cannot spell
+            from .reference import reference_pieces
+
+            return reference_pieces(self.patterns, text)
+        ends = self.ends(data)
+        if len(data) == len(text):
+            return [text[a:b] for a, b in zip([0, *ends], ends, strict=False)]
+        return [data[a:b].decode() for a, b in zip([0, *ends], ends, strict=False)]

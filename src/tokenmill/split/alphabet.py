@@ -1,0 +1,265 @@
+"""Sets of characters, and the few classes that a pattern tells apart.
+
+A pattern names sets: `\\p{L}`, `[^\\r\\n]`, `x`. Two characters that lie in the same of its sets are the same to it, so
+that the automaton need not know 1.1 million characters but only some ten classes. They are found over *atoms*: each
+ASCII character is one, and each Unicode category beyond ASCII is one, split further where the pattern names single
+characters or ranges. A set of atoms is the bits of an int.
+"""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from base64 import b85decode
+from collections.abc import Iterable
+
+from . import unicode_tables
+
+__all__ = ["ANY", "Alphabet", "CharSet", "Ranges", "property_set"]
+
+MAX = 0x10FFFF
+# Bytes that are no UTF-8 stand as lone surrogates, category Cs, as in Python's "surrogateescape": they can be no
+# character of the text, and are no letter, no number and no white space.
+INVALID = 0xDC80
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+class CharSet:
+    """A set of characters: an operation, and operands by operation.
+
+    "ranges": inclusive code point ranges that do not overlap. "categories": numbers of Unicode categories. "not": one set. "or", "and",
+    "minus", "xor": sets.
+    """
+
+    __slots__ = ("args", "op")
+
+    def __init__(self, op: str, *args):
+        self.op, self.args = op, args
+
+    @staticmethod
+    def chars(*chars: int) -> CharSet:
+        return CharSet("ranges", tuple((c, c) for c in chars))
+
+    def key(self) -> tuple:
+        return (self.op, *(a.key() if isinstance(a, CharSet) else a for a in self.args))
+
+    def leaves(self) -> Iterable[CharSet]:
+        if self.op in ("ranges", "categories"):
+            yield self
+        for arg in self.args:
+            if isinstance(arg, CharSet):
+                yield from arg.leaves()
+
+    def fold(self) -> CharSet:
+        """The set with every character that differs from a member in case alone (simple case folding)."""
+        if self.op == "ranges":
+            found = case_fold(self.args[0])
+            return self if found == self.args[0] else CharSet("ranges", found)
+        if self.op == "categories":  # rare: spelt out, because an orbit may leave the category
+            orbits = [
+                char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit
+            ]
+            return CharSet("or", self, CharSet.chars(*sorted(orbits)))
+        return CharSet(self.op, *(a.fold() for a in self.args))
+
+
+@functools.cache
+def category_pages() -> tuple[memoryview, bytes]:
+    """The page of each 128 code points, and the pages, which hold one category for each."""
+    data = zlib.decompress(b85decode(unicode_tables.CATEGORY_PAGES))
+    return memoryview(data[: 2 * 8704]).cast("H"), data[2 * 8704 :]
+
+
+def category(code: int) -> int:
+    index, pages = category_pages()
+    return pages[index[code >> 7] * 128 + (code & 127)]
+
+
+@functools.cache
+def case_orbits() -> tuple[tuple[int, ...], ...]:
+    text = zlib.decompress(b85decode(unicode_tables.CASE_ORBITS)).decode("utf-8")
+    return tuple(tuple(map(ord, group)) for group in text.split(" "))
+
+
+def case_fold(ranges: Ranges) -> Ranges:
+    if all(high < 128 for _, high in ranges):  # spares most programs the decoding of the table
+        found = {c for low, high in ranges for c in range(low, high + 1)}
+        found |= {c ^ 32 for c in found if chr(c).isalpha()}
+        found |= {kin for letter, kin in ((0x4B, 0x212A), (0x53, 0x17F)) if letter in found}  # Kelvin sign, long s
+        return tuple((c, c) for c in sorted(found))
+    more = {
+        (c, c) for orbit in case_orbits() if any(low <= c <= high for c in orbit for low, high in ranges) for c in orbit
+    }
+    merged: list[tuple[int, int]] = []  # a set's ranges never overlap
+    for low, high in sorted({*ranges, *more}):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+@functools.cache
+def properties() -> dict[str, str]:
+    table = {}
+    for line in zlib.decompress(b85decode(unicode_tables.PROPERTIES)).decode().split("\n"):
+        names, _, numbers = line.partition(" ")
+        for name in names.split("="):
+            table[name.lower().replace("_", "")] = numbers
+    return table
+
+
+# Longer names of categories and their groups, as Unicode's PropertyValueAliases gives them.
+GROUPS = {
+    "letter": "L", "casedletter": "LC", "l&": "LC", "uppercaseletter": "Lu", "lowercaseletter": "Ll",
+    "titlecaseletter": "Lt", "modifierletter": "Lm", "otherletter": "Lo", "mark": "M", "combiningmark": "M",
+    "nonspacingmark": "Mn", "spacingmark": "Mc", "enclosingmark": "Me", "number": "N", "decimalnumber": "Nd",
+    "digit": "Nd", "letternumber": "Nl", "othernumber": "No", "punctuation": "P", "punct": "P",
+    "connectorpunctuation": "Pc", "dashpunctuation": "Pd", "openpunctuation": "Ps", "closepunctuation": "Pe",
+    "initialpunctuation": "Pi", "finalpunctuation": "Pf", "otherpunctuation": "Po", "symbol": "S", "mathsymbol": "Sm",
+    "currencysymbol": "Sc", "modifiersymbol": "Sk", "othersymbol": "So", "separator": "Z", "spaceseparator": "Zs",
+    "lineseparator": "Zl", "paragraphseparator": "Zp", "other": "C", "control": "Cc", "cntrl": "Cc", "format": "Cf",
+    "surrogate": "Cs", "privateuse": "Co", "unassigned": "Cn",
+}  # fmt: skip
+ANY = CharSet("categories", tuple(range(len(unicode_tables.CATEGORIES))))
+WHITE_SPACE = CharSet("or", CharSet("categories", (22, 23, 24)), CharSet("ranges", ((9, 13), (0x85, 0x85))))
+
+
+def property_set(name: str) -> CharSet | None:
+    """The set that `\\p{name}` stands for, or None for a property that the tables do not hold."""
+    kind, _, value = name.rpartition("=")
+    kind, value = (part.lower().replace("_", "").replace(" ", "").replace("-", "") for part in (kind, value))
+    if kind in ("", "gc", "generalcategory"):
+        short = GROUPS.get(value, value).lower()
+        names = unicode_tables.CATEGORIES
+        if short == "lc":
+            return CharSet("categories", tuple(names.index(n) for n in ("Lu", "Ll", "Lt")))
+        wanted = tuple(i for i, n in enumerate(names) if n.lower() == short or n[0].lower() == short)
+        if wanted:
+            return CharSet("categories", wanted)
+    if kind == "":
+        if value == "any":
+            return ANY
+        if value == "ascii":
+            return CharSet("ranges", ((0, 127),))
+        if value == "assigned":
+            return CharSet("not", CharSet("categories", (unicode_tables.CATEGORIES.index("Cn"),)))
+        if value in ("whitespace", "space", "wspace"):
+            return WHITE_SPACE
+    if kind in ("", "sc", "script") and value in properties():
+        numbers = [int(number, 16) for number in properties()[value].split()]
+        last, found = 0, []
+        for gap, length in zip(numbers[::2], numbers[1::2], strict=True):
+            found.append((last + gap, last + gap + length))
+            last = found[-1][1]
+        return CharSet("ranges", tuple(found))
+    return None
+
+
+class Alphabet:
+    """The classes that a pattern's sets tell apart, and the tables from bytes to classes.
+
+    size: how many classes there are, 0 to size - 1. `size` itself stands for the end of the text.
+    ascii: 128 bytes, the class of each ASCII character.
+    index, pages: the class of code point c is pages[index[c >> 7] * 128 + (c & 127)]; index is of two bytes each.
+    invalid: the class of a byte that is no UTF-8.
+    """
+
+    def __init__(self, sets: Iterable[CharSet]):
+        by_key = {s.key(): s for s in sets}
+        spans = {leaf.key(): leaf.args[0] for s in by_key.values() for leaf in s.leaves() if leaf.op == "ranges"}
+        numbered = {key: i for i, key in enumerate(spans)}
+
+        # Where the ranges beyond ASCII begin and end, and which of them cover each stretch between.
+        events: dict[int, int] = {}
+        for key, i in numbered.items():
+            for low, high in spans[key]:
+                if high >= 128:
+                    events[max(low, 128)] = events.get(max(low, 128), 0) ^ (1 << i)
+                    events[high + 1] = events.get(high + 1, 0) ^ (1 << i)
+        cuts, signature, stretches = sorted(events), 0, []
+        for low, after in zip(cuts, [*cuts[1:], MAX + 1], strict=False):
+            signature ^= events[low]
+            if signature and low <= MAX:
+                stretches.append((low, after, signature))
+
+        index, pages = category_pages()
+        ascii_categories = pages[index[0] * 128 :][:128]
+        atoms: dict[tuple[int, int, int], int] = {}  # (ASCII character or -1, category, signature) -> number
+        for c in range(128):
+            covering = sum(1 << i for key, i in numbered.items() if any(a <= c <= b for a, b in spans[key]))
+            atoms[c, ascii_categories[c], covering] = c
+        for i in range(len(unicode_tables.CATEGORIES)):
+            atoms[-1, i, 0] = len(atoms)
+        here = next((s for a, b, s in stretches if a <= INVALID < b), 0)
+        surrogate = unicode_tables.CATEGORIES.index("Cs")
+        atoms.setdefault((-1, surrogate, here), len(atoms))
+        slices = []
+        for low, after, signature in stretches:
+            cells = bytearray()
+            for page in range(low >> 7, (after - 1 >> 7) + 1):
+                cells += pages[index[page] * 128 : index[page] * 128 + 128]
+            cells = cells[low & 127 :][: after - low]
+            for i in set(cells):
+                atoms.setdefault((-1, i, signature), len(atoms))
+            slices.append((low, signature, bytes(cells)))
+
+        # Each set as bits of atoms; then atoms that lie in the same sets are one class.
+        everything = (1 << len(atoms)) - 1
+
+        def evaluate(s: CharSet) -> int:
+            if s.op == "ranges":
+                bit = 1 << numbered[s.key()]
+                return sum(1 << number for (_, _, covering), number in atoms.items() if covering & bit)
+            if s.op == "categories":
+                return sum(1 << number for (_, i, _), number in atoms.items() if i in s.args[0])
+            first, *rest = [evaluate(a) for a in s.args]
+            if s.op == "not":
+                return everything & ~first
+            for other in rest:
+                if s.op == "or":
+                    first |= other
+                elif s.op == "and":
+                    first &= other
+                elif s.op == "minus":
+                    first &= ~other
+                else:
+                    first ^= other
+            return first
+
+        bits = {key: evaluate(s) for key, s in by_key.items()}
+        rows = ["".join("1" if b >> a & 1 else "0" for b in bits.values()) for a in range(len(atoms))]
+        names: dict[str, int] = {}
+        classes = [names.setdefault(row, len(names)) for row in rows]
+        self.size = len(names)
+        self._masks = {
+            key: sum(1 << number for row, number in names.items() if row[i] == "1") for i, key in enumerate(bits)
+        }
+
+        self.ascii = bytes(classes[:128])
+        self.invalid = classes[atoms[-1, surrogate, here]]
+        to_class = bytes(classes[128 : 128 + len(unicode_tables.CATEGORIES)]).ljust(256, b"\0")
+        plain = pages.translate(to_class)
+        changed: dict[int, bytearray] = {}
+        for low, signature, cells in slices:
+            table = bytes(classes[atoms.get((-1, i, signature), 0)] for i in range(len(to_class)))
+            cells = cells.translate(table)
+            for page in range(low >> 7, (low + len(cells) - 1 >> 7) + 1):
+                if page not in changed:
+                    changed[page] = bytearray(plain[index[page] * 128 : index[page] * 128 + 128])
+                start = max(low, page * 128)
+                end = min(low + len(cells), page * 128 + 128)
+                changed[page][start & 127 : (start & 127) + end - start] = cells[start - low : end - low]
+        distinct: dict[bytes, int] = {}
+        numbers = [distinct.setdefault(plain[i : i + 128], len(distinct)) for i in range(0, len(plain), 128)]
+        page_of = [numbers[i] for i in index]
+        page_of[0] = distinct.setdefault(self.ascii, len(distinct))
+        for page, cells in changed.items():
+            page_of[page] = distinct.setdefault(bytes(cells), len(distinct))
+        self.index = b"".join(i.to_bytes(2, "little") for i in page_of)
+        self.pages = b"".join(distinct)
+
+    def mask(self, s: CharSet) -> int:
+        """The classes that make up a set, as bits."""
+        return self._masks[s.key()]

@@ -1,0 +1,178 @@
+"""From the syntax tree to a deterministic automaton with the preferences of a backtracking engine.
+
+1. The tree becomes a graph of nodes: CHARS (one character of a class mask), SPLIT (several ways on, the preferred
+   first), LOOK (a condition on the next character) and ACCEPT.
+2. A state of the automaton is the list of nodes that a match may stand at, most preferred first, *before* it is known
+   which character comes next. With the class of that character known, one walk through the graph settles everything:
+   which LOOKs hold, which CHARS go on, and whether ACCEPT is reached; what is less preferred than ACCEPT is dropped.
+
+So "the match may end here" is decided one character late, together with the step over that character, and conditions
+on one character ahead such as `(?!\\S)` or `$` cost nothing. A possessive `[class]*+` is exact too: it is a loop that
+may be left only where the next character is not in the class.
+"""
+
+from __future__ import annotations
+
+from .alphabet import Alphabet, CharSet
+from .syntax import Alternate, Atomic, Chars, Concat, Look, Node, NotRegular, Repeat, as_set
+
+__all__ = ["DEAD", "Automaton", "compile_tree"]
+
+DEAD = -1
+CHARS, SPLIT, LOOK, ACCEPT = range(4)
+MOST_NODES = 20_000
+MOST_STATES = 2_000
+
+
+class Automaton:
+    """The deterministic automaton that finds one match from where it begins. State 0 is the start.
+
+    steps[state][class]: the state after a character of that class, or DEAD.
+    accepts[state]: the classes of next characters (as bits; bit `classes` is the end of the text) before which the
+        match ends if it cannot go on: what was preferred to that end is all that is left in the step.
+    """
+
+    def __init__(self, classes: int, steps: list[list[int]], accepts: list[int]):
+        self.classes, self.steps, self.accepts = classes, steps, accepts
+
+
+def may_be_empty(node: Node) -> bool:
+    """Whether a node may match without any character."""
+    if isinstance(node, Concat):
+        return all(may_be_empty(part) for part in node.parts)
+    if isinstance(node, Alternate):
+        return any(may_be_empty(part) for part in node.parts)
+    if isinstance(node, Repeat):
+        return node.least == 0 or may_be_empty(node.node)
+    return isinstance(node, Look) or (isinstance(node, Atomic) and may_be_empty(node.node))
+
+
+class Graph:
+    def __init__(self, alphabet: Alphabet):
+        self.alphabet = alphabet
+        self.all = (1 << alphabet.size + 1) - 1  # every class, and the end
+        self.nodes: list[tuple] = [(ACCEPT,)]
+
+    def add(self, *node) -> int:
+        if len(self.nodes) >= MOST_NODES:
+            raise NotRegular(f"more than {MOST_NODES} parts")
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def look_mask(self, set: CharSet, end: bool) -> int:
+        return self.alphabet.mask(set) | (end << self.alphabet.size)
+
+    def build(self, node: Node, after: int) -> int:
+        """Nodes for `node`, which go on to the node `after`; their entry."""
+        if isinstance(node, Chars):
+            return self.add(CHARS, self.alphabet.mask(node.set), after)
+        if isinstance(node, Concat):
+            for part in reversed(node.parts):
+                after = self.build(part, after)
+            return after
+        if isinstance(node, Alternate):
+            return self.add(SPLIT, tuple(self.build(part, after) for part in node.parts))
+        if isinstance(node, Look):
+            return self.add(LOOK, self.look_mask(node.set, node.end), after)
+        if isinstance(node, Atomic):
+            return self.atomic(node.node, after)
+        assert isinstance(node, Repeat)
+        return self.repeat(node, after)
+
+    def repeat(self, node: Repeat, after: int) -> int:
+        leave = after
+        if node.kind == "possessive":
+            one = as_set(node.node)
+            if one is None:
+                raise NotRegular("a possessive quantifier on more than one character")
+            leave = self.add(LOOK, self.all & ~self.look_mask(one, False), after)
+
+        def ways(inside: int) -> tuple[int, int]:
+            return (leave, inside) if node.kind == "lazy" else (inside, leave)
+
+        if node.most is None:
+            if may_be_empty(node.node):
+                raise NotRegular("a loop around what may be empty")  # engines differ in what ends such a loop
+            loop = self.add(SPLIT, ())
+            body = self.build(node.node, loop)
+            self.nodes[loop] = (SPLIT, ways(body))
+            entry = body if node.least else loop
+        else:
+            entry = after
+            for _ in range(node.most - node.least):
+                entry = self.add(SPLIT, ways(self.build(node.node, entry)))
+        for _ in range(node.least - (node.most is None)):
+            entry = self.build(node.node, entry)
+        return entry
+
+    def atomic(self, node: Node, after: int) -> int:
+        """A group without a way back: plain where it offers no choice, and a loop over one set as a possessive one."""
+        if isinstance(node, Chars | Look | Atomic) or as_set(node) is not None:
+            return self.build(node, after)
+        if isinstance(node, Repeat) and node.kind != "lazy" and as_set(node.node) is not None:
+            return self.repeat(Repeat(node.node, node.least, node.most, "possessive"), after)
+        if isinstance(node, Concat) and all(as_set(part) or isinstance(part, Look) for part in node.parts):
+            return self.build(node, after)
+        raise NotRegular("an atomic group with alternatives in it")
+
+
+def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
+    graph = Graph(alphabet)
+    start = graph.build(tree, 0)
+    nodes, size = graph.nodes, alphabet.size
+    numbers: dict[tuple[int, ...], int] = {(start,): 0}
+    queue = [(start,)]
+    steps: list[list[int]] = []
+    accepts: list[int] = []
+    for kernel in queue:  # grows while it is walked
+        # One walk for all classes at once: `mask` is the classes of next characters that may have come this way.
+        seen: dict[int, int] = {}
+        ways: list[tuple[int, int]] = []
+        accepting, live = 0, graph.all
+        stack = [(node, graph.all) for node in reversed(kernel)]
+        while stack:
+            number, mask = stack.pop()
+            mask &= live & ~seen.get(number, 0)
+            if not mask:
+                continue
+            seen[number] = seen.get(number, 0) | mask
+            node = nodes[number]
+            if node[0] == CHARS:
+                if mask & node[1]:
+                    ways.append((node[2], mask & node[1]))
+            elif node[0] == SPLIT:
+                stack += [(way, mask) for way in reversed(node[1])]
+            elif node[0] == LOOK:
+                stack.append((node[2], mask & node[1]))
+            else:
+                accepting |= mask
+                live &= ~mask
+        row = []
+        for c in range(size):
+            kernel = tuple(dict.fromkeys(target for target, mask in ways if mask >> c & 1))
+            if not kernel:
+                row.append(DEAD)
+                continue
+            number = numbers.setdefault(kernel, len(numbers))
+            if number == len(queue):
+                if number >= MOST_STATES:
+                    raise NotRegular(f"an automaton of more than {MOST_STATES} states")
+                queue.append(kernel)
+            row.append(number)
+        steps.append(row)
+        accepts.append(accepting)
+    return Automaton(size, steps, accepts)
+
+
+def sets_of(node: Node) -> list[CharSet]:
+    """Every set of characters that a tree names, and those that possessive loops make of them."""
+    if isinstance(node, Chars | Look):
+        return [node.set]
+    if isinstance(node, Concat | Alternate):
+        found = [s for part in node.parts for s in sets_of(part)]
+    else:
+        assert isinstance(node, Repeat | Atomic)
+        found = sets_of(node.node)
+    if isinstance(node, Repeat) and (one := as_set(node.node)) is not None:
+        found.append(one)
+    return found

@@ -1,0 +1,72 @@
+"""A split pattern, compiled to the tables that the scanner runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .alphabet import Alphabet
+from .automaton import DEAD, compile_tree, sets_of
+from .syntax import NotRegular, parse
+from .transducer import REWIND, certain_cuts, make_transducer
+
+__all__ = ["Tables", "compile_pattern"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """All that the scanner needs to know of a pattern. Numbers of two bytes are little-endian.
+
+    width: the cells of a row, one for each class and the last one for the end of the text. A state is known by where
+        its row begins: number * width.
+    ascii, index, pages, invalid: from bytes to classes, see Alphabet.
+    steps (two bytes), actions: the transducer, row after row: next state, and what to cut before this character. Empty
+        where it would be too large.
+    matches (two bytes), accepts: the automaton, row after row: next state or 0xFFFF, and whether the match may end
+        before this character.
+    certain: 128 rows of `width`: whether a piece always begins at a character of that class after that ASCII one.
+    """
+
+    width: int
+    ascii: bytes
+    index: bytes
+    pages: bytes
+    invalid: int
+    steps: bytes
+    actions: bytes
+    matches: bytes
+    accepts: bytes
+    certain: bytes
+
+
+def two_bytes(numbers: list[int]) -> bytes:
+    return b"".join(number.to_bytes(2, "little") for number in numbers)
+
+
+def compile_pattern(pattern: str) -> Tables:
+    """The tables of a pattern. Raises NotRegular where the `regex` module must do the work."""
+    tree = parse(pattern)
+    alphabet = Alphabet(sets_of(tree))
+    automaton = compile_tree(tree, alphabet)
+    width = alphabet.size + 1
+    if len(automaton.steps) * width >= 0xFFFF:
+        raise NotRegular(f"an automaton of {len(automaton.steps)} states over {alphabet.size} classes")
+
+    matches, accepts = [], bytearray()
+    for row, accept in zip(automaton.steps, automaton.accepts, strict=True):
+        matches += [0xFFFF if state == DEAD else state * width for state in row] + [0xFFFF]
+        accepts += bytes(accept >> c & 1 for c in range(width))
+
+    steps, actions = [], bytearray()
+    transducer = make_transducer(automaton)
+    if transducer is not None and len(transducer.steps) * width < 0xFFFF:
+        for row, end in zip(transducer.steps, transducer.ends, strict=True):
+            steps += [state * width for state, _ in row] + [0]
+            actions += bytes([action for _, action in row] + [end])
+    assert all(action <= REWIND for action in actions)
+
+    certain = certain_cuts(automaton)
+    rows = [bytes(certain[c] >> b & 1 for b in range(width)) for c in alphabet.ascii]
+    return Tables(
+        width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
+        two_bytes(steps), bytes(actions), two_bytes(matches), bytes(accepts), b"".join(rows),
+    )  # fmt: skip

@@ -1,0 +1,210 @@
+"""The slow twin of the scanner: the same pieces, by the `regex` module. Patterns that are not regular run on it too.
+
+`regex` reads a pattern a little differently than Rust's engine, which tiktoken uses, so the pattern is rewritten first:
+`\\s` is White_Space, `$` is the very end, `\\w` is Unicode's word, POSIX classes are ASCII, `i` has no kin among the
+Turkish i, and properties have the frozen Unicode version of unicode_tables.py whichever one `regex` has.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+import regex
+
+from ..errors import PatternError
+from .alphabet import Alphabet, property_set
+from .syntax import POSIX
+
+__all__ = ["reference_cuts", "reference_pieces", "to_regex"]
+
+WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d"
+SETS = {"s": r"\p{White_Space}", "d": r"\p{Nd}", "h": "0-9A-Fa-f", "w": WORD}
+TURKISH = "[\u0130\u0131]"  # `regex` takes these for i and I under (?i)
+
+
+@functools.cache
+def everything() -> str:
+    return "".join(map(chr, range(0x110000)))
+
+
+@functools.cache
+def property_text(name: str) -> str:
+    """`\\p{name}` for `regex`, put right where its Unicode version differs from the tables'."""
+    text = rf"\p{{{name}}}"
+    wanted = property_set(name)
+    if wanted is None:
+        return text
+    alphabet = Alphabet([wanted])
+    index = memoryview(alphabet.index).cast("H")
+    ours = b"".join(alphabet.pages[i * 128 : i * 128 + 128] for i in index)
+    ours = ours.translate(bytes(alphabet.mask(wanted) >> c & 1 for c in range(256)))
+    theirs = bytearray(0x110000)
+    for found in regex.finditer(f"{text}+", everything()):
+        theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())
+
+    def ranges(sign: int) -> str:
+        differs = bytes(1 if a - b == sign else 0 for a, b in zip(ours, theirs, strict=True))
+        return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in regex.finditer(b"\1+", differs))
+
+    if ours == theirs:
+        return text
+    extra, missing = ranges(-1), ranges(1)
+    return f"[{f'[{text}--[{extra}]]' if extra else text}{missing}]"
+
+
+class Rewriter:
+    """Walks over a pattern once; `flags` are those in force, kept for each open group."""
+
+    def __init__(self, pattern: str):
+        self.pattern = pattern
+        self.at = 0
+        self.groups = [frozenset[str]()]
+
+    def take(self, size: int) -> str:
+        self.at += size
+        return self.pattern[self.at - size : self.at]
+
+    def rewrite(self) -> str:
+        out = []
+        while self.at < len(self.pattern):
+            char = self.take(1)
+            flags = self.groups[-1]
+            if char == "\\":
+                out.append(self.escape(False))
+            elif char == "[":
+                text = self.bracket()
+                out.append(f"(?:(?={TURKISH})(?-i:{text})|(?!{TURKISH}){text})" if "i" in flags else text)
+            elif char == "(":
+                out.append(self.group())
+            elif char == ")":
+                if len(self.groups) > 1:
+                    self.groups.pop()
+                out.append(char)
+            elif char == "$":
+                out.append(r"(?=\n|\Z)" if "m" in flags else r"\Z")
+            elif char == "#" and "x" in flags:
+                self.at = (self.pattern + "\n").find("\n", self.at) + 1
+            elif char in "iI" and "i" in flags:
+                out.append("(?-i:[iI])")
+            else:
+                out.append(char)
+        return "".join(out)
+
+    def group(self) -> str:
+        flags = self.groups[-1]
+        match = regex.match(r"\?([imsxuU]*)(-[imsxuU]+)?([:)])", self.pattern, pos=self.at)
+        if match is None:
+            self.groups.append(flags)
+            return "("
+        self.at = match.end()
+        on, off, end = match[1].replace("u", ""), (match[2] or "").replace("u", ""), match[3]
+        flags = (flags | set(on)) - set(off)
+        if end == ")":
+            self.groups[-1] = flags
+        else:
+            self.groups.append(flags)
+        # Full case folding, where one character may equal two, is never Rust's.
+        off = off or ("-f" if "i" in on else "")
+        return f"(?{on}{off}{end}" if on or off or end == ":" else ""
+
+    def escape(self, inside: bool) -> str:
+        char = self.take(1)
+        if char.lower() in SETS:
+            items = "".join(
+                property_text(p[3:-1]) if p[0] == "\\" and p[1] == "p" else p
+                for p in regex.findall(r"\\p\{\w+\}|\\u....|.", SETS[char.lower()])
+            )
+            return f"[^{items}]" if char.isupper() else items if inside else f"[{items}]"
+        if char in "pP":
+            name = self.take(1)
+            if name == "{":
+                end = self.pattern.find("}", self.at)
+                name = self.take(end - self.at)
+                self.at += 1
+            text = property_text(name.removeprefix("^"))
+            return text if (char == "P") == name.startswith("^") else f"[^{text}]"
+        if char in "xuU" and (match := regex.match(r"\{([0-9A-Fa-f]+)\}", self.pattern, pos=self.at)):
+            self.at = match.end()
+            return rf"\U{int(match[1], 16):08x}"
+        if char == "e":
+            return r"\x1b"
+        if not inside:
+            word = f"[{self.word()}]"
+            anchors = {
+                "z": r"\Z",
+                "Z": r"(?=\n*\Z)",
+                "b": f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))",
+                "B": f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))",
+            }
+            if char in anchors:
+                return anchors[char]
+        return "\\" + char
+
+    def word(self) -> str:
+        saved, self.pattern, self.at = (self.pattern, self.at), "w", 0
+        text = self.escape(True)
+        self.pattern, self.at = saved
+        return text
+
+    def bracket(self) -> str:
+        out = ["["]
+        if self.pattern.startswith("^", self.at):
+            out.append(self.take(1))
+        if self.pattern.startswith("]", self.at):
+            out.append("\\" + self.take(1))
+        while self.at < len(self.pattern):
+            char = self.take(1)
+            if char == "]":
+                return "".join([*out, "]"])
+            if char == "\\":
+                out.append(self.escape(True))
+            elif char == "[" and (match := regex.match(r":(\^?)(\w+):\]", self.pattern, pos=self.at)):
+                self.at = match.end()
+                ends = POSIX.get(match[2], "")
+                items = "".join(rf"\x{ord(a):02x}-\x{ord(b):02x}" for a, b in zip(ends[::2], ends[1::2], strict=True))
+                out.append(f"[{match[1]}{items}]")
+            elif char == "[":
+                out.append(self.bracket())
+            else:
+                out.append("\\|" if char == "|" else char)
+        return "".join(out)
+
+
+@functools.cache
+def to_regex(pattern: str) -> regex.Pattern:
+    """The pattern, compiled by `regex` to mean what it means to Rust's engine."""
+    try:
+        return regex.compile(Rewriter(pattern).rewrite(), regex.V1)
+    except regex.error as error:
+        raise PatternError(f"the split pattern {pattern!r} is no regular expression: {error}") from None
+
+
+def matches(compiled: regex.Pattern, text: str) -> Iterator[tuple[int, int]]:
+    """The matches as Rust's find_iter gives them: after an empty one, the search goes on one character further."""
+    at = 0
+    while at <= len(text) and (found := compiled.search(text, at)):
+        yield found.span()
+        at = found.end() + (found.end() == found.start())
+
+
+def reference_cuts(pattern: str, text: str) -> list[int]:
+    """Where the pieces of a text end, in characters: at both ends of each match, and at the end of the text."""
+    cuts = {end for span in matches(to_regex(pattern), text) for end in span}
+    return sorted((cuts | {len(text)}) - {0})
+
+
+def reference_pieces(patterns: tuple[str, ...], text: str) -> list[str]:
+    """The pieces of a text, cut by one pattern inside the pieces of the one before it.
+
+    >>> reference_pieces((r"\\\\p{N}", r"\\\\s?\\\\S+"), "see 42!")
+    ['see', ' ', '4', '2', '!']
+    """
+    pieces = [text] if text else []
+    for pattern in patterns:
+        parts = []
+        for piece in pieces:
+            cuts = reference_cuts(pattern, piece)
+            parts += [piece[a:b] for a, b in zip([0, *cuts], cuts, strict=False)]
+        pieces = parts
+    return pieces

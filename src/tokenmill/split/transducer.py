@@ -1,0 +1,253 @@
+"""From the automaton that finds one match to a machine that cuts a whole text in one pass, almost without going back.
+
+The automaton knows where a match ended only after the fact: `\\s+(?!\\S)` sees one character too late that the last
+space belongs to the next word, and `\\s*[\\r\\n]+` hopes for another newline through all of an indentation. A program
+that goes back each time pays twice, in work and in mispredicted branches. Here, every way in which the text so far
+may yet turn out is followed at once, and a cut is given as "before this character", "one character back" or "two
+back", as soon as it is certain.
+
+Definitions. An *attempt* is a run of the automaton from where it began. A state is a list of *hypotheses*, the
+preferred first: hypothesis i holds if the attempts of all before it fail. The *cuts* of a hypothesis become certain
+when all before it have failed. Cuts are stored by their age, the number of characters that were read since. The
+attempt of a hypothesis is *sure* if it finds a match whatever follows; then all behind it are dropped. A match that
+has an end, and may find a later one, is two hypotheses: the attempt goes on; or it ends there, a cut, and a new attempt
+begins. An attempt that may fail altogether is followed by the hypothesis that its first character is matched by
+nothing (a *gap*) and that a new attempt begins behind it; where that one began is a cut only if it finds a match.
+
+If a cut grows older than AGE and is still undecided, the machine bets that the first hypothesis fails (an indentation
+rarely ends in a newline), gives the cut, and keeps the attempt under *watch*. A bet that is lost, and all that does
+not fit, is the action REWIND: the scanner takes back two cuts and runs the automaton itself from there. While a bet
+stands no other cut is given, so two are enough: the cut of the bet, and one that was given in the same step.
+"""
+
+from __future__ import annotations
+
+from .automaton import DEAD, Automaton
+
+__all__ = ["REWIND", "Transducer", "certain_cuts", "make_transducer"]
+
+AGE = 2
+REWIND = 7  # actions are bits: 1 << age of the cut; all three at once never happens
+FRESH = -2  # the attempt of a hypothesis that begins with the next character
+MOST_STATES = 1_000
+
+Hypothesis = tuple[
+    frozenset[int], int, int | None
+]  # cuts by age; state of the attempt; age of the gap's end, if in one
+NO_CUTS: frozenset[int] = frozenset()
+
+
+class Transducer:
+    """The machine. State 0 is the start, which is never entered again.
+
+    steps[state][class] = (next state, action): an action's bit i is a cut i characters before this one, or REWIND.
+    ends[state]: the action at the end of the text, whose own cut is not counted.
+    """
+
+    def __init__(self, steps: list[list[tuple[int, int]]], ends: list[int]):
+        self.steps, self.ends = steps, ends
+
+
+class TooMany(Exception):
+    """The machine has too many states."""
+
+
+def sure_states(automaton: Automaton) -> list[bool]:
+    """For each state: whether a match will be found, whatever follows."""
+    classes, steps, accepts = automaton.classes, automaton.steps, automaton.accepts
+    sure = [bool(accept >> classes & 1) for accept in accepts]
+    changed = True
+    while changed:
+        changed = False
+        for state, row in enumerate(steps):
+            if sure[state] and not all(
+                accepts[state] >> c & 1 or (row[c] != DEAD and sure[row[c]]) for c in range(classes)
+            ):
+                sure[state] = False
+                changed = True
+    return sure
+
+
+class Maker:
+    def __init__(self, automaton: Automaton):
+        self.automaton = automaton
+        self.sure = sure_states(automaton)
+
+    def begin(self, c: int, cuts: frozenset[int], gap: int | None) -> list[Hypothesis]:
+        """The hypotheses of a new attempt at this character."""
+        state = self.automaton.steps[0][c]
+        if state != DEAD and self.sure[state]:
+            return [(cuts if gap is None else cuts | {0}, state, None)]
+        if self.automaton.accepts[0] >> c & 1 and gap is not None:
+            cuts, gap = cuts | {0}, None  # an empty match here would be a cut too
+        fallback = (cuts if state == DEAD else NO_CUTS, FRESH, 0)
+        return [fallback] if state == DEAD else [(cuts, state, None if gap is None else 0), fallback]
+
+    def hypotheses(self, before: tuple[Hypothesis, ...], c: int) -> list[Hypothesis]:
+        """What becomes of the hypotheses with one more character; ages are counted from before it."""
+        steps, accepts = self.automaton.steps, self.automaton.accepts
+        found: list[Hypothesis] = []
+        carried = NO_CUTS
+        states = set()
+        for cuts, state, gap in before:
+            cuts |= carried
+            carried = NO_CUTS
+            if state == FRESH:
+                return found + self.begin(c, cuts, gap)
+            accepted = accepts[state] >> c & 1
+            after = steps[state][c]
+            if after == DEAD and not accepted:
+                carried = cuts
+                continue
+            if gap is not None and (accepted or self.sure[after]):
+                cuts, gap = cuts | {gap}, None
+            if after != DEAD:
+                if after in states:  # it fares as the one before it, so it can never come true
+                    carried = cuts
+                else:
+                    states.add(after)
+                    found.append((cuts, after, gap))
+                    if self.sure[after]:
+                        return found
+                    cuts = NO_CUTS
+            if accepted:
+                return found + self.begin(c, cuts | carried | {0}, None)
+        return found
+
+    def step(self, state: tuple, c: int) -> tuple[tuple | None, int]:
+        """The next state and the action; no next state with REWIND."""
+        watched, before = state
+        watch = set()
+        for number in watched:
+            after = self.automaton.steps[number][c]
+            if self.automaton.accepts[number] >> c & 1 or (after != DEAD and self.sure[after]):
+                return None, REWIND
+            if after != DEAD:
+                watch.add(after)
+        found = self.hypotheses(before, c)
+        given = found[0][0]
+        found[0] = (NO_CUTS, *found[0][1:])
+        if watch and given:
+            return None, REWIND
+        bet = set()
+        while any(AGE in cuts or (gap == AGE and number != FRESH) for cuts, number, gap in found):
+            bet.add(found[0][1])
+            found = found[1:]
+            given |= found[0][0]
+            found[0] = (NO_CUTS, *found[0][1:])
+        if (watch and bet and given) or len(given) > 2:
+            return None, REWIND
+        aged = tuple(
+            (frozenset(a + 1 for a in cuts), number, gap if gap is None or number == FRESH else gap + 1)
+            for cuts, number, gap in found
+        )
+        return (tuple(sorted(watch | bet)), aged), sum(1 << age for age in given)
+
+    def end(self, state: tuple) -> int:
+        """The action at the end of the text."""
+        watched, hypotheses = state
+        accepts = [accept >> self.automaton.classes & 1 for accept in self.automaton.accepts]
+        if any(accepts[number] for number in watched):
+            return REWIND
+        given: frozenset[int] = NO_CUTS
+        for cuts, number, gap in hypotheses:
+            given |= cuts
+            if number == FRESH:
+                break
+            if accepts[number]:
+                given |= NO_CUTS if gap is None else {gap}
+                break
+        return sum(1 << age for age in given) or 0
+
+    def make(self) -> Transducer:
+        start = ((), ((NO_CUTS, FRESH, None),))
+        numbers = {start: 0}
+        queue = [start]
+        steps, ends = [], []
+        for state in queue:  # grows while it is walked
+            row = []
+            for c in range(self.automaton.classes):
+                after, action = self.step(state, c)
+                number = 0
+                if after is not None:
+                    number = numbers.setdefault(after, len(numbers))
+                    if number == len(queue):
+                        if number == MOST_STATES:
+                            raise TooMany
+                        queue.append(after)
+                row.append((number, action))
+            steps.append(row)
+            ends.append(self.end(state))
+        return minimal(steps, ends)
+
+
+def minimal(steps: list[list[tuple[int, int]]], ends: list[int]) -> Transducer:
+    """The same machine with as few states as possible (Moore's partition refinement)."""
+    names: dict[tuple, int] = {}
+    groups = [names.setdefault((end, *(a for _, a in row)), len(names)) for row, end in zip(steps, ends, strict=True)]
+    while True:
+        names = {}
+        refined = [
+            names.setdefault((group, *(groups[n] for n, _ in row)), len(names))
+            for group, row in zip(groups, steps, strict=True)
+        ]
+        if len(names) == max(groups) + 1:
+            break
+        groups = refined
+    first = {group: state for state, group in reversed(list(enumerate(groups)))}
+    order = sorted(first, key=first.__getitem__)
+    number = {group: i for i, group in enumerate(order)}
+    return Transducer(
+        [[(number[groups[n]], action) for n, action in steps[first[group]]] for group in order],
+        [ends[first[group]] for group in order],
+    )
+
+
+def certain_cuts(automaton: Automaton) -> list[int]:
+    """For each class, the classes (as bits) before which a piece begins wherever they follow it.
+
+    Wherever: in whatever state, and so that all earlier cuts are as they would be if the text ended there.
+    """
+    maker = Maker(automaton)
+    classes, accepts = automaton.classes, automaton.accepts
+    end = 1 << classes
+    start: tuple = ((FRESH, False),)
+    reached: dict[tuple, int] = {start: 0}  # hypotheses without ages -> the classes that lead here, as bits
+    queue = [start]
+    for state in queue:  # grows while it is walked
+        before = tuple((NO_CUTS, number, 0 if in_gap else None) for number, in_gap in state)
+        for c in range(classes):
+            after = tuple((number, gap is not None) for _, number, gap in maker.hypotheses(before, c))
+            if after not in reached:
+                if len(queue) == MOST_STATES:
+                    return [0] * classes
+                reached[after] = 0
+                queue.append(after)
+            reached[after] |= 1 << c
+    certain = [end - 1] * classes
+    for state, leading in reached.items():
+        cut = 0
+        for c in range(classes):
+            for number, in_gap in state:
+                if number == FRESH:
+                    after = automaton.steps[0][c]
+                    cut |= (in_gap and (accepts[0] >> c & 1 or (after != DEAD and maker.sure[after]))) << c
+                    break
+                accepted = accepts[number] >> c & 1
+                if automaton.steps[number][c] != DEAD or accepted != (accepts[number] >> classes & 1):
+                    break
+                if accepted:
+                    cut |= 1 << c
+                    break
+        for c in range(classes):
+            if leading >> c & 1:
+                certain[c] &= cut
+    return certain
+
+
+def make_transducer(automaton: Automaton) -> Transducer | None:
+    """The machine for an automaton, or None where it would be too large: then the automaton alone does the work."""
+    try:
+        return Maker(automaton).make()
+    except TooMany:
+        return None
