@@ -169,6 +169,21 @@ def test_domains(tmp_path):
     assert usages["en"].tokens == usages["en"].bytes == len("low  low\u00a0lower".encode())
 
 
+def test_text_is_normalised_for_a_tokenizer_that_does(tmp_path):
+    text = "e\u0301te\u0301 d\n \n" * 3
+    (tmp_path / "fr.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "fr.jsonl").write_text('{"text": "e\\u0301"}\n{"text": "x"}\n', encoding="utf-8")
+    tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",), normalizers=("NFC",)))
+    plain = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",)))
+    domains = Domains([tmp_path / "fr.txt", tmp_path / "fr.jsonl"])
+    usages = domains.usages(tok)
+    first, second = usages
+    assert (
+        usages[first].tokens == len(tok.encode(text)) < len(plain.encode(text)) == domains.usages(plain)[first].tokens
+    )
+    assert dict(domains.counts(second, tok).items()) == {"é".encode(): 1, b"x": 1}
+
+
 def test_counts_of_another_split_are_refused():
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
     counts = WordCounts.from_mapping({b"low": 1}, (r"\w+",))

@@ -53,4 +53,4 @@ def _root() -> None:
     pass
 
 
-from . import check, compare, convert, count, inspect, prune, train  # noqa: E402,F401
+from . import check, compare, convert, count, inspect, play, prune, train  # noqa: E402,F401

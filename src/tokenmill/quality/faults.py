@@ -165,10 +165,10 @@ def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
 @lru_cache(maxsize=2)
 def _encoded(assigned: bool) -> bytes:
     """All characters of two bytes and more, or only those that Unicode has assigned, between line feeds."""
-    characters = map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)])
+    characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
     if assigned:  # nothing is, but to private use, outside of these ranges
         ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
-        characters = (c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co"))
+        characters = [c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co")]
     return ("\n" + "\n".join(characters) + "\n").encode()
 
 

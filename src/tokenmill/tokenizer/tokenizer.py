@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnknownTokenError, UsageError
-from ..split import Splitter
 from ..vocabulary import AddedToken, Event, Vocabulary
-from .naive import NaiveEncoder
+from .encoder import OrdinaryEncoder
 from .special import AddedTokens
 from .stream import StreamDecoder
 
@@ -41,26 +40,23 @@ class Offsets(NamedTuple):
 
 
 class Tokenizer:
-    """Encodes text to token ids and decodes ids to text. Immutable; threads may share it.
+    """Encodes text to token ids and decodes ids to text. Immutable; threads may share it, and processes may fork.
+
+    name: what to call the encoding, for people.
+    cache_bytes: what the caches of pieces already seen may hold, of all threads together.
 
     >>> tok = Tokenizer(vocabulary)
     >>> tok.decode(tok.encode("low lower lowest"))
     'low lower lowest'
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, name: str = "tokenmill"):
-        self._vocabulary, self._name = vocabulary, name
-        self._splitter = Splitter(*vocabulary.split_patterns) if vocabulary.split_patterns else None
-        self._encoder = NaiveEncoder(vocabulary, self._ends)
+    def __init__(self, vocabulary: Vocabulary, *, name: str = "tokenmill", cache_bytes: int = 256 << 20):
+        self._vocabulary, self._name, self._cache_bytes = vocabulary, name, cache_bytes
+        self._encoder = OrdinaryEncoder(vocabulary, cache_bytes)
         self._added = AddedTokens(vocabulary)
         ids = range(max([vocabulary.n_vocab, *(token.id + 1 for token in vocabulary.added_tokens)]))
         self._bytes = [None if id in vocabulary.removed else vocabulary.token_bytes(id) for id in ids]
         self._ids = {token: id for id, token in reversed([*enumerate(self._bytes)]) if token is not None}
-
-    def _ends(self, data: bytes) -> Iterable[int]:
-        if self._splitter is not None:
-            return self._splitter.ends(data)
-        return [len(data)] if data else []
 
     # Encoding
 
@@ -416,7 +412,7 @@ class Tokenizer:
         return formats.to_hf(self._vocabulary, lossy=lossy)
 
     def __reduce__(self) -> tuple:
-        return _restore, (self._vocabulary, self._name)
+        return _restore, (self._vocabulary, self._name, self._cache_bytes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
@@ -460,5 +456,5 @@ class Tokenizer:
             return list(pool.map(function, items))
 
 
-def _restore(vocabulary: Vocabulary, name: str) -> Tokenizer:
-    return Tokenizer(vocabulary, name=name)
+def _restore(vocabulary: Vocabulary, name: str, cache_bytes: int) -> Tokenizer:
+    return Tokenizer(vocabulary, name=name, cache_bytes=cache_bytes)
