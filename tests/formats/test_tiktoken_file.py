@@ -13,7 +13,6 @@ from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
 from tokenmill.split.patterns import PATTERNS
 
 
-
 @pytest.fixture(autouse=True)
 def no_cache(monkeypatch):
     """tiktoken would keep a copy of each file it reads, by path, for good."""

@@ -183,7 +183,9 @@ class _Trial:
         for data in strings:
             ids, other_ids = _try(self.tokenizer.encode_bytes, data), _try(self.other.encode_bytes, data)
             if ids != other_ids:
-                short = _shorten(data, lambda part: _try(self.tokenizer.encode_bytes, part) != _try(self.other.encode_bytes, part))
+                short = _shorten(
+                    data, lambda part: _try(self.tokenizer.encode_bytes, part) != _try(self.other.encode_bytes, part)
+                )
                 ids, other_ids = _try(self.tokenizer.encode_bytes, short), _try(self.other.encode_bytes, short)
                 return Difference("fuzzed bytes", short, ids, other_ids, self.offset(ids, other_ids))
             self.texts += 1

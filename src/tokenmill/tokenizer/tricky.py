@@ -36,7 +36,9 @@ _PARTS = (
 
 def telling_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int = 4000) -> Iterator[str]:
     """Texts that show at once that tokens or added tokens of the two are not the same."""
-    for token in sorted({*vocabulary.added_tokens} ^ {*other.added_tokens}, key=lambda token: (token.id, token.content)):
+    for token in sorted(
+        {*vocabulary.added_tokens} ^ {*other.added_tokens}, key=lambda token: (token.id, token.content)
+    ):
         yield from (token.content, f"a{token.content}b", f" {token.content} {token.content}")
     differing = []
     for mine, theirs in ((vocabulary, other), (other, vocabulary)):
