@@ -36,8 +36,14 @@ def train(
         unknown_token, refine, algorithm.
     Raises UsageError for options that cannot be right, InputError for a source that cannot be read.
     """
-    counts = count(sources, split=split, num_threads=num_threads, progress=progress)
-    return _train(counts, vocab_size, special_tokens, num_threads, progress, options)
+    return _train(
+        count(sources, split=split, num_threads=num_threads, progress=progress),
+        vocab_size,
+        special_tokens=special_tokens,
+        num_threads=num_threads,
+        progress=progress,
+        **options,
+    )
 
 
 def train_from_iterator(
@@ -54,8 +60,14 @@ def train_from_iterator(
 
     An exception of the iterator is passed on; nothing is ever trained on half a corpus.
     """
-    counts = count_iterator(texts, split=split, num_threads=num_threads, progress=progress)
-    return _train(counts, vocab_size, special_tokens, num_threads, progress, options)
+    return _train(
+        count_iterator(texts, split=split, num_threads=num_threads, progress=progress),
+        vocab_size,
+        special_tokens=special_tokens,
+        num_threads=num_threads,
+        progress=progress,
+        **options,
+    )
 
 
 def train_from_counts(
@@ -76,7 +88,14 @@ def train_from_counts(
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
     algorithm: "heap", or "naive" for the textbook loop.
     """
-    return _train(counts, vocab_size, special_tokens, num_threads, progress, options)
+    return _train(
+        counts,
+        vocab_size,
+        special_tokens=special_tokens,
+        num_threads=num_threads,
+        progress=progress,
+        **options,
+    )
 
 
 def load(path: str | os.PathLike, *, split: str | None = None, **options: Any) -> Tokenizer:
@@ -90,10 +109,9 @@ def load(path: str | os.PathLike, *, split: str | None = None, **options: Any) -
     return Tokenizer(formats.read(path, split=split, **options))
 
 
-def _train(counts, vocab_size, special_tokens, num_threads, progress, options) -> Tokenizer:
-    from .training import train_from_counts
+def _train(counts: WordCounts, vocab_size: int, **options: Any) -> Tokenizer:
+    from .training import Training
 
-    vocabulary = train_from_counts(
-        counts, vocab_size, special_tokens=tuple(special_tokens), num_threads=num_threads, progress=progress, **options
-    )
-    return Tokenizer(vocabulary)
+    training = Training(counts, vocab_size, **options)
+    del counts  # the training holds what it needs of them
+    return Tokenizer(training.run())

@@ -216,7 +216,11 @@ def save(counts: WordCounts, folder: str | os.PathLike) -> None:
 
     def part_of(file: int, bits: int) -> Iterator[Rows]:
         first = int(np.searchsorted(hashes, np.uint64(file << (64 - bits)))) if file else 0
-        last = int(np.searchsorted(hashes, np.uint64((file + 1) << (64 - bits)))) if (file + 1) >> bits == 0 else len(hashes)
+        last = (
+            int(np.searchsorted(hashes, np.uint64((file + 1) << (64 - bits))))
+            if (file + 1) >> bits == 0
+            else len(hashes)
+        )
         yield arena, offsets[first : last + 1], numbers[first:last]
 
     about = About(counts.split_patterns, counts.documents, counts.total_bytes)
@@ -271,7 +275,9 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
         raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
     names = set(schema.names)
     if not {"piece", "count"} <= names:
-        raise FormatError(f"{path} has no columns 'piece' and 'count', so it holds no word counts; it has {sorted(names)}")
+        raise FormatError(
+            f"{path} has no columns 'piece' and 'count', so it holds no word counts; it has {sorted(names)}"
+        )
 
     def groups() -> Iterator[Rows]:
         try:

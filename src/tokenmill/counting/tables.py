@@ -217,9 +217,7 @@ class SortedRows:
             self._batch = None
 
 
-def merged(
-    sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause: Pause = no_pause
-) -> Iterator[Rows]:
+def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause: Pause = no_pause) -> Iterator[Rows]:
     """The sum of `sources` in canonical order: the rows of one part of the hash range after the other's."""
     expected = sum(source.rows for source in sources) >> bits
     table = CountTable(slots_for(expected + expected // 4 + 256))  # hashes spread evenly, but for some per cent

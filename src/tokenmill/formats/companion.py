@@ -80,7 +80,9 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
     if root["format"].value != _FORMAT or root["sha256"].value != hashlib.sha256(main).hexdigest():
         return None
     if root["version"].value != _VERSION:
-        root["version"].fail(f"version {root['version'].value!r} is not the one that this tokenmill reads ({_VERSION}); update it")
+        root["version"].fail(
+            f"version {root['version'].value!r} is not the one that this tokenmill reads ({_VERSION}); update it"
+        )
     if root["check"].value != _check(root.value):
         root["check"].fail("damaged: its SHA-256 is not that of the rest. Delete the file to read without it.")
     return Companion(

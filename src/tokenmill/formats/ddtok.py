@@ -27,7 +27,8 @@ _TOTAL = re.compile(r"# total merges: (\d{1,9})")
 _NAMED = {"\\": 0x5C, "n": 0x0A, "t": 0x09, "r": 0x0D}
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|[\\ntr]|)")
 _WRITTEN = [
-    {0x5C: "\\\\", 0x0A: "\\n", 0x09: "\\t"}.get(byte, chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}") for byte in range(256)
+    {0x5C: "\\\\", 0x0A: "\\n", 0x09: "\\t"}.get(byte, chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}")
+    for byte in range(256)
 ]
 
 
@@ -100,7 +101,11 @@ def _unescape(text: str, file: str, number: int) -> bytes:
     def byte(found: re.Match[str]) -> str:
         code = found[1]
         if not code:
-            fail(file, f"line {number}", f"{show(text)} has a backslash that begins none of \\\\, \\n, \\t, \\r and \\xHH")
+            fail(
+                file,
+                f"line {number}",
+                f"{show(text)} has a backslash that begins none of \\\\, \\n, \\t, \\r and \\xHH",
+            )
         return chr(int(code[1:], 16) if code[0] == "x" else _NAMED[code])
 
     if not text.isascii():
@@ -115,13 +120,17 @@ def _escape(token: bytes) -> str:
 def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.ddtok and merges.ddtok, and what these do not hold, item by item."""
     if vocabulary.alphabet != "bytes":
-        raise ConversionError("ddtokens begins with bytes, and this vocabulary with characters. Write tokenizer.json instead.")
+        raise ConversionError(
+            "ddtokens begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
+        )
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.ddtok", whole_pieces=False)
     texts = ["" if token is None else _escape(token) for token in tokens]
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     missing = [byte for byte in range(256) if bytes([byte]) not in starts]
     if missing:
-        raise ConversionError(f"ddtokens has a token for each of the 256 bytes, and this vocabulary has none for 0x{missing[0]:02x}")
+        raise ConversionError(
+            f"ddtokens has a token for each of the 256 bytes, and this vocabulary has none for 0x{missing[0]:02x}"
+        )
     first = [starts[bytes([byte])] for byte in range(256)]
     others = [id for id, token in enumerate(tokens) if token is not None and len(token) > 1]
     vocab_lines = [f"{id}\t{texts[id]}" for id in first + others]

@@ -30,7 +30,9 @@ def events_bytes(vocabulary: Vocabulary) -> bytes:
     """The content of the events file of a Picky vocabulary."""
     assert vocabulary.events is not None
     lines = [f"tokens {len(vocabulary.tokens)}"]
-    lines += [f"r {left}" if right < 0 else f"m {left} {right} {new}" for left, right, new in vocabulary.events.tolist()]
+    lines += [
+        f"r {left}" if right < 0 else f"m {left} {right} {new}" for left, right, new in vocabulary.events.tolist()
+    ]
     body = "\n".join([*lines, ""]).encode()
     return f"{_TITLE}\nsha256 {hashlib.sha256(body).hexdigest()}\n".encode() + body
 
@@ -52,7 +54,9 @@ def parse_events(data: bytes, file: str, vocabulary: Vocabulary) -> Vocabulary:
     rows = []
     for number, line in enumerate(lines[1:], 4):
         kind, *numbers = line.split(" ")
-        if {"m": 3, "r": 1}.get(kind) != len(numbers) or not all(n.isascii() and n.isdigit() and len(n) < 9 for n in numbers):
+        if {"m": 3, "r": 1}.get(kind) != len(numbers) or not all(
+            n.isascii() and n.isdigit() and len(n) < 9 for n in numbers
+        ):
             fail(file, f"line {number}", f"expected an event, 'm LEFT RIGHT NEW' or 'r ID', found {show(line)}")
         rows.append((int(numbers[0]), -1, -1) if kind == "r" else (int(numbers[0]), int(numbers[1]), int(numbers[2])))
     count = lines[0].removeprefix("tokens ") if lines else ""
@@ -94,5 +98,9 @@ def _replay(rows: list[tuple[int, int, int]], count: int, vocabulary: Vocabulary
     for id, token in enumerate(tokens):
         if (token if present[id] else None) != held[id]:
             found = show(token) if present[id] else "none"
-            fail(file, "", f"the events do not belong to tokenizer.json: they make {found} the token {id}, and there it is {show(held[id])}")
+            fail(
+                file,
+                "",
+                f"the events do not belong to tokenizer.json: they make {found} the token {id}, and there it is {show(held[id])}",
+            )
     return tokens

@@ -57,7 +57,9 @@ def read(
             place = _file_in(place)
         if not place.exists():
             known = ", ".join(published.PUBLISHED)
-            raise InputError(f"{place}: no such file or folder, and no published encoding ({known}). Check the path or the name.")
+            raise InputError(
+                f"{place}: no such file or folder, and no published encoding ({known}). Check the path or the name."
+            )
         found = _read_file(place, read_bytes(place))
     return _with_options(*found, split, special_tokens, place)
 
@@ -80,7 +82,9 @@ def _file_in(folder: Path) -> Path:
     names = ["tokenizer.json", *(vocab for vocab, _ in _PAIRS)]
     found = [folder / name for name in names if (folder / name).is_file()] or sorted(folder.glob("*.tiktoken"))
     if not found:
-        raise FormatError(f"{folder}: the folder holds no tokenizer: none of {', '.join(names)} and *.tiktoken is in it")
+        raise FormatError(
+            f"{folder}: the folder holds no tokenizer: none of {', '.join(names)} and *.tiktoken is in it"
+        )
     return found[0]
 
 
@@ -112,7 +116,9 @@ def _partner(place: Path) -> tuple[Path, Path]:
                     raise InputError(f"{place}: the other half of this vocabulary, {partner.name}, is not beside it")
                 return (place, partner) if own == names[0] else (partner, place)
     names_text = "; ".join(" and ".join(names) for names in _PAIRS)
-    raise InputError(f"{place}: half of a vocabulary, and its name does not tell the other half's. The names are: {names_text}")
+    raise InputError(
+        f"{place}: half of a vocabulary, and its name does not tell the other half's. The names are: {names_text}"
+    )
 
 
 def _read_merges(place: Path) -> _Found:
@@ -150,7 +156,9 @@ def _with_options(
         patterns = tuple(Splitter(split).patterns)
         if told and vocabulary.split_patterns != patterns:
             held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
-            raise UsageError(f"{place}: the split pattern is known ({held}), and it is not {split!r}. Leave split away.")
+            raise UsageError(
+                f"{place}: the split pattern is known ({held}), and it is not {split!r}. Leave split away."
+            )
         vocabulary = dataclasses.replace(vocabulary, split_patterns=patterns)
     elif not told and not vocabulary.split_patterns:
         raise UsageError(
@@ -181,7 +189,9 @@ def write(
         raise UsageError(f"the format {format!r} is none of {', '.join(FORMATS)}")
     target, notes = Path(path), []
     if vocabulary.order == "events" and lossy:
-        notes = [f"the {len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get other ids"]
+        notes = [
+            f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get other ids"
+        ]
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
         data, more = tiktoken_bytes(vocabulary)
@@ -204,14 +214,20 @@ def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[s
     }
     if by_events:
         files[events_file.NAME] = events_file.events_bytes(vocabulary)
-        notes.append(f"the events are in {events_file.NAME}, which only tokenmill reads: elsewhere some texts get other ids")
+        notes.append(
+            f"the events are in {events_file.NAME}, which only tokenmill reads: elsewhere some texts get other ids"
+        )
     return files, notes
 
 
 def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], list[str]]:
     names, content = (_PAIRS[0], pair_bytes) if format == "merges" else (_PAIRS[2], ddtok.ddtok_bytes)
     vocab, merges, notes = content(vocabulary)
-    return {names[0]: vocab, names[1]: merges, companion.NAME: companion.companion_bytes(vocabulary, vocab + merges)}, notes
+    return {
+        names[0]: vocab,
+        names[1]: merges,
+        companion.NAME: companion.companion_bytes(vocabulary, vocab + merges),
+    }, notes
 
 
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:

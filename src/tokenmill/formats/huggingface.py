@@ -49,7 +49,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     tokens, rows, notes = tokens_and_merges(vocabulary, "tokenizer.json", whole_pieces=True)
     texts = [None if token is None else (to_text(token) if byte_level else token.decode()) for token in tokens]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
-    added = sorted(vocabulary.added_tokens, key=lambda token: token.id)
+    added = _one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
 
     unknown = None
@@ -60,13 +60,15 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         pairs = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
     else:  # tokens may hold spaces here; the pairs are what newer readers write anyway
         pairs = [[texts[left], texts[right]] for left, right, _ in rows]
-    normalizers = [{"type": name} for name in vocabulary.normalizers]
+    normalizers: list[dict[str, Any]] = [{"type": name} for name in vocabulary.normalizers]
     head = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [_added_json(token) for token in added],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers} if len(normalizers) > 1 else (normalizers or [None])[0],
+        "normalizer": {"type": "Sequence", "normalizers": normalizers}
+        if len(normalizers) > 1
+        else next(iter(normalizers), None),
         "pre_tokenizer": pre_tokenizer_json(vocabulary.split_patterns, byte_level, vocabulary.add_prefix_space),
         "post_processor": None,
         "decoder": _BYTE_LEVEL if byte_level else {"type": "Fuse"},
@@ -89,6 +91,16 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     return text.encode(), notes
 
 
+def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
+    """The added tokens by id. Of several with one id the file can hold that which the id is decoded as, the last."""
+    by_id = {token.id: token for token in vocabulary.added_tokens}
+    for token in vocabulary.added_tokens:
+        if by_id[token.id] is not token:
+            name = by_id[token.id].content
+            notes.append(f"the added token {token.content!r} is left out: its id, {token.id}, is that of {name!r} too")
+    return [by_id[id] for id in sorted(by_id)]
+
+
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
     """Put the added tokens into `vocab` if their ids would come out wrong without."""
     contents = [token.content for token in added]
@@ -104,12 +116,12 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
     highest = max(vocab.values(), default=-1)
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
         for content, id in wanted.items():
-            if id == vocabulary.unknown or id < highest or not only_needed:
-                if vocab.setdefault(content, id) != id:
-                    raise ConversionError(
-                        f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, "
-                        "and tokenizer.json can hold only one of them"
-                    )
+            needed = id == vocabulary.unknown or id < highest or not only_needed
+            if needed and vocab.setdefault(content, id) != id:
+                raise ConversionError(
+                    f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, "
+                    "and tokenizer.json can hold only one of them"
+                )
         if assigned_ids(contents, vocab) == wanted:
             return
 
@@ -135,7 +147,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
         "clean_up_tokenization_spaces": False,
         "added_tokens_decoder": {
             str(token.id): {key: value for key, value in _added_json(token).items() if key != "id"}
-            for token in sorted(vocabulary.added_tokens, key=lambda token: token.id)
+            for token in _one_name_each(vocabulary, [])
         },
     }
     end = next((text for text in _END_OF_TEXT if text in special), None)

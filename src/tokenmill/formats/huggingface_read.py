@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["parse_tokenizer_json"]
 
+
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     """The vocabulary of a tokenizer.json. FormatError names the JSON path of whatever is wrong or foreign."""
     root = parse_json(data, file)
@@ -40,6 +41,8 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     events = _read_merges(model["merges"], vocab)
     tokens = drop_added(tokens, added, events)
     unknown = _read_unknown(model, vocab, splitting.byte_level)
+    if not splitting.byte_level and unknown is None:
+        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     if splitting.byte_level:
         check_bytes(model["vocab"], tokens)
     return Vocabulary(
@@ -64,7 +67,9 @@ def _check_model(model: Json) -> None:
     if kind != "BPE":
         model["type"].fail(f"the model is {kind}; tokenmill reads BPE")
     if model["dropout"].value not in (None, 0, 0.0):
-        model["dropout"].fail(f"BPE dropout is {show(model['dropout'].value)}: its ids are random, and tokenmill's are not")
+        model["dropout"].fail(
+            f"BPE dropout is {show(model['dropout'].value)}: its ids are random, and tokenmill's are not"
+        )
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[affix].value not in (None, ""):
             model[affix].fail(f"{affix} is {show(model[affix].value)}; the byte-level BPE family has none")

@@ -24,7 +24,9 @@ _VERSION = "#version: 0.2"
 
 # Classes of transformers whose split pattern is part of the class.
 _PATTERN_OF_CLASS = {
-    name + fast: "gpt2" for name in ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer") for fast in ("", "Fast")
+    name + fast: "gpt2"
+    for name in ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
+    for fast in ("", "Fast")
 }
 _SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
@@ -68,14 +70,16 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
     vocab = parse_json(vocab_data, str(folder)).expect(dict)
     ids: dict[str, int] = {}
     flags: dict[str, dict[str, bool]] = {}
-    for text, id in _json_at(folder / "added_tokens.json").items():
-        ids[text] = id.expect(int)
+    for text, item in _json_at(folder / "added_tokens.json").items():
+        ids[text] = item.expect(int)
     for id_text, item in config["added_tokens_decoder"].items():
         text = item["content"].expect(str)
         if not id_text.isascii() or not id_text.isdigit():
             item.fail(f"the key {show(id_text)} is no id")
         ids[text] = int(id_text[:20])
-        flags[text] = {name: item.get(name, bool, False) for name in ("special", "lstrip", "rstrip", "single_word", "normalized")}
+        flags[text] = {
+            name: item.get(name, bool, False) for name in ("special", "lstrip", "rstrip", "single_word", "normalized")
+        }
     for source in (config, _json_at(folder / "special_tokens_map.json")):
         named = [source[name] for name in _SPECIAL_NAMES] + list(source["additional_special_tokens"])
         for item in named:
@@ -87,7 +91,9 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
                 flags.setdefault(text, {})["special"] = True
     for text, id in ids.items():
         if type(id) is not int or not 0 <= id <= MAX_ID or not text:
-            fail(str(folder), "", f"the added token {show(text)} has the id {show(id)}, which is not from 0 to {MAX_ID}")
+            fail(
+                str(folder), "", f"the added token {show(text)} has the id {show(id)}, which is not from 0 to {MAX_ID}"
+            )
     tokens = [AddedToken(text, id, **({"special": False} | flags.get(text, {}))) for text, id in ids.items()]
     kind = config.get("tokenizer_class", str, "")
     return tokens, _PATTERN_OF_CLASS.get(kind), config.get("add_prefix_space", bool, False)
@@ -100,7 +106,9 @@ def _json_at(path: Path) -> Json:
 def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.json and merges.txt, and what these do not hold, item by item."""
     if vocabulary.alphabet != "bytes":
-        raise ConversionError("merges.txt begins with bytes, and this vocabulary with characters. Write tokenizer.json instead.")
+        raise ConversionError(
+            "merges.txt begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
+        )
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pieces=False)
     texts = [None if token is None else to_text(token) for token in tokens]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}

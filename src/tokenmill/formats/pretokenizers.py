@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConversionError
+from ..split.coverage import covers_all_text
 from ..split.patterns import PATTERNS
 from .oniguruma import from_oniguruma, to_oniguruma
 from .reading import Json, show
@@ -70,7 +71,9 @@ def _read(node: Json, found: PreTokenizer) -> None:
             node["behavior"].fail(f"the behaviour {behavior!r} of Punctuation is not one that tokenmill has")
         found.split_patterns.append(_PUNCTUATION if behavior == "isolated" else f"{_PUNCTUATION}+")
     else:
-        node.fail(f"the pre-tokenizer {kind!r} drops or changes text: it is not of the byte-level BPE family that tokenmill reads")
+        node.fail(
+            f"the pre-tokenizer {kind!r} drops or changes text: it is not of the byte-level BPE family that tokenmill reads"
+        )
 
 
 def _behavior(node: Json, default: str) -> str:
@@ -98,7 +101,7 @@ def _split_pattern(node: Json) -> str:
     invert = node.get("invert", bool, False)
     if behavior == "isolated":
         return pattern
-    if behavior == "removed" and invert and _leaves_nothing(pattern):
+    if behavior == "removed" and invert and covers_all_text(pattern):
         return pattern
     if behavior == "contiguous" and _one_character(pattern):
         return f"{pattern}+"
@@ -109,17 +112,14 @@ def _split_pattern(node: Json) -> str:
     )
 
 
-def _leaves_nothing(pattern: str) -> bool:
-    """Whether every text is wholly covered by matches of `pattern`: told only of the patterns known to do so."""
-    return pattern in PATTERNS.values()
-
-
 def _one_character(pattern: str) -> bool:
     """Whether `pattern` is one character or one class, so that touching matches are `pattern+`."""
     return re.fullmatch(r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w", pattern) is not None
 
 
-def pre_tokenizer_json(split_patterns: tuple[str, ...], byte_level: bool, add_prefix_space: bool) -> dict[str, Any] | None:
+def pre_tokenizer_json(
+    split_patterns: tuple[str, ...], byte_level: bool, add_prefix_space: bool
+) -> dict[str, Any] | None:
     """The `pre_tokenizer` section that cuts text as `split_patterns` do; None if nothing is to be done."""
     steps: list[dict[str, Any]] = [
         {"type": "Split", "pattern": {"Regex": to_oniguruma(pattern)}, "behavior": "Isolated", "invert": False}
@@ -128,8 +128,15 @@ def pre_tokenizer_json(split_patterns: tuple[str, ...], byte_level: bool, add_pr
     if byte_level:
         use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
         if add_prefix_space and steps and not use_regex:
-            raise ConversionError("tokenizer.json can put a space before a text only with the gpt2 pattern or with none")
-        level = {"type": "ByteLevel", "add_prefix_space": add_prefix_space, "trim_offsets": True, "use_regex": use_regex}
+            raise ConversionError(
+                "tokenizer.json can put a space before a text only with the gpt2 pattern or with none"
+            )
+        level = {
+            "type": "ByteLevel",
+            "add_prefix_space": add_prefix_space,
+            "trim_offsets": True,
+            "use_regex": use_regex,
+        }
         steps = [level] if use_regex else [*steps, level]
     if len(steps) < 2:
         return steps[0] if steps else None

@@ -125,7 +125,9 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
         )
     data = _download(url)
     if hashlib.sha256(data).hexdigest() != digest:
-        raise FormatError(f"{url}: what came is not the published file: its SHA-256 is not {digest}. Try again, or another network.")
+        raise FormatError(
+            f"{url}: what came is not the published file: its SHA-256 is not {digest}. Try again, or another network."
+        )
     try:
         with atomic_file(ours) as opened:
             opened.write(data)
@@ -143,7 +145,9 @@ def _download(url: str) -> bytes:
             return answer.read()
     except (urllib.error.URLError, OSError) as error:
         reason = getattr(error, "reason", error)
-        raise InputError(f"cannot download {url}: {reason}. Check the network, or fetch the file elsewhere and load it by path.") from error
+        raise InputError(
+            f"cannot download {url}: {reason}. Check the network, or fetch the file elsewhere and load it by path."
+        ) from error
 
 
 def _tiktoken_folders() -> list[Path]:

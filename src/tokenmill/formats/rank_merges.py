@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..errors import ConversionError
@@ -51,8 +52,9 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     left, right = [-1] * len(tokens), [-1] * len(tokens)
     born = list(range(len(tokens)))
     regular = [False] * len(tokens)
-    for token, id in ranks.items():
-        if len(token) == 1:
+    for byte in range(256):
+        id = get(bytes([byte]), -1)
+        if id >= 0:
             born[id], regular[id] = -1, True
 
     def joined_across(x: int, y: int, limit: int) -> bool:
@@ -75,7 +77,7 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     for id, token in enumerate(tokens):
         if token is None or len(token) < 2:
             continue
-        for cut in range(len(token) - 1, 0, -1):
+        for cut in range(len(token) - 1, 0, -1):  # long left parts first: most tokens are a word and its ending
             x = get(token[:cut], id)
             if x < id and regular[x]:
                 y = get(token[cut:], id)
@@ -85,7 +87,9 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
                     break
         else:
             parts = encode_by_rank(token, ranks, below=id)
-            if len(parts) == 2:  # built, but from parts that were not: whatever holds it is encoded too
+            if (
+                len(parts) == 2 and -1 not in parts
+            ):  # built, but from parts that were not: whatever holds it is encoded too
                 rows.append((parts[0], parts[1], id))
             else:
                 unbuilt.append(id)
@@ -95,13 +99,13 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
 
 
 def encode_by_rank(piece: bytes, ranks: dict[bytes, int], below: int | None = None) -> list[int]:
-    """The ids of `piece`, whose bytes are all tokens, using only merges to ids below `below`. The textbook loop."""
+    """The ids of `piece` using only merges to ids below `below`; -1 for a byte without a token. The textbook loop."""
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while True:
-        joins = [ranks.get(a + b) for a, b in zip(parts, parts[1:], strict=False)]
+        joins = [ranks.get(a + b) for a, b in pairwise(parts)]
         best = min((rank for rank in joins if rank is not None and (below is None or rank < below)), default=None)
         if best is None:
-            return [ranks[part] for part in parts]
+            return [ranks.get(part, -1) for part in parts]
         i = joins.index(best)
         parts[i : i + 2] = [parts[i] + parts[i + 1]]
 
@@ -131,11 +135,13 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
     made = {new for _, _, new in rows}
     notes = []
     unreachable = [
-        id for id, token in enumerate(tokens) if token and len(token) > 1 and id not in made and not vocabulary.whole_pieces
+        id
+        for id, token in enumerate(tokens)
+        if token and len(token) > 1 and id not in made and not vocabulary.whole_pieces
     ]
     if unreachable:
-        first = tokens[unreachable[0]]
-        notes.append(f"{len(unreachable)} tokens that no merge makes are left out, such as {first!r} (id {unreachable[0]})")
+        example = f"{tokens[unreachable[0]]!r} (id {unreachable[0]})"
+        notes.append(f"{len(unreachable)} tokens that no merge makes are left out, such as {example}")
         for id in unreachable:
             tokens[id] = None
     instead = f"so {target}, which merges by rank, would give other ids. Write tokenizer.json instead."
@@ -176,7 +182,7 @@ def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | N
             continue
         parts = [starts.get(token[i : i + 1], -1) for i in range(len(token))]
         while True:
-            places = [listed.get(pair, _NEVER) for pair in zip(parts, parts[1:], strict=False)]
+            places = [listed.get(pair, _NEVER) for pair in pairwise(parts)]
             place, new = min(places, default=_NEVER)
             if new < 0:
                 break

@@ -47,7 +47,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
             elif head.startswith(b"BZh"):
                 opened = bz2.BZ2File(file)
             elif head.startswith(b"\xfd7zXZ\x00"):
-                opened = lzma.LZMAFile(file)
+                opened = lzma.LZMAFile(file)  # noqa: SIM115
             elif head.startswith(b"\x28\xb5\x2f\xfd"):
                 zstandard = require("zstandard", "corpus", "reading a vocabulary compressed with Zstandard")
                 opened = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
@@ -74,7 +74,11 @@ def decode_utf8(data: bytes, file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        fail(file, f"line {line}", f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})")
+        fail(
+            file,
+            f"line {line}",
+            f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})",
+        )
 
 
 def lines_of(text: str) -> list[str]:
@@ -114,7 +118,14 @@ def parse_json(data: bytes, file: str) -> Json:
         fail(file, "", f"not a tokenizer: {error}")
 
 
-_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false", float: "a number"}
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    float: "a number",
+}
 
 
 class Json:
@@ -170,14 +181,20 @@ def place_tokens(tokens: list[bytes], ids: list[int], file: str, at: Callable[[i
     distinct = set(tokens)
     if len(distinct) < len(tokens):
         n, first = _second(tokens)
-        fail(file, at(n), f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}")
+        fail(
+            file,
+            at(n),
+            f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}",
+        )
     if b"" in distinct:
         fail(file, at(tokens.index(b"")), "the token is empty")
     if ids == list(range(len(ids))):
         return [*tokens]
     if len(set(ids)) < len(ids):
         n, first = _second(ids)
-        fail(file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})")
+        fail(
+            file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})"
+        )
     placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
     for id, token in zip(ids, tokens, strict=True):
         placed[id] = token

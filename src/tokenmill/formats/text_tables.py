@@ -20,7 +20,9 @@ __all__ = ["check_bytes", "drop_added", "read_rows", "read_tokens", "tokens_and_
 _NEVER_IN_TEXT = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 
 
-def read_tokens(node: Json, vocab: dict[str, int], added: Collection[str], byte_level: bool = True) -> list[bytes | None]:
+def read_tokens(
+    node: Json, vocab: dict[str, int], added: Collection[str], byte_level: bool = True
+) -> list[bytes | None]:
     """The bytes of each entry of `vocab`, which stands at `node`, by id. `added`: entries that are added tokens.
 
     In the byte alphabet, an added token with other characters stands for its own text, and is left out here.
@@ -74,7 +76,10 @@ def read_rows(
         except KeyError as error:
             n = texts.index(error.args[0])
             what = ("left part", "right part", "result")[column]
-            bad(n, f"the {what} {show(texts[n])} of the merge {show(lefts[n])} + {show(rights[n])} is not in the vocabulary")
+            bad(
+                n,
+                f"the {what} {show(texts[n])} of the merge {show(lefts[n])} + {show(rights[n])} is not in the vocabulary",
+            )
     pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
     _, last = np.unique(pairs[::-1], return_index=True)
     return rows if len(last) == len(pairs) else rows[np.sort(len(pairs) - 1 - last)]
@@ -90,6 +95,8 @@ def drop_added(tokens: list[bytes | None], added: Collection[AddedToken], rows: 
     for token in added:
         if token.id < len(tokens) and token.id not in made and len(tokens[token.id] or b"") != 1:
             tokens[token.id] = None
+    while tokens and tokens[-1] is None:
+        tokens.pop()
     return tokens
 
 

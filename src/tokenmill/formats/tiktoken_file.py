@@ -16,11 +16,22 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import ConversionError
+from ..split.coverage import covers_all_text
+from ..split.reference import to_regex
 from ..vocabulary import Vocabulary
 from .rank_merges import ranks_of
 from .reading import fail, place_tokens, show
 
-__all__ = ["companion_path", "looks_like_tiktoken", "parse_tiktoken", "tiktoken_bytes"]
+__all__ = [
+    "companion_path",
+    "covering_pattern",
+    "looks_like_tiktoken",
+    "parse_tiktoken",
+    "tiktoken_bytes",
+    "tiktoken_tokens",
+]
+
+_INSTEAD = "Write tokenizer.json instead."
 
 _CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \r\n"
 _decode = partial(binascii.a2b_base64, strict_mode=True)
@@ -82,8 +93,50 @@ def _placed(tokens: list[bytes], ids: list[int], lines: Sequence[int], file: str
     placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
     missing = {bytes([byte]) for byte in range(256)}.difference(tokens)
     if missing:
-        fail(file, "", f"{len(missing)} of the 256 bytes have no token, such as {min(missing)!r}: cut short, or no byte-level vocabulary")
+        fail(
+            file,
+            "",
+            f"{len(missing)} of the 256 bytes have no token, such as {min(missing)!r}: cut short, or no byte-level vocabulary",
+        )
     return placed
+
+
+def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:
+    """The tokens by id with which tiktoken gives the ids of `vocabulary`, and notes on those left out.
+
+    ConversionError where tiktoken would give other ids.
+    """
+    if vocabulary.alphabet != "bytes":
+        raise ConversionError(f"tiktoken begins with bytes, and this vocabulary with characters. {_INSTEAD}")
+    tokens, notes = ranks_of(vocabulary, "tiktoken")
+    if len(vocabulary.split_patterns) != 1:
+        count = len(vocabulary.split_patterns)
+        raise ConversionError(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}. {_INSTEAD}")
+    if vocabulary.normalizers:
+        names = ", ".join(vocabulary.normalizers)
+        raise ConversionError(f"tiktoken does not normalise text, and this vocabulary does ({names}). {_INSTEAD}")
+    if vocabulary.add_prefix_space:
+        raise ConversionError(f"tiktoken puts no space before a text, and this vocabulary does. {_INSTEAD}")
+    for token in vocabulary.added_tokens:
+        flags = [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]
+        if not token.special:
+            raise ConversionError(
+                f"the added token {token.content!r} is matched in any text, which tiktoken cannot do. {_INSTEAD}"
+            )
+        if flags:
+            raise ConversionError(
+                f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not know. {_INSTEAD}"
+            )
+    return tokens, notes
+
+
+def covering_pattern(pattern: str) -> str:
+    """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
+    if covers_all_text(pattern):
+        return pattern
+    if to_regex(pattern).search("") is not None:
+        raise ConversionError(f"the split pattern {pattern!r} can match nothing at all, which tiktoken cannot use")
+    return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
 
 
 def tiktoken_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
@@ -91,35 +144,15 @@ def tiktoken_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
     ConversionError where tiktoken would give other ids.
     """
-    if vocabulary.alphabet != "bytes":
-        raise ConversionError("tiktoken begins with bytes, and this vocabulary with characters. Write tokenizer.json instead.")
-    tokens, notes = ranks_of(vocabulary, "the .tiktoken format")
-    if len(vocabulary.split_patterns) != 1:
-        raise ConversionError(
-            f"tiktoken cuts text by exactly one split pattern, and this vocabulary has {len(vocabulary.split_patterns)}. "
-            "Write tokenizer.json instead."
-        )
-    if vocabulary.normalizers:
-        raise ConversionError(
-            f"tiktoken does not normalise text, and this vocabulary does ({', '.join(vocabulary.normalizers)}). "
-            "Write tokenizer.json instead."
-        )
-    if vocabulary.add_prefix_space:
-        raise ConversionError("tiktoken puts no space before a text, and this vocabulary does. Write tokenizer.json instead.")
-    notes.append(f"the split pattern is not in the file; give it to tiktoken as pat_str: {vocabulary.split_patterns[0]!r}")
-    if vocabulary.special_tokens:
-        notes.append(f"the special tokens are not in the file; give them to tiktoken as special_tokens: {vocabulary.special_tokens!r}")
-    for token in vocabulary.added_tokens:
-        if not token.special:
-            raise ConversionError(
-                f"the added token {token.content!r} is matched in any text, which tiktoken cannot do. Write tokenizer.json instead."
-            )
-        flags = [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]
-        if flags:
-            raise ConversionError(
-                f"the added token {token.content!r} has the flags {', '.join(flags)}, which tiktoken has not. Write tokenizer.json instead."
-            )
+    tokens, notes = tiktoken_tokens(vocabulary)
+    pattern = covering_pattern(vocabulary.split_patterns[0])
+    notes.append(f"the split pattern is not in the file; tiktoken takes it as pat_str: {pattern!r}")
+    if vocabulary.added_tokens:
+        special = vocabulary.special_tokens
+        notes.append(f"the special tokens are not in the file; tiktoken takes them as special_tokens: {special!r}")
     lines = [
-        binascii.b2a_base64(token, newline=False) + b" %d\n" % id for id, token in enumerate(tokens) if token is not None
+        binascii.b2a_base64(token, newline=False) + b" %d\n" % id
+        for id, token in enumerate(tokens)
+        if token is not None
     ]
     return b"".join(lines), notes

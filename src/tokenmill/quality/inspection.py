@@ -75,6 +75,7 @@ def inspect(
     *,
     baseline: Tokenizer | None = None,
     name: str | None = None,
+    baseline_name: str | None = None,
     thresholds: Sequence[float] = THRESHOLDS,
     junk_at: float = 0.9,
     rare_below: int = RARE,
@@ -84,6 +85,7 @@ def inspect(
     """Judge a tokenizer, on `text` if any is given: files, folders, globs, word counts, or a mapping of names to these.
 
     baseline: a tokenizer to compare the number of tokens with.
+    name, baseline_name: what to call them, if not by their own names.
     thresholds, junk_at: the values of IoS to count junk at, and the one to list it at.
     rare_below: list tokens used fewer times than this.
 
@@ -102,7 +104,7 @@ def inspect(
         parts = [domains.counts(domain, tok) for domain in domains.names]
         tables += [text_table(tok, usage), domains_table(tok, usages)]
         if baseline is not None:
-            tables.append(baseline_table(usages, domains.usages(baseline, progress), baseline.name))
+            tables.append(baseline_table(usages, domains.usages(baseline, progress), baseline_name or baseline.name))
         tables.append(scripts_table(zip(parts, usages.values(), strict=True)))
         swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
         tables.append(thresholds_table(swallowed, len(ordinary_ids(tok)), thresholds))

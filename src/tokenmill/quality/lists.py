@@ -39,10 +39,10 @@ def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
     """By normalisation, the groups of tokens that it makes one."""
     tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok)]
     groups: dict[str, dict[str, list[Token]]] = {}
-    same: dict[str, list[Token]] = defaultdict(list)
+    same: dict[bytes, list[Token]] = defaultdict(list)
     for token in tokens:
-        same[token.content.decode("utf-8", "backslashreplace")].append(token)
-    groups["same bytes"] = {form: members for form, members in same.items() if len(members) > 1}
+        same[token.content].append(token)
+    groups["same bytes"] = {repr(content)[2:-1]: members for content, members in same.items() if len(members) > 1}
     texts = [(token, text) for token in tokens if (text := _text(token.content)) is not None]
     for name, normalise in NORMALISATIONS.items():
         found: dict[str, list[Token]] = defaultdict(list)

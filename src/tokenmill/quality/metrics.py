@@ -27,12 +27,14 @@ __all__ = [
     "RENYI_CAUTION",
     "baseline_table",
     "domains_table",
+    "is_word_initial",
     "mean_token_characters",
     "overview_table",
     "ratio",
     "renyi_efficiency",
     "scripts_table",
     "text_table",
+    "word_initial_ids",
     "word_initial_share",
 ]
 
@@ -65,14 +67,14 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
     return abs(entropy) / float(np.log(vocab_size))
 
 
+def is_word_initial(token: bytes) -> bool:
+    """Whether a token begins with white space and goes on with something else."""
+    return _WORD_INITIAL.match(token.decode("utf-8", "surrogateescape")) is not None
+
+
 def word_initial_ids(tok: Tokenizer) -> list[int]:
-    """The tokens that begin with white space and go on with something else."""
-    found = []
-    for id in ordinary_ids(tok):
-        text = tok.decode_single_token_bytes(id).decode("utf-8", "surrogateescape")
-        if _WORD_INITIAL.match(text):
-            found.append(id)
-    return found
+    """The word-initial tokens of the vocabulary."""
+    return [id for id in ordinary_ids(tok) if is_word_initial(tok.decode_single_token_bytes(id))]
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:
@@ -188,7 +190,7 @@ def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], n
     columns = (
         Column("domain"),
         Column("tokens", "count"),
-        Column(f"tokens of {name}", "count"),
+        Column("baseline tokens", "count"),
         Column("tokens, relative", "share", "tokens as a share of the baseline's; below 100 % is shorter"),
         Column("compression, relative", "number", "text per token as a multiple of the baseline's", 4),
     )
@@ -204,7 +206,9 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
         scripts = script_of_pieces(counts)
         weights = counts.counts.astype(np.float64)
         lengths = np.diff(counts.offsets).astype(np.float64)
-        for place, values in enumerate((1.0, lengths, characters_by_piece(counts), usage.tokens_by_piece)):
+        for place, values in enumerate(
+            (np.ones(len(counts)), lengths, characters_by_piece(counts), usage.tokens_by_piece)
+        ):
             sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
     rows = []
     for script, (pieces, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):

@@ -75,8 +75,8 @@ def rank_frequency(usages: Mapping[str, Usage]) -> Picture:
 
         for name, usage, style in zip(usages, usages.values(), _lines(), strict=False):
             used = np.sort(usage.by_id[usage.by_id > 0])[::-1].astype(np.float64) / usage.tokens
-            at = np.unique(np.geomspace(1, max(1, len(used)), 400).astype(np.int64)) if len(used) else []
-            axes.plot(at, used[np.asarray(at, np.int64) - 1], label=name, **style)
+            at = np.unique(np.geomspace(1, max(1, len(used)), 400).astype(np.int64))[: len(used)]
+            axes.plot(at, used[at - 1], label=name, **style)
         axes.set(xscale="log", yscale="log", xlabel="rank of the token by use", ylabel="share of all tokens")
         axes.xaxis.set_major_formatter(_thousands())
         axes.yaxis.set_major_formatter(_percent())
@@ -211,9 +211,10 @@ def _lines() -> list[dict[str, Any]]:
     return [{"color": colour, "linestyle": dash} for colour, dash in zip(SERIES, DASHES, strict=True)]
 
 
-def _legend(axes: Any, series: int) -> None:
+def _legend(axes: Any, series: int = 2) -> None:
+    """Above the drawing, where it hides nothing. One series needs none."""
     if series > 1:
-        axes.legend()
+        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, fontsize=10)
 
 
 def _percent() -> Any:

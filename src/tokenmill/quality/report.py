@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 
+from ..errors import require
 from ..writing import atomic_file
 from .comparison import Comparison
 from .inspection import Inspection
@@ -21,11 +22,16 @@ from .plots import Picture, bars, ios_distribution, rank_frequency, token_length
 from .tables import NUMERIC, Column, Figure, Table, Token, cell_text, visible
 from .usage import Usage, ordinary_ids
 
-__all__ = ["render_comparison", "render_inspection", "write_report"]
+__all__ = ["render_comparison", "render_inspection", "require_plots", "write_report"]
 
 Section = tuple[str, str, Sequence[Picture | Table]]  # title, introduction, what is in it
 LONG = 20  # rows from which a table scrolls and can be searched
 MOST_SERIES = 4  # lines that can be told apart in one picture
+
+
+def require_plots() -> None:
+    """Raise MissingExtraError now, rather than after an hour of counting, if pictures cannot be drawn."""
+    require("matplotlib", "plots", "drawing pictures")
 
 
 def write_report(found: Inspection | Comparison, path: str | os.PathLike, top: int | None = 200) -> None:

@@ -155,7 +155,7 @@ def visible(data: bytes) -> list[tuple[str, str]]:
 
 
 def quoted(data: bytes) -> str:
-    r"""`data` between quotation marks, as Python would write it, bytes that are no character as \xHH.
+    r"""`data` between quotation marks, as Python would write it; \xHH is a byte that is no character.
 
     >>> print(quoted(b' "\n\xff'))
     " \"\n\xff"
@@ -169,6 +169,8 @@ def quoted(data: bytes) -> str:
             out.append("\\" + character)
         elif character.isprintable():
             out.append(character)
+        elif 0x80 <= code <= 0xFF:
+            out.append(f"\\u{code:04x}")  # \xHH is for bytes
         else:
             out.append(repr(character)[1:-1])
     return '"' + "".join(out) + '"'

@@ -57,7 +57,9 @@ class CharSet:
             found = case_fold(self.args[0])
             return self if found == self.args[0] else CharSet("ranges", found)
         if self.op == "categories":  # rare: spelt out, because an orbit may leave the category
-            orbits = [char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit]
+            orbits = [
+                char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit
+            ]
             return CharSet("or", self, CharSet.chars(*sorted(orbits)))
         return CharSet(self.op, *(a.fold() for a in self.args))
 

@@ -8,14 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnknownTokenError, UsageError
-from ..split import Splitter
 from ..vocabulary import AddedToken, Event, Vocabulary
-from .naive import NaiveEncoder
+from .encoder import OrdinaryEncoder
 from .special import AddedTokens
 from .stream import StreamDecoder
 
 if TYPE_CHECKING:
     import numpy as np
+    import tiktoken
+    import tokenizers
 
     from ..counting import WordCounts
 
@@ -39,26 +40,23 @@ class Offsets(NamedTuple):
 
 
 class Tokenizer:
-    """Encodes text to token ids and decodes ids to text. Immutable; threads may share it.
+    """Encodes text to token ids and decodes ids to text. Immutable; threads may share it, and processes may fork.
+
+    name: what to call the encoding, for people.
+    cache_bytes: what the caches of pieces already seen may hold, of all threads together.
 
     >>> tok = Tokenizer(vocabulary)
     >>> tok.decode(tok.encode("low lower lowest"))
     'low lower lowest'
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, name: str = "tokenmill"):
-        self._vocabulary, self._name = vocabulary, name
-        self._splitter = Splitter(*vocabulary.split_patterns) if vocabulary.split_patterns else None
-        self._encoder = NaiveEncoder(vocabulary, self._ends)
+    def __init__(self, vocabulary: Vocabulary, *, name: str = "tokenmill", cache_bytes: int = 256 << 20):
+        self._vocabulary, self._name, self._cache_bytes = vocabulary, name, cache_bytes
+        self._encoder = OrdinaryEncoder(vocabulary, cache_bytes)
         self._added = AddedTokens(vocabulary)
         ids = range(max([vocabulary.n_vocab, *(token.id + 1 for token in vocabulary.added_tokens)]))
         self._bytes = [None if id in vocabulary.removed else vocabulary.token_bytes(id) for id in ids]
         self._ids = {token: id for id, token in reversed([*enumerate(self._bytes)]) if token is not None}
-
-    def _ends(self, data: bytes) -> Iterable[int]:
-        if self._splitter is not None:
-            return self._splitter.ends(data)
-        return [len(data)] if data else []
 
     # Encoding
 
@@ -105,7 +103,9 @@ class Tokenizer:
         """The ids of `text` as a uint32 array; options as for `encode`."""
         import numpy as np
 
-        return np.array(self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special), np.uint32)
+        return np.array(
+            self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special), np.uint32
+        )
 
     def encode_batch(
         self,
@@ -138,7 +138,9 @@ class Tokenizer:
         try:
             return self._ids[token]
         except KeyError:
-            raise UnknownTokenError(f"no token of the vocabulary is {text_or_bytes!r}; encode it to see its tokens") from None
+            raise UnknownTokenError(
+                f"no token of the vocabulary is {text_or_bytes!r}; encode it to see its tokens"
+            ) from None
 
     def encode_offsets(
         self,
@@ -358,13 +360,19 @@ class Tokenizer:
         """The regular expression that cuts text into pieces; None where the text is one piece."""
         patterns = self._vocabulary.split_patterns
         if len(patterns) > 1:
-            raise UsageError(f"this tokenizer splits by {len(patterns)} patterns in turn; see tok.vocabulary.split_patterns")
+            raise UsageError(
+                f"this tokenizer splits by {len(patterns)} patterns in turn; see tok.vocabulary.split_patterns"
+            )
         return patterns[0] if patterns else None
 
     @property
     def mergeable_ranks(self) -> dict[bytes, int]:
         """The ordinary tokens: bytes -> id, as tiktoken.Encoding takes them."""
-        return {t: id for id, t in enumerate(self._vocabulary.tokens) if t is not None and id not in self._vocabulary.removed}
+        return {
+            t: id
+            for id, t in enumerate(self._vocabulary.tokens)
+            if t is not None and id not in self._vocabulary.removed
+        }
 
     @property
     def events(self) -> list[Event]:
@@ -388,8 +396,23 @@ class Tokenizer:
 
         return cls(formats.read(path, **options))  # type: ignore[attr-defined]
 
+    def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
+        """A tiktoken.Encoding that gives the same ids; ConversionError where none does, such as for Picky BPE.
+
+        lossy: for a Picky tokenizer, give its present tokens, encoded by rank; some texts then get other ids.
+        """
+        from .. import formats
+
+        return formats.to_tiktoken(self._vocabulary, self._name, lossy=lossy)
+
+    def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
+        """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
+        from .. import formats
+
+        return formats.to_hf(self._vocabulary, lossy=lossy)
+
     def __reduce__(self) -> tuple:
-        return _restore, (self._vocabulary, self._name)
+        return _restore, (self._vocabulary, self._name, self._cache_bytes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
@@ -433,5 +456,5 @@ class Tokenizer:
             return list(pool.map(function, items))
 
 
-def _restore(vocabulary: Vocabulary, name: str) -> Tokenizer:
-    return Tokenizer(vocabulary, name=name)
+def _restore(vocabulary: Vocabulary, name: str, cache_bytes: int) -> Tokenizer:
+    return Tokenizer(vocabulary, name=name, cache_bytes=cache_bytes)

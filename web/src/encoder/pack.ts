@@ -29,7 +29,8 @@ export interface Header {
   /** Ids in all, those of removed tokens included. */
   size: number;
   split_patterns: string[];
-  automata: { classes: number; states: number }[];
+  /** Of each pattern's automaton: the cells of a row, one for each class of characters and one for the end. */
+  widths: number[];
   /** What the counts were taken from, for people; null where there are none. */
   counted: string | null;
   sections: [name: string, offset: number, length: number][];

@@ -20,11 +20,13 @@ export const WHOLE: Splitter = {
   },
 };
 
-export interface AutomatonTables {
-  classes: number;
-  /** By state and class: the next state, or -1. */
-  steps: Int16Array;
-  /** By state and class (the last class is the end of the text): 1 if a match may end before it. */
+/** The tables of the library's split/compiler.py. */
+export interface Tables {
+  /** Cells of a row: one for each class of characters, the last for the end of the text. */
+  width: number;
+  /** The automaton, row after row: where the row of the next state begins, or 0xffff. */
+  matches: Uint16Array;
+  /** The same cells: 1 if the match may end before this character. */
   accepts: Uint8Array;
   /** Class by ASCII character, and for the others by pages of 128 code points. */
   ascii: Uint8Array;
@@ -34,27 +36,22 @@ export interface AutomatonTables {
 
 export class AutomatonSplitter implements Splitter {
   // One number for a state and what comes next: (next state + 1) * 2 + (may end before it).
-  private readonly onAscii: Int16Array; // by state * 128 + character
-  private readonly onClass: Int16Array; // by state * (classes + 1) + class
+  private readonly onAscii: Int32Array; // by state * 128 + character
+  private readonly onClass: Int32Array; // by state * width + class
   private readonly index: Uint16Array;
   private readonly pages: Uint8Array;
   private readonly width: number;
 
-  constructor(tables: AutomatonTables) {
-    const { classes, steps, accepts, ascii } = tables;
-    const states = steps.length / classes;
-    this.width = classes + 1;
-    this.index = tables.index;
-    this.pages = tables.pages;
-    this.onClass = new Int16Array(states * this.width);
-    this.onAscii = new Int16Array(states * 128);
+  constructor({ width, matches, accepts, ascii, index, pages }: Tables) {
+    const states = matches.length / width;
+    this.width = width;
+    this.index = index;
+    this.pages = pages;
+    this.onClass = Int32Array.from(matches, (next, i) => (next === 0xffff ? 0 : 2 * (next / width + 1)) + accepts[i]!);
+    this.onAscii = new Int32Array(states * 128);
     for (let state = 0; state < states; state++) {
-      for (let c = 0; c <= classes; c++) {
-        const next = c === classes ? -1 : steps[state * classes + c]!;
-        this.onClass[state * this.width + c] = 2 * (next + 1) + accepts[state * this.width + c]!;
-      }
       for (let char = 0; char < 128; char++) {
-        this.onAscii[state * 128 + char] = this.onClass[state * this.width + ascii[char]!]!;
+        this.onAscii[state * 128 + char] = this.onClass[state * width + ascii[char]!]!;
       }
     }
   }
@@ -139,11 +136,11 @@ class Nested implements Splitter {
 
 /** The splitter of a packed vocabulary. */
 export function splitterOf(pack: Pack): Splitter {
-  const splitters = pack.header.automata.map(({ classes }, i): Splitter => {
+  const splitters = pack.header.widths.map((width, i): Splitter => {
     const column = (name: string) => pack.section(`${name}_${i}`);
     return new AutomatonSplitter({
-      classes,
-      steps: new Int16Array(column("steps").buffer),
+      width,
+      matches: new Uint16Array(column("matches").buffer),
       accepts: column("accepts"),
       ascii: column("ascii"),
       index: new Uint16Array(column("index").buffer),
