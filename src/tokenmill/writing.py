@@ -12,7 +12,7 @@ from typing import IO
 
 from .errors import OutputError
 
-__all__ = ["atomic_file", "atomic_folder", "output_errors"]
+__all__ = ["atomic_file", "atomic_folder", "output_errors", "replace_folder"]
 
 
 @contextlib.contextmanager
@@ -62,17 +62,22 @@ def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
         beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         try:
             yield beside
-            os.chmod(beside, 0o777 & ~_umask())
-            if target.exists():
-                old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-                os.replace(target, old / "was")
-                os.replace(beside, target)
-                shutil.rmtree(old)
-            else:
-                os.replace(beside, target)
+            replace_folder(beside, target)
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
+
+
+def replace_folder(beside: Path, target: Path) -> None:
+    """Let the finished folder `beside` take the place of `target`, on the same file system."""
+    os.chmod(beside, 0o777 & ~_umask())
+    if target.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+        os.replace(target, old / "was")
+        os.replace(beside, target)
+        shutil.rmtree(old)
+    else:
+        os.replace(beside, target)
 
 
 def _umask() -> int:
