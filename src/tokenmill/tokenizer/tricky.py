@@ -36,11 +36,10 @@ _PARTS = (
 
 def telling_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int = 4000) -> Iterator[str]:
     """Texts that show at once that tokens or added tokens of the two are not the same."""
-    for token in sorted(
-        {*vocabulary.added_tokens} ^ {*other.added_tokens}, key=lambda token: (token.id, token.content)
-    ):
-        yield from (token.content, f"a{token.content}b", f" {token.content} {token.content}")
-    differing = []
+    parting = {*vocabulary.added_tokens} ^ {*other.added_tokens}
+    for added in sorted(parting, key=lambda added: (added.id, added.content)):
+        yield from (added.content, f"a{added.content}b", f" {added.content} {added.content}")
+    differing: list[bytes] = []
     for mine, theirs in ((vocabulary, other), (other, vocabulary)):
         known = {(token, id) for id, token in enumerate(theirs.tokens) if id not in theirs.removed}
         differing += [
