@@ -12,6 +12,14 @@ from tokenmill.formats import read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
 from tokenmill.split.patterns import PATTERNS
 
+
+
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch):
+    """tiktoken would keep a copy of each file it reads, by path, for good."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+
+
 BYTES = [base64.b64encode(bytes([byte])) + b" %d" % byte for byte in range(256)]
 
 

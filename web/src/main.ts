@@ -33,6 +33,20 @@ const training = new TrainingTab(session);
 drawChooser();
 void start();
 
+// For the browser's console: await tokenmill.encode("some text")
+Object.assign(globalThis, {
+  tokenmill: {
+    names: () => session.choices.map((choice) => choice.name),
+    async encode(text: string, options: { tokenizer?: string; special?: boolean } = {}): Promise<number[]> {
+      const key = options.tokenizer ?? session.current;
+      await session.ready(key);
+      const [result] = await session.line.ask("encode", [key], text, options.special ?? false);
+      if (result === undefined || "error" in result) throw new Error(result?.error ?? "no tokenizer is chosen");
+      return Array.from(result.ids);
+    },
+  },
+});
+
 async function start(): Promise<void> {
   const place = await fromFragment(location.hash);
   if (place.words !== null) training.setWords(place.words);

@@ -15,6 +15,8 @@ from .stream import StreamDecoder
 
 if TYPE_CHECKING:
     import numpy as np
+    import tiktoken
+    import tokenizers
 
     from ..counting import WordCounts
 
@@ -393,6 +395,21 @@ class Tokenizer:
         from .. import formats
 
         return cls(formats.read(path, **options))  # type: ignore[attr-defined]
+
+    def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
+        """A tiktoken.Encoding that gives the same ids; ConversionError where none does, such as for Picky BPE.
+
+        lossy: for a Picky tokenizer, give its present tokens, encoded by rank; some texts then get other ids.
+        """
+        from .. import formats
+
+        return formats.to_tiktoken(self._vocabulary, self._name, lossy=lossy)
+
+    def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
+        """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
+        from .. import formats
+
+        return formats.to_hf(self._vocabulary, lossy=lossy)
 
     def __reduce__(self) -> tuple:
         return _restore, (self._vocabulary, self._name, self._cache_bytes)

@@ -186,7 +186,7 @@ class Training:
         else:
             merges = self._merge()
             tokens = list(self.first_tokens)
-            for left, right in merges.tolist():
+            for left, right in zip(merges[:, 0].tolist(), merges[:, 1].tolist(), strict=True):
                 tokens.append(tokens[left] + tokens[right])
             new = np.arange(len(self.first_tokens), len(tokens), dtype=np.uint32)
             events = np.column_stack([merges, new])
@@ -208,17 +208,16 @@ class Training:
         merges = np.zeros((wanted, 2), np.uint32)
         counts = np.zeros(wanted, np.uint64)
         threshold = max(self.min_pair_count, _guess_threshold(self.weight, wanted))
+        pairs = Pairs(threshold, self.corpus.wide)
         done = 0
+        index = PairIndex(self.corpus, pairs, spans, lengths, self.max_bytes)
         while True:
-            pairs = Pairs(threshold, self.corpus.wide)
-            index = PairIndex(self.corpus, pairs, lengths, self.max_bytes)
-            total = 2 * self.corpus.nodes
             while not index.count(_SLICE):
-                self.progress("index", index.at, total)
+                self.progress("index", index.at, 2 * self.corpus.nodes)
             index.choose()
             while not index.place(_SLICE):
-                self.progress("index", self.corpus.nodes + index.at, total)
-            self.progress("index", total, total)
+                self.progress("index", self.corpus.nodes + index.at, 2 * self.corpus.nodes)
+            self.progress("index", 2 * self.corpus.nodes, 2 * self.corpus.nodes)
             loop = MergeLoop(self.corpus, pairs, spans, lengths, merges, counts, first + done, done, self.max_bytes)
             while loop.done < wanted and loop.merge(wanted, _SLICE):
                 self.progress("merge", loop.done, wanted)
@@ -226,8 +225,11 @@ class Training:
             if done == wanted or threshold == self.min_pair_count:
                 self.progress("merge", done, done)
                 return merges[:done]
-            loop.compact()
             threshold = max(self.min_pair_count, threshold // 16)
+            index = PairIndex(self.corpus, pairs, spans, lengths, self.max_bytes)
+            while not index.compact(_SLICE):
+                self.progress("index", 0, 2 * self.corpus.nodes)
+            pairs.clear(threshold)
 
     def _vocabulary(self, tokens: list[bytes | None], events: np.ndarray) -> Vocabulary:
         added = []

@@ -62,9 +62,9 @@ export class Encoder {
     for (let byte = 0; byte < 256; byte++) {
       const one = Uint8Array.of(byte);
       const id = tokens.lookUp(one);
-      // A byte that is no token may still be part of one in rank order, so it gets a number after all ids.
+      // What is no token gets a number after all ids. In rank order it may still be part of a token.
       const ranks = header.order === "ranks";
-      this.byteParts[byte] = id >= 0 ? id : ranks ? tokens.add(one, 0, 1, hashBytes(one, 0, 1), false) : -1;
+      this.byteParts[byte] = id >= 0 ? id : ranks ? tokens.add(one, 0, 1, hashBytes(one, 0, 1), false) : header.size;
     }
     this.merge = mergeOf(pack);
     this.forget();
@@ -196,7 +196,8 @@ export class Encoder {
     if (header.alphabet === "characters" && header.order !== "ranks") {
       for (let at = start; at < end; ) {
         const next = Math.min(end, at + characterLength(bytes[at]!));
-        parts[count++] = tokens.lookUp(bytes, at, next);
+        const id = tokens.lookUp(bytes, at, next);
+        parts[count++] = id >= 0 ? id : header.size;
         at = next;
       }
     } else {
@@ -206,7 +207,7 @@ export class Encoder {
     this.merge(parts, count, out);
     for (let i = before; i < out.length; i++) {
       const id = out.data[i]!;
-      if (id >= 0 && id < header.size) continue;
+      if (id < header.size) continue;
       if (header.unknown === null) {
         out.length = before; // the cache stays as it was
         throw new EncodeError(missing(bytes.subarray(start, end), this.byteParts, header.size));
@@ -226,7 +227,7 @@ function mergeOf(pack: Pack): Merge {
 }
 
 function missing(piece: Uint8Array, byteParts: Int32Array, size: number): string {
-  const byte = piece.find((one) => byteParts[one]! < 0 || byteParts[one]! >= size);
+  const byte = piece.find((one) => byteParts[one]! >= size);
   const what = byte === undefined ? "a character" : `the byte 0x${byte.toString(16).padStart(2, "0").toUpperCase()}`;
   return `the vocabulary has no token for ${what} of this text, and no unknown token`;
 }
