@@ -22,7 +22,7 @@ from math import lcm
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import normalizer_of
 from .tables import Column, Table, Token
-from .usage import Usage, bare, ordinary_ids
+from .usage import Usage, bare, ordinary_tokens
 
 __all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
 
@@ -47,12 +47,11 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    ids = ordinary_ids(tok)
+    tokens = ordinary_tokens(tok)
     normalize = normalizer_of(tok.vocabulary.normalizers)
     whole = bare(tok)
     reach: dict[int, Reach] = {}
-    for done, id in enumerate(ids):
-        token = tok.decode_single_token_bytes(id)
+    for done, (id, token) in enumerate(tokens.items()):
         used = usage is not None and int(usage.by_id[id]) > 0
         try:
             text = token.decode()
@@ -66,7 +65,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
                 found = Reach("merges")
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
-            progress("reachable tokens", done + 1, len(ids))
+            progress("reachable tokens", done + 1, len(tokens))
     return reach
 
 
@@ -195,8 +194,7 @@ def unbuilt_table(tok: Tokenizer) -> Table:
     rows = []
     if tok.vocabulary.whole_pieces and tok.vocabulary.order != "events":
         merged = bare(tok, whole_pieces=False)
-        for id in ordinary_ids(tok):
-            token = tok.decode_single_token_bytes(id)
+        for id, token in ordinary_tokens(tok).items():
             if merged.encode_bytes(token) != [id]:
                 rows.append((Token(id, token), tuple(_tokens(tok, merged.encode_bytes(token)))))
     return Table(
