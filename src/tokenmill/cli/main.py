@@ -53,4 +53,4 @@ def _root() -> None:
     pass
 
 
-from . import compare, count, inspect, play, prune, train  # noqa: E402,F401
+from . import clean, compare, count, inspect, play, prune, train  # noqa: E402,F401
