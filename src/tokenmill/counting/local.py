@@ -49,7 +49,6 @@ class Summary:
         last spill, and by how much the count of a piece may be too low at most.
     """
 
-<<<<<<< HEAD
     documents: int
     total_bytes: int
     pieces: int
@@ -58,52 +57,6 @@ class Summary:
     resumed_bytes: int = 0
     dropped: int = 0
     possible_error: int = 0
-=======
-class Counter:
-    """What one thread has counted: its table, and how much text went into it."""
-
-    def __init__(self, splitter: Splitter, stop: threading.Event):
-        self.table = CountTable()
-        self.documents = 0
-        self.total_bytes = 0
-        self._splitter = splitter
-        self._stop = stop
-
-    def pause(self) -> None:
-        if self._stop.is_set():
-            raise Stopped
-
-    def count(self, block: Block) -> None:
-        table, ends = self.table, block.document_ends
-        if self._splitter.scanner is None:
-            self._count_slowly(block)
-        else:
-            position = document = 0
-            while document < len(ends):
-                self.pause()
-                if table.full:
-                    grow(table, 2 * table.slots, self.pause)
-                position, document = table.count(self._splitter.scanner, block.data, ends, position, document, SLICE)
-        self.documents += block.documents
-        self.total_bytes += block.nbytes
-
-    def _count_slowly(self, block: Block) -> None:
-        """With a pattern that is no automaton: the `regex` module finds the pieces."""
-        import numpy as np
-
-        first = 0
-        for last in block.document_ends.tolist():
-            self.pause()
-            text = bytes(memoryview(block.data)[first:last])
-            ends = np.asarray(self._splitter.ends(text), np.uint64)
-            start = 0
-            while start < len(ends):
-                self.pause()
-                if self.table.full:
-                    grow(self.table, 2 * self.table.slots, self.pause)
-                start = self.table.count_ends(text, ends, start)
-            first = last
->>>>>>> main
 
 
 def count(
@@ -168,7 +121,9 @@ def count_to_folder(
     require("pyarrow", "corpus", "writing word counts")
     output = Path(output)
     if output.exists() and not output.is_dir():
-        raise OutputError(f"cannot write the folder {output}: a file of that name stands there. Remove it or choose another.")
+        raise OutputError(
+            f"cannot write the folder {output}: a file of that name stands there. Remove it or choose another."
+        )
     splitter = make_splitter(split)
     job = _Job(sources, splitter, field, binary, progress)
     limit = memory_limit_of(memory_limit)
@@ -188,7 +143,9 @@ def count_to_folder(
             manifest.save(spill, job.state(threads))
 
         every = checkpoint_every if job.resumable else None
-        with Threads(splitter, num_threads, limit, spill, checkpoint if job.resumable else lambda: None, every) as threads:
+        with Threads(
+            splitter, num_threads, limit, spill, checkpoint if job.resumable else lambda: None, every
+        ) as threads:
             job.run(threads)
             spills = len(spill.runs)
             spill.compact(threads.pool, threads.pause)
