@@ -82,9 +82,7 @@ def clean(
     engine: "local", or "ray" for tasks on a Ray cluster (at ray_address), whose output is the same.
     """
     read = ReadOptions(unit, separator, field, column, max_document_bytes)
-    options = CleanOptions.of(
-        kind, filters, format=format, min_chars=min_chars, keep_code=keep_code, read=read
-    )
+    options = CleanOptions.of(kind, filters, format=format, min_chars=min_chars, keep_code=keep_code, read=read)
     if engine not in ("local", "ray"):
         raise UsageError(f"the engine {engine!r} is not known; known are local, ray")
     if time_limit <= 0 or memory_limit <= 0 or shard_bytes <= 0 or (num_workers is not None and num_workers < 1):
@@ -178,7 +176,11 @@ def clean_part(plan: Plan, folder: Path, part: int, pool: WorkerPool, meter: Met
     while place is not None:
         name = f"shard-{part:05}-{number:04}{OUTPUT_FORMATS[plan.options.format]}"
         tally, place = _write_shard(plan, folder / name, results, part, meter)
-        entry = {"name": name if tally.documents_kept else None, "tally": tally.to_json(), "next": place and vars(place)}
+        entry = {
+            "name": name if tally.documents_kept else None,
+            "tally": tally.to_json(),
+            "next": place and vars(place),
+        }
         if entry["name"]:
             entry["stored_bytes"] = (folder / name).stat().st_size
         with atomic_file(folder / STATE / f"{part:05}-{number:04}.json", "w") as file:
@@ -322,7 +324,9 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise OutputError(f"another run is writing to {folder} just now. Wait for it, or choose another.") from error
+            raise OutputError(
+                f"another run is writing to {folder} just now. Wait for it, or choose another."
+            ) from error
         plan_file = state / "plan.json"
         if not plan_file.exists():
             with atomic_file(plan_file, "w") as file:

@@ -22,7 +22,9 @@ __all__ = ["DEFAULT_FILTERS", "FILTERS", "clean_segments", "chosen_filters"]
 
 SPECIMEN_CHARACTERS = 60
 
-_URL = re.compile(r"(?:(?:https?|ftps?|file)://|\bwww\.(?=[A-Za-z0-9-]+\.))[!#-;=?-Z_a-z~]*[A-Za-z0-9/_&=#%~$@+*-]", re.I | re.A)
+_URL = re.compile(
+    r"(?:(?:https?|ftps?|file)://|\bwww\.(?=[A-Za-z0-9-]+\.))[!#-;=?-Z_a-z~]*[A-Za-z0-9/_&=#%~$@+*-]", re.I | re.A
+)
 _EMAIL = re.compile(r"(?<![\w.+-])[A-Za-z0-9][\w.+%-]{0,63}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.)+[A-Za-z]{2,24}\b", re.A)
 _HEX = re.compile(r"[0-9A-Fa-f]{32,}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")

@@ -61,7 +61,9 @@ _INLINE_TAG = re.compile(
 )
 _LINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\|((?:[^\[\]]|\[[^\[\]]*\])*))?\]\]")
 _NOTE_NUMBER = re.compile(r"\[\d+\]")
-_PROJECTS = re.compile(r"(?:w|wikt|wiktionary|s|wikisource|q|wikiquote|b|wikibooks|commons|m|meta|d|species|n|v):+", re.I)
+_PROJECTS = re.compile(
+    r"(?:w|wikt|wiktionary|s|wikisource|q|wikiquote|b|wikibooks|commons|m|meta|d|species|n|v):+", re.I
+)
 _OUTSIDE = re.compile(
     r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)[^\s\[\]]*(?:[ \t]+([^\[\]\n]*))?\]", re.IGNORECASE
 )
