@@ -74,7 +74,9 @@ def slices(text, count, longest, seed):
     dice = random.Random(seed)
     for _ in range(count):
         start = dice.randrange(len(text))
-        yield text[start : start + dice.randrange(1, longest)] + dice.choice(["", " ", "\n", "  ", "'s", "<|endoftext|>"])
+        yield text[start : start + dice.randrange(1, longest)] + dice.choice(
+            ["", " ", "\n", "  ", "'s", "<|endoftext|>"]
+        )
 
 
 def test_slices_get_the_librarys_ids(site_page, tokenizers):
@@ -86,7 +88,9 @@ ALPHABETS = st.one_of(
     st.text(max_size=40),
     st.text(alphabet=st.characters(exclude_categories=()), max_size=12),
     st.text(alphabet="aelo wrnst'\n\t 19.<|>É日é\u0301\u00a0👍", max_size=80),
-    st.lists(st.sampled_from(["low", " lower", "new", "<|endoftext|>", "<mask>", " ", "\n", "'s", "12", "É", "日", "👍🏽"])).map("".join),
+    st.lists(
+        st.sampled_from(["low", " lower", "new", "<|endoftext|>", "<mask>", " ", "\n", "'s", "12", "É", "日", "👍🏽"])
+    ).map("".join),
 )
 
 

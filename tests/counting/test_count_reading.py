@@ -123,7 +123,14 @@ def test_json_lines(tmp_path):
     lines = [json.dumps({"id": i, "text": text}) for i, text in enumerate(texts)]
     path.write_bytes(gzip.compress(("\r\n".join(lines) + "\n\n  \n").encode()))
     counts = count(path, WORDS)
-    expected = {b"a": 1, b" b": 1, "é\n漢".encode(): 1, "\ufffd".encode(): 1, b" x": 1, "line\u2028separator".encode(): 1}
+    expected = {
+        b"a": 1,
+        b" b": 1,
+        "é\n漢".encode(): 1,
+        "\ufffd".encode(): 1,
+        b" x": 1,
+        "line\u2028separator".encode(): 1,
+    }
     assert items(counts) == expected
     assert counts.documents == 5
 

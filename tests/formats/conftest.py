@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -26,7 +27,7 @@ def train(words: list[bytes], merges: int) -> tuple[list[bytes], list[tuple[int,
     while len(rows) < merges:
         pairs: Counter[tuple[int, int]] = Counter()
         for word, parts in pieces.items():
-            for pair in zip(parts, parts[1:], strict=False):
+            for pair in itertools.pairwise(parts):
                 pairs[pair] += counts[word]
         if not pairs:
             break

@@ -1,5 +1,6 @@
 """Split patterns in Oniguruma's dialect cut the same pieces as in ours, and come back."""
 
+import itertools
 import os
 import random
 
@@ -31,7 +32,7 @@ def pieces_ours(pattern, text):
     for found in regex.finditer(translated, text, flags=regex.V0):
         ends += [found.start(), found.end()]
     ends = sorted({*ends, len(text)})
-    return [text[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [text[a:b] for a, b in itertools.pairwise(ends)]
 
 
 def pieces_theirs(pattern, text):

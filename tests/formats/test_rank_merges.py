@@ -1,6 +1,7 @@
 """Ranks and merges: derived merges give the ids that ranks give, and vocabularies that differ are told apart."""
 
 import dataclasses
+import itertools
 import os
 import random
 
@@ -24,7 +25,7 @@ def encode_by_merges(piece, rows, tokens, whole_pieces=True):
     places = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
     parts = [ids[piece[i : i + 1]] for i in range(len(piece))]
     while True:
-        found = [(places[pair][0], i) for i, pair in enumerate(zip(parts, parts[1:], strict=False)) if pair in places]
+        found = [(places[pair][0], i) for i, pair in enumerate(itertools.pairwise(parts)) if pair in places]
         if not found:
             return parts
         _, i = min(found)

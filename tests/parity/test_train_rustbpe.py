@@ -12,7 +12,9 @@ from tokenmill.training import train_from_counts
 rustbpe = pytest.importorskip("rustbpe")
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
-CL100K = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+CL100K = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+)
 
 
 def both(texts: list[str], vocab_size: int) -> tuple[list[bytes], list[bytes]]:

@@ -82,5 +82,7 @@ def test_random_corpora():
     rng = random.Random(3)
     for _ in range(60):
         letters = rng.sample("abcdeéèßñ日本語カ🙂🙃", rng.randrange(1, 12))
-        words = {"".join(rng.choices(letters, k=rng.randrange(1, 9))): rng.choice([1, 2, 3, 50, 2**33]) for _ in range(20)}
+        words = {
+            "".join(rng.choices(letters, k=rng.randrange(1, 9))): rng.choice([1, 2, 3, 50, 2**33]) for _ in range(20)
+        }
         train(words, rng.randrange(16, 60), coverage=rng.choice([0.3, 0.7, 0.95, 1.0]), unknown_token="<unk>")

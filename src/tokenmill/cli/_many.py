@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import click
+from typing import Any
+
 from typer.core import TyperCommand
 
 __all__ = ["taking_many"]
@@ -12,7 +13,7 @@ def taking_many(option: str) -> type[TyperCommand]:
     """A command in which every argument between `option` and the next option is a value of `option`."""
 
     class Command(TyperCommand):
-        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             repeated: list[str] = []
             after = False
             for arg in args:

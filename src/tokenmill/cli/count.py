@@ -23,6 +23,17 @@ def count(
             "expression. Given several times, each cuts the pieces of the one before."
         ),
     ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(help="What the tables may take, such as 4GB; beyond it they go to disk. Half of what is free."),
+    ] = None,
+    min_count: Annotated[int, typer.Option(help="Leave out pieces seen fewer times, at the end: exact.")] = 1,
+    approximate_prune: Annotated[
+        bool, typer.Option("--approximate-prune", help="Whenever the tables go to disk, drop what was seen once since.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Go on where a count into this folder was interrupted.")
+    ] = True,
     field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
     binary: Annotated[
         str, typer.Option(help="What to do with a file that looks binary: error, skip, or count its bytes.")
@@ -34,27 +45,37 @@ def count(
 
     tokenmill count corpus/*.txt --split cl100k -o my-counts
     """
-    from ..counting import count as count_sources
-    from ..errors import require
+    from ..counting import count_to_folder
 
-    require("pyarrow", "corpus", "writing word counts")  # before hours of counting
     start = time.perf_counter()
     with progress_bar() as progress:
-        counts = count_sources(
-            sources, split or ["cl100k"], num_threads=num_threads, field=field, binary=binary, progress=progress
+        summary = count_to_folder(
+            sources,
+            output,
+            split or ["cl100k"],
+            num_threads=num_threads,
+            memory_limit=memory_limit,
+            min_count=min_count,
+            approximate_prune=approximate_prune,
+            resume=resume,
+            field=field,
+            binary=binary,  # type: ignore[arg-type]  # checked there
+            progress=progress,
         )
-        counted = time.perf_counter()
-        counts.save(output)
-    saved = time.perf_counter()
+    seconds = time.perf_counter() - start
     report(
         {
             "word counts": str(output),
-            "documents": counts.documents,
-            "bytes": counts.total_bytes,
-            "pieces": int(counts.counts.sum()),
-            "distinct pieces": len(counts),
-            "seconds": {"count": round(counted - start, 3), "save": round(saved - counted, 3)},
-            "MB per second": round(counts.total_bytes / 1e6 / max(counted - start, 1e-9), 1),
+            "documents": summary.documents,
+            "bytes": summary.total_bytes,
+            "bytes counted before": summary.resumed_bytes,
+            "pieces": summary.pieces,
+            "distinct pieces": summary.distinct,
+            "spills to disk": summary.spills,
+            "singletons dropped": summary.dropped,
+            "possible error per piece": summary.possible_error,
+            "seconds": round(seconds, 3),
+            "MB per second": round((summary.total_bytes - summary.resumed_bytes) / 1e6 / max(seconds, 1e-9), 1),
         },
         json,
     )

@@ -51,6 +51,7 @@ def inspect(
             sources or None,
             baseline=None if baseline is None else load(baseline),
             name=_name_of(tokenizer),
+            baseline_name=None if baseline is None else _name_of(baseline),
             junk_at=threshold,
             rare_below=rare_below,
             num_threads=num_threads,

@@ -144,11 +144,13 @@ class CountTable:
         n: cython.Py_ssize_t
         m: cython.Py_ssize_t
         i: cython.Py_ssize_t
+        stuck: cython.bint = False
         with cython.nogil:
             while document < documents and self._has_room() and position - start < limit:
                 n = 0
                 last = position
-                while n < 256 and document < documents:
+                # A batch takes in the next documents too, but not with so little room left that the scan is idle.
+                while n < 192 and document < documents:
                     if last >= document_ends[document]:
                         first = document_ends[document]
                         document += 1
@@ -157,11 +159,18 @@ class CountTable:
                     for i in range(n, n + m):
                         ends[i] += first
                     n += m
+                    if m == 0:
+                        break
                     last = ends[n - 1]
-                if n > 0 and not self._add(base, position, ends, n, cython.NULL, readable):
+                if n == 0:
+                    stuck = document < documents
+                    break
+                if not self._add(base, position, ends, n, cython.NULL, readable):
                     break
                 position = last
         self._check()
+        if stuck:
+            raise RuntimeError("the scanner found no piece")
         return position, document
 
     def count_ends(self, text: cython.const[uint8_t][::1], piece_ends: cython.const[uint64_t][::1],

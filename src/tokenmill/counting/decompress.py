@@ -76,6 +76,19 @@ class ByteStream:
         self.position += filled
         return filled
 
+    def skip(self, n: int, pause: Callable[[], None]) -> None:
+        """Pass over `n` bytes."""
+        if n and self._stream is self._raw and self._raw.seekable():
+            self.position = self._raw.seek(n)
+            return
+        scrap = memoryview(bytearray(min(n, 1 << 20)))
+        while n:
+            got = self.readinto(scrap[: min(n, len(scrap))])
+            if not got:
+                raise InputError(f"{self.path} is shorter than it was when {self.position + n:,} bytes of it were counted")
+            n -= got
+            pause()
+
     def bytes_read(self) -> int:
         """How many bytes of the file on disk have been read."""
         return 0 if self._raw.closed else self._tell()

@@ -47,7 +47,10 @@ def free_memory() -> int:
         free.append(int(text.split("MemAvailable:")[1].split()[0]) * 1024)
     except (OSError, IndexError, ValueError):
         free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)  # no Linux: half of all there is
-    for limit, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
         try:
             root = Path("/sys/fs/cgroup")
             free.append(int((root / limit).read_text()) - int((root / used).read_text()))

@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from ..errors import FormatError, OutputError, require
 from ._count_cy import CountTable
@@ -29,17 +28,16 @@ from .tables import (
     filter_rows,
     merged,
     no_pause,
+    ordered_map,
 )
 
 if TYPE_CHECKING:
     from .tables import Rows
 
-__all__ = ["Run", "Spill", "ordered_map", "write_run"]
+__all__ = ["Run", "Spill", "write_run"]
 
 AHEAD = 8  # parts that one task merges
 PURPOSE = "counting more pieces than fit into the memory limit"
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -180,21 +178,3 @@ def disk_errors(path: Path) -> Iterator[None]:
             f"cannot write {path}: {error.strerror or error}. It is a temporary file of this count. "
             "Make room there and run the same command again: a count into a folder goes on from its last checkpoint."
         ) from error
-
-
-def ordered_map(pool: Executor | None, function: Callable[[T], R], items: Iterable[T], ahead: int = 0) -> Iterator[R]:
-    """Like pool.map, but with only a few results waiting to be taken."""
-    if pool is None:
-        yield from map(function, items)
-        return
-    waiting: deque[Any] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > (ahead or 4):
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..writing import atomic_folder
-from .tables import concatenate, hashes_of, merge_rows
+from .tables import concatenate, hashes_of, merge_rows, ordered_map
 from .word_counts import WordCounts
 
 if TYPE_CHECKING:
@@ -160,16 +160,23 @@ class CountsFile:
 
 
 def write_counts(
-    folder: Path, about: About, part_of: Callable[[int, int], Iterable[Rows]], pool: Executor | None = None
+    folder: Path,
+    about: About,
+    part_of: Callable[[int, int], Iterable[Rows]],
+    pool: Executor | None = None,
+    at_once: int = 1,
+    progress: Callable[[str, int, int | None], None] | None = None,
 ) -> tuple[int, int]:
     """Write the files of word counts into an existing folder.
 
     part_of(file, bits): the rows whose hash begins with the `bits` bits `file`, in canonical order.
-    pool: writes several files at once.
+    pool: writes `at_once` files at once.
+    progress: called as progress("merge", thousandths of the hash range done, 1000).
     Returns how many distinct pieces there were, and the sum of their counts.
     """
     files = files_for(about.total_bytes)
     bits = files.bit_length() - 1
+    shares = [0.0] * files  # how much of each file's range of hashes is done
 
     def write(number: int) -> tuple[int, int]:
         file = CountsFile(folder / f"counts-{number:05d}-of-{files:05d}.parquet", about)
@@ -179,13 +186,22 @@ def write_counts(
                 file.write(rows)
                 distinct += len(rows[2])
                 total += int(rows[2].sum())
+                if progress is not None and len(rows[2]):
+                    last = int(hashes_of((rows[0], rows[1][-2:], rows[2][-1:]))[0])
+                    shares[number] = last * files / 2**64 - number
             file.close()
+            shares[number] = 1.0
         except BaseException:
             file.abandon()
             raise
         return distinct, total
 
-    written = list((pool.map if pool and files > 1 else map)(write, range(files)))
+    def watch() -> None:
+        if progress is not None:
+            progress("merge", int(1000 * sum(shares) / files), 1000)
+
+    written = list(ordered_map(pool, write, range(files), at_once, watch))
+    watch()
     return sum(distinct for distinct, _ in written), sum(total for _, total in written)
 
 
@@ -200,7 +216,11 @@ def save(counts: WordCounts, folder: str | os.PathLike) -> None:
 
     def part_of(file: int, bits: int) -> Iterator[Rows]:
         first = int(np.searchsorted(hashes, np.uint64(file << (64 - bits)))) if file else 0
-        last = int(np.searchsorted(hashes, np.uint64((file + 1) << (64 - bits)))) if (file + 1) >> bits == 0 else len(hashes)
+        last = (
+            int(np.searchsorted(hashes, np.uint64((file + 1) << (64 - bits))))
+            if (file + 1) >> bits == 0
+            else len(hashes)
+        )
         yield arena, offsets[first : last + 1], numbers[first:last]
 
     about = About(counts.split_patterns, counts.documents, counts.total_bytes)
@@ -255,7 +275,9 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
         raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
     names = set(schema.names)
     if not {"piece", "count"} <= names:
-        raise FormatError(f"{path} has no columns 'piece' and 'count', so it holds no word counts; it has {sorted(names)}")
+        raise FormatError(
+            f"{path} has no columns 'piece' and 'count', so it holds no word counts; it has {sorted(names)}"
+        )
 
     def groups() -> Iterator[Rows]:
         try:

@@ -11,9 +11,10 @@ dividing the work gives the same rows.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Protocol
+from concurrent.futures import Executor, Future, wait
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ._count_cy import CountTable, hashes
 
@@ -35,6 +36,7 @@ __all__ = [
     "merge_rows",
     "merge_tables",
     "merged",
+    "ordered_map",
     "read_batches",
     "slots_for",
     "sort",
@@ -45,6 +47,9 @@ ENTRY = 32  # bytes of one slot
 PART_ROWS = 1 << 14  # rows of one part of a merge, about: the table for it has 1 MB
 PART_BYTES = 1 << 21  # bytes of their pieces, about
 MAX_BITS = 20
+DONE: Any = object()
+T = TypeVar("T")
+R = TypeVar("R")
 Pause = Callable[[], None]  # called between two kernel calls; raises to give up
 
 
@@ -212,9 +217,7 @@ class SortedRows:
             self._batch = None
 
 
-def merged(
-    sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause: Pause = no_pause
-) -> Iterator[Rows]:
+def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause: Pause = no_pause) -> Iterator[Rows]:
     """The sum of `sources` in canonical order: the rows of one part of the hash range after the other's."""
     expected = sum(source.rows for source in sources) >> bits
     table = CountTable(slots_for(expected + expected // 4 + 256))  # hashes spread evenly, but for some per cent
@@ -248,3 +251,33 @@ def merge_rows(groups: Sequence[Rows], pause: Pause = no_pause) -> Rows:
         add_rows(table, rows, pause)
     sort(table, pause)
     return concatenate(list(read_batches(table, SLOTS // 4, 1 << 26)))
+
+
+def ordered_map(
+    pool: Executor | None,
+    function: Callable[[T], R],
+    items: Iterable[T],
+    at_once: int = 4,
+    watch: Callable[[], None] = no_pause,
+) -> Iterator[R]:
+    """Like pool.map, but with only `at_once` calls that run or whose result waits; `watch` is called ten times a second."""
+    if pool is None:
+        for item in items:
+            yield function(item)
+            watch()
+        return
+    waiting: deque[Future[R]] = deque()
+    items = iter(items)
+    try:
+        while True:
+            while len(waiting) < at_once and (item := next(items, DONE)) is not DONE:
+                waiting.append(pool.submit(function, item))
+            if not waiting:
+                return
+            while not waiting[0].done():
+                wait([waiting[0]], 0.1)
+                watch()
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

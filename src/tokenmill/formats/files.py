@@ -190,7 +190,7 @@ def write(
     target, notes = Path(path), []
     if vocabulary.order == "events" and lossy:
         notes = [
-            f"the {len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get other ids"
+            f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get other ids"
         ]
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":

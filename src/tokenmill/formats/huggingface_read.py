@@ -41,6 +41,8 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     events = _read_merges(model["merges"], vocab)
     tokens = drop_added(tokens, added, events)
     unknown = _read_unknown(model, vocab, splitting.byte_level)
+    if not splitting.byte_level and unknown is None:
+        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     if splitting.byte_level:
         check_bytes(model["vocab"], tokens)
     return Vocabulary(

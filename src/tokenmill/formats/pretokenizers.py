@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConversionError
+from ..split.coverage import covers_all_text
 from ..split.patterns import PATTERNS
 from .oniguruma import from_oniguruma, to_oniguruma
 from .reading import Json, show
@@ -100,7 +101,7 @@ def _split_pattern(node: Json) -> str:
     invert = node.get("invert", bool, False)
     if behavior == "isolated":
         return pattern
-    if behavior == "removed" and invert and _leaves_nothing(pattern):
+    if behavior == "removed" and invert and covers_all_text(pattern):
         return pattern
     if behavior == "contiguous" and _one_character(pattern):
         return f"{pattern}+"
@@ -109,11 +110,6 @@ def _split_pattern(node: Json) -> str:
         f"a Split with the behaviour {behavior!r}{inverted} by {show(text)} is not one that tokenmill has: it reads isolated, "
         "removed with invert where the pattern covers all text, and contiguous where a match is one character"
     )
-
-
-def _leaves_nothing(pattern: str) -> bool:
-    """Whether every text is wholly covered by matches of `pattern`: told only of the patterns known to do so."""
-    return pattern in PATTERNS.values()
 
 
 def _one_character(pattern: str) -> bool:

@@ -16,10 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import ConversionError
-from ..split.patterns import PATTERNS
+from ..split.coverage import covers_all_text
+from ..split.reference import to_regex
 from ..vocabulary import Vocabulary
 from .rank_merges import ranks_of
-from .reading import fail, place_tokens, show
+from .reading import fail, missing_bytes, place_tokens, show
 
 __all__ = [
     "companion_path",
@@ -90,13 +91,10 @@ def _placed(tokens: list[bytes], ids: list[int], lines: Sequence[int], file: str
     if not ids:
         fail(file, "", "holds no tokens")
     placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
-    missing = {bytes([byte]) for byte in range(256)}.difference(tokens)
+    missing = missing_bytes(placed)
     if missing:
-        fail(
-            file,
-            "",
-            f"{len(missing)} of the 256 bytes have no token, such as {min(missing)!r}: cut short, or no byte-level vocabulary",
-        )
+        what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
+        fail(file, "", f"{what}: cut short, or no byte-level vocabulary")
     return placed
 
 
@@ -131,11 +129,9 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
 def covering_pattern(pattern: str) -> str:
     """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
-    if pattern in PATTERNS.values():  # these leave no text out
+    if covers_all_text(pattern):
         return pattern
-    import regex
-
-    if regex.search(f"(?V0)(?:{pattern})", "") is not None:
+    if to_regex(pattern).search("") is not None:
         raise ConversionError(f"the split pattern {pattern!r} can match nothing at all, which tiktoken cannot use")
     return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
 

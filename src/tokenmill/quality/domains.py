@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ..corpus.sources import COMPRESSIONS, find_sources
+from ..corpus.documents import read_documents
+from ..corpus.sources import find_sources, suffix_of
+from ..corpus.streams import COMPRESSIONS
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
+from ..tokenizer.special import normalizer_of
 from .usage import Usage, check_split, measure_usage
 
 __all__ = ["Domains", "Text"]
@@ -35,7 +39,7 @@ class Domains:
 
     def __init__(self, text: Text, num_threads: int | None = None):
         self.num_threads = num_threads
-        self.parts: dict[str, list[Path] | WordCounts] = {}
+        self.parts: dict[str, list[Path | str] | WordCounts] = {}
         if isinstance(text, WordCounts):
             self.parts["word counts"] = text
         elif isinstance(text, Mapping):
@@ -45,23 +49,26 @@ class Domains:
             self._add_sources([text] if isinstance(text, (str, os.PathLike)) else list(text))
         if not self.parts:
             raise UsageError("no text was given to judge on: name at least one source")
-        self._counted: dict[tuple[str, tuple[str, ...]], WordCounts] = {}
+        self._counted: dict[tuple[str, tuple[str, ...], tuple[str, ...]], WordCounts] = {}
         self._words: dict[str, int | None] = {}
 
     def _add_sources(self, sources: list[str | os.PathLike]) -> None:
-        named: list[tuple[str, list[Path]]] = []
+        named: list[tuple[str, list[Path | str]]] = []
         for source in sources:
             if Path(source).is_dir() and WordCounts.is_saved(source):
-                self.parts[_short(Path(source))] = WordCounts.load(source)
+                self.parts[_short(source)] = WordCounts.load(source)
                 continue
             files = find_sources(source)
             if len(sources) == 1:
                 named += [(_short(file), [file]) for file in files]
             else:
-                named.append((_short(Path(source)) if len(files) == 1 else os.fspath(source), files))
+                named.append((_short(source) if len(files) == 1 else _group(source), files))
         short = [name for name, _ in named]
         for name, files in named:
-            clear = name if short.count(name) == 1 and name not in self.parts else os.fspath(files[0])
+            clear = name if short.count(name) == 1 and name not in self.parts else _apart(files)
+            number = 2
+            while clear in self.parts:
+                clear, number = f"{_apart(files)} ({number})", number + 1
             self.parts[clear] = files
 
     @property
@@ -74,9 +81,9 @@ class Domains:
         if isinstance(part, WordCounts):
             check_split(tok, part)
             return part
-        key = (name, tok.vocabulary.split_patterns)
+        key = (name, tok.vocabulary.split_patterns, tok.vocabulary.normalizers)
         if key not in self._counted:
-            self._counted[key] = self._count(part, tok.vocabulary.split_patterns, progress)
+            self._counted[key] = self._count(part, *key[1:], progress)
         return self._counted[key]
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
@@ -94,18 +101,49 @@ class Domains:
         if isinstance(part, WordCounts):
             return None
         if name not in self._words:
-            counts = self._count(part, (WORD,), progress)
+            counts = self._count(part, (WORD,), (), progress)
             self._words[name] = sum(count for piece, count in counts.items() if not SPACE.match(piece))
         return self._words[name]
 
-    def _count(self, files: list[Path], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
-        from ..counting import count
+    def _count(
+        self,
+        files: list[Path | str],
+        patterns: tuple[str, ...],
+        normalizers: tuple[str, ...],
+        progress: Progress | None,
+    ) -> WordCounts:
+        from ..counting import count, count_iterator
 
-        return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        if not normalizers:
+            return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        normalize = normalizer_of(normalizers)  # needs a document whole
+        texts = (normalize(text) for text in _texts(files))
+        return count_iterator(texts, split=patterns, num_threads=self.num_threads, progress=progress)
 
 
-def _short(path: Path) -> str:
+def _texts(files: list[Path | str]) -> Iterator[str]:
+    """The documents of `files` as counting sees them: a file is one, or a line of a file of JSON lines."""
+    for file in files:
+        form = "jsonl" if suffix_of(file) in (".jsonl", ".ndjson") else "text"
+        for document in read_documents([file], form, unit="file", max_document_bytes=None):
+            yield document.text
+
+
+def _group(source: str | os.PathLike) -> str:
+    """The name of a folder, or of the folder that a glob looks in: "email" for "lib/email/*.py"."""
+    parts = [part for part in os.fspath(source).split("/") if part]
+    plain = parts[: next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))]
+    return plain[-1] if plain and plain[-1] not in (".", "..") else os.fspath(source)
+
+
+def _apart(files: list[Path | str]) -> str:
+    """What tells these files from others: their path, or the folder that holds them all."""
+    return os.fspath(files[0]) if len(files) == 1 else os.path.commonpath([os.fspath(file) for file in files])
+
+
+def _short(source: str | os.PathLike) -> str:
     """The name of a file without the endings that tell its format: "en" for "corpus/en.txt.zst"."""
+    path = Path(source)
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
     return path.stem or path.name

@@ -22,7 +22,7 @@ from math import lcm
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import normalizer_of
 from .tables import Column, Table, Token
-from .usage import Usage, bare, ordinary_ids
+from .usage import Usage, bare, ordinary_tokens
 
 __all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
 
@@ -30,7 +30,7 @@ Progress = Callable[[str, int, "int | None"], None]
 # What may stand beside a token and change how its text is cut: letters, spaces, a digit, signs, line ends, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 TRIALS = 4096  # texts tried, at most, to complete the parts of characters at a token's ends
-BATCH = 64
+EACH_END = 256  # characters tried at each end of a token that has two unfinished ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,11 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    ids = ordinary_ids(tok)
+    tokens = ordinary_tokens(tok)
     normalize = normalizer_of(tok.vocabulary.normalizers)
     whole = bare(tok)
     reach: dict[int, Reach] = {}
-    for done, id in enumerate(ids):
-        token = tok.decode_single_token_bytes(id)
+    for done, (id, token) in enumerate(tokens.items()):
         used = usage is not None and int(usage.by_id[id]) > 0
         try:
             text = token.decode()
@@ -66,7 +65,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
                 found = Reach("merges")
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
-            progress("reachable tokens", done + 1, len(ids))
+            progress("reachable tokens", done + 1, len(tokens))
     return reach
 
 
@@ -81,13 +80,11 @@ def _reach_of_text(tok: Tokenizer, id: int, text: str) -> Reach:
 
 
 def _reach_of_bytes(tok: Tokenizer, id: int, token: bytes) -> Reach:
-    texts = completions(token)
     tried = 0
-    while tried < TRIALS and (batch := list(islice(texts, BATCH))):
-        tried += len(batch)
-        for text in batch:
-            if id in tok.encode_ordinary(text):
-                return Reach("", text)
+    for text in islice(completions(token), TRIALS):
+        tried += 1
+        if id in tok.encode_ordinary(text):
+            return Reach("", text)
     return Reach("no witness" if tried else "not UTF-8")
 
 
@@ -106,12 +103,24 @@ def completions(token: bytes) -> Iterator[str]:
         token[head:tail].decode()
     except UnicodeDecodeError:
         return
-    heads = _around(token[:head], True) if head else ((b"", b""),)
-    tails = _around(token[tail:], False) if tail < len(token) else ((b"", b""),)
+    if head and tail < len(token):
+        yield from _both_ends(token, head, tail)
+    elif head:
+        for before, _ in _around(token[:head], True):
+            yield (before + token).decode()
+    else:
+        for _, after in _around(token[tail:], False):
+            yield (token + after).decode()
+
+
+def _both_ends(token: bytes, head: int, tail: int) -> Iterator[str]:
+    """Every head with every tail, in an order in which both change from the first step."""
+    heads = [before for before, _ in islice(_around(token[:head], True), EACH_END)]
+    tails = [after for _, after in islice(_around(token[tail:], False), EACH_END)]
     if heads and tails:
         rounds = lcm(len(heads), len(tails))
-        for i in range(len(heads) * len(tails)):  # every head with every tail, both ends changing from the first
-            yield (heads[i % len(heads)][0] + token + tails[(i + i // rounds) % len(tails)][1]).decode()
+        for i in range(len(heads) * len(tails)):
+            yield (heads[i % len(heads)] + token + tails[(i + i // rounds) % len(tails)]).decode()
 
 
 def _ends_of(token: bytes) -> tuple[int, int]:
@@ -130,32 +139,36 @@ def _length(lead: int) -> int:
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
-@lru_cache(maxsize=4096)
-def _around(part: bytes, at_end: bool) -> tuple[tuple[bytes, bytes], ...]:
+def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
     """What can stand (before, after) `part` so that all is one character; `at_end`: with nothing after it.
 
     Only characters that Unicode has assigned, unless none of them holds `part`.
     """
-    for characters in (_encoded(True), _encoded(False)):
-        found = []
+    if any(byte in (0xC0, 0xC1) or byte >= 0xF5 for byte in part):
+        return
+    found = False
+    for assigned in (True, False):
+        if found:
+            return
+        characters = _encoded(assigned)
         at = characters.find(part)
-        while at >= 0 and len(found) < TRIALS:
+        while at >= 0:
             start, stop = characters.rindex(b"\n", 0, at) + 1, characters.index(b"\n", at)
             before, after = characters[start:at], characters[at + len(part) : stop]
             if (before or after) and not (at_end and after):
-                found.append((before, after))
+                found = True
+                yield before, after
             at = characters.find(part, at + 1)
-        if found:
-            return tuple(found)
-    return ()
 
 
 @lru_cache(maxsize=2)
 def _encoded(assigned: bool) -> bytes:
-    """All characters of two bytes and more that Unicode has assigned, or all others, between line feeds."""
-    every = (chr(code) for code in range(0x80, 0x110000) if not 0xD800 <= code < 0xE000)
-    chosen = (character for character in every if (unicodedata.category(character) not in ("Cn", "Co")) == assigned)
-    return ("\n" + "\n".join(chosen) + "\n").encode()
+    """All characters of two bytes and more, or only those that Unicode has assigned, between line feeds."""
+    characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
+    if assigned:  # nothing is, but to private use, outside of these ranges
+        ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
+        characters = [c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co")]
+    return ("\n" + "\n".join(characters) + "\n").encode()
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
@@ -181,8 +194,7 @@ def unbuilt_table(tok: Tokenizer) -> Table:
     rows = []
     if tok.vocabulary.whole_pieces and tok.vocabulary.order != "events":
         merged = bare(tok, whole_pieces=False)
-        for id in ordinary_ids(tok):
-            token = tok.decode_single_token_bytes(id)
+        for id, token in ordinary_tokens(tok).items():
             if merged.encode_bytes(token) != [id]:
                 rows.append((Token(id, token), tuple(_tokens(tok, merged.encode_bytes(token)))))
     return Table(

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import require
 from ..tokenizer import Tokenizer
 from .junk import Swallowed
-from .usage import Usage, ordinary_ids
+from .usage import Usage, ordinary_tokens
 
 __all__ = ["Picture", "bars", "ios_distribution", "rank_frequency", "token_lengths", "usage_by_id"]
 
@@ -75,8 +75,8 @@ def rank_frequency(usages: Mapping[str, Usage]) -> Picture:
 
         for name, usage, style in zip(usages, usages.values(), _lines(), strict=False):
             used = np.sort(usage.by_id[usage.by_id > 0])[::-1].astype(np.float64) / usage.tokens
-            at = np.unique(np.geomspace(1, max(1, len(used)), 400).astype(np.int64)) if len(used) else []
-            axes.plot(at, used[np.asarray(at, np.int64) - 1], label=name, **style)
+            at = np.unique(np.geomspace(1, max(1, len(used)), 400).astype(np.int64))[: len(used)]
+            axes.plot(at, used[at - 1], label=name, **style)
         axes.set(xscale="log", yscale="log", xlabel="rank of the token by use", ylabel="share of all tokens")
         axes.xaxis.set_major_formatter(_thousands())
         axes.yaxis.set_major_formatter(_percent())
@@ -99,8 +99,8 @@ def token_lengths(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usag
 
         top = 20
         for name, tok, style in zip(tokenizers, tokenizers.values(), _lines(), strict=False):
-            ids = ordinary_ids(tok)
-            lengths = np.minimum([len(tok.decode_single_token_bytes(id)) for id in ids], top)
+            ids = list(ordinary_tokens(tok))
+            lengths = np.minimum([len(token) for token in ordinary_tokens(tok).values()], top)
             weights = [("vocabulary", np.ones(len(ids)))]
             if name in usages:
                 weights.append(("text", usages[name].by_id[ids].astype(np.float64)))
@@ -182,7 +182,7 @@ def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]
 
         used_axes, unused_axes = axes
         for name, style in zip(tokenizers, _lines(), strict=False):
-            ids = np.array(ordinary_ids(tokenizers[name]), np.int64)
+            ids = np.array(list(ordinary_tokens(tokenizers[name])), np.int64)
             by_id = usages[name].by_id[ids].astype(np.float64)
             edges = np.unique(np.linspace(0, len(ids), min(128, max(1, len(ids) // 64)) + 1).astype(np.int64))
             if len(edges) < 2:
@@ -211,9 +211,10 @@ def _lines() -> list[dict[str, Any]]:
     return [{"color": colour, "linestyle": dash} for colour, dash in zip(SERIES, DASHES, strict=True)]
 
 
-def _legend(axes: Any, series: int) -> None:
+def _legend(axes: Any, series: int = 2) -> None:
+    """Above the drawing, where it hides nothing. One series needs none."""
     if series > 1:
-        axes.legend()
+        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, fontsize=10)
 
 
 def _percent() -> Any:

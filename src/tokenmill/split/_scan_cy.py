@@ -162,7 +162,7 @@ class Scanner:
              stopped: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
         """The transducer from a piece start, with room for 3 ends or more. Returns how many ends it wrote, all right.
 
-        `stopped` is NONE if it came to the end of the text or of the room, or else where it could not go on.
+        `stopped` is NONE, or where the automaton must take over because the transducer could not go on.
         """
         n: cython.Py_ssize_t = 0
         p: cython.size_t = start
@@ -193,16 +193,17 @@ class Scanner:
                     n += 1
             if p == length:
                 ends[n] = length
-                n += 1
-                break
+                stopped[0] = NONE
+                return n + 1
             ends[n] = p
             n += action & 1
             row = self.steps[cell]
             before_that = before
             before = p
             p += size
-        stopped[0] = NONE
-        return n
+        # Out of room: the last cuts may be a bet, so they are left for the next call.
+        stopped[0] = p if n <= 2 else NONE
+        return n - 2 if n > 2 else 0
 
     @cython.cfunc
     @cython.nogil

@@ -28,7 +28,7 @@ Ranges = tuple[tuple[int, int], ...]
 class CharSet:
     """A set of characters: an operation, and operands by operation.
 
-    "ranges": inclusive code point ranges. "categories": numbers of Unicode categories. "not": one set. "or", "and",
+    "ranges": inclusive code point ranges that do not overlap. "categories": numbers of Unicode categories. "not": one set. "or", "and",
     "minus", "xor": sets.
     """
 
@@ -57,7 +57,9 @@ class CharSet:
             found = case_fold(self.args[0])
             return self if found == self.args[0] else CharSet("ranges", found)
         if self.op == "categories":  # rare: spelt out, because an orbit may leave the category
-            orbits = [char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit]
+            orbits = [
+                char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit
+            ]
             return CharSet("or", self, CharSet.chars(*sorted(orbits)))
         return CharSet(self.op, *(a.fold() for a in self.args))
 
@@ -89,7 +91,13 @@ def case_fold(ranges: Ranges) -> Ranges:
     more = {
         (c, c) for orbit in case_orbits() if any(low <= c <= high for c in orbit for low, high in ranges) for c in orbit
     }
-    return tuple(sorted({*ranges, *more}))
+    merged: list[tuple[int, int]] = []  # a set's ranges never overlap
+    for low, high in sorted({*ranges, *more}):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(high, merged[-1][1])
+        else:
+            merged.append((low, high))
+    return tuple(merged)
 
 
 @functools.cache

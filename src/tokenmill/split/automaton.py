@@ -36,6 +36,17 @@ class Automaton:
         self.classes, self.steps, self.accepts = classes, steps, accepts
 
 
+def may_be_empty(node: Node) -> bool:
+    """Whether a node may match without any character."""
+    if isinstance(node, Concat):
+        return all(may_be_empty(part) for part in node.parts)
+    if isinstance(node, Alternate):
+        return any(may_be_empty(part) for part in node.parts)
+    if isinstance(node, Repeat):
+        return node.least == 0 or may_be_empty(node.node)
+    return isinstance(node, Look) or (isinstance(node, Atomic) and may_be_empty(node.node))
+
+
 class Graph:
     def __init__(self, alphabet: Alphabet):
         self.alphabet = alphabet
@@ -80,13 +91,12 @@ class Graph:
             return (leave, inside) if node.kind == "lazy" else (inside, leave)
 
         if node.most is None:
-            # x* as (x+)?, so that a round that matches nothing ends the loop with the right preference.
+            if may_be_empty(node.node):
+                raise NotRegular("a loop around what may be empty")  # engines differ in what ends such a loop
             loop = self.add(SPLIT, ())
             body = self.build(node.node, loop)
             self.nodes[loop] = (SPLIT, ways(body))
-            if node.least == 0:
-                return self.add(SPLIT, ways(body))
-            entry = body
+            entry = body if node.least else loop
         else:
             entry = after
             for _ in range(node.most - node.least):

@@ -31,7 +31,9 @@ REWIND = 7  # actions are bits: 1 << age of the cut; all three at once never hap
 FRESH = -2  # the attempt of a hypothesis that begins with the next character
 MOST_STATES = 1_000
 
-Hypothesis = tuple[frozenset[int], int, int | None]  # cuts by age; state of the attempt; age of the gap's end, if in one
+Hypothesis = tuple[
+    frozenset[int], int, int | None
+]  # cuts by age; state of the attempt; age of the gap's end, if in one
 NO_CUTS: frozenset[int] = frozenset()
 
 

@@ -15,6 +15,13 @@
 /* Index of the highest set bit; x must not be 0. */
 static inline int tm_log2(uint64_t x) { return 63 - __builtin_clzll(x); }
 
+/* log2(x) in steps of a sixteenth of an octave; exact below 32. Never falls as x grows; x must not be 0. */
+#define TM_LEVELS 976
+static inline int tm_level(uint64_t x) {
+    int shift = x < 32 ? 0 : tm_log2(x) - 4;
+    return 16 * shift + (int)(x >> shift);
+}
+
 /* Memory for free(). Blocks of many megabytes lie on huge pages, asked for before the first touch: the kernels jump
  * about in them, and with 4 KiB pages every jump would also miss the TLB. NULL where there is none. */
 static inline void *tm_alloc(size_t bytes) {
