@@ -21,7 +21,7 @@ kernels = [
         ".".join(path.relative_to(SRC).with_suffix("").parts),
         [path.as_posix()],
         include_dirs=["src"],
-        depends=[p.as_posix() for p in sorted(SRC.rglob("*.h"))],
+        depends=[p.as_posix() for p in sorted({*path.parent.glob("*.h"), *path.parent.parent.glob("*/_piece_key.h")})],
         extra_compile_args=["-O3", "-g0", "-fno-strict-aliasing"],
     )
     for path in sorted(SRC.rglob("_*_cy.py"))
