@@ -148,7 +148,7 @@ class _Worker:
             code = self._process.wait()
             number = int.from_bytes(os.pread(self._at_hand.fileno(), 8, 0), "little")
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
-            message = " ".join(self._messages.read().decode(errors="replace").split())
+            message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]
             raise _Died(number if number < 2**63 else None, code, message) from error
 
     def kill(self) -> None:
