@@ -15,11 +15,11 @@ from .harness import CACHE, alternate, corpus_file, ratio, save
 
 def job(folder: str, size: int) -> None:
     import tokenmill
-    from tokenmill.training import Training
+    from tokenmill.training import Options, Training
 
     counts = tokenmill.WordCounts.load(folder)
     start = time.perf_counter()
-    training = Training(counts, size)
+    training = Training(counts, Options(vocab_size=size))
     loaded = time.perf_counter()
     training.run()
     end = time.perf_counter()

@@ -33,7 +33,8 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
         try:
-            with os.fdopen(handle, mode, **({} if "b" in mode else {"encoding": "utf-8", "newline": "\n"})) as file:
+            text = None if "b" in mode else "utf-8"
+            with os.fdopen(handle, mode, encoding=text, newline=text and "\n") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())

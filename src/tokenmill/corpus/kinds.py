@@ -16,7 +16,12 @@ from .wikitext import Segment
 __all__ = ["KINDS", "OUTPUT_FORMATS", "CleanOptions", "Cleaner"]
 
 # The kinds, and the format in which their sources are read; None tells it from each source.
-KINDS: dict[str, str | None] = {"wikipedia": "wikipedia", "stackexchange": "stackexchange", "fineweb": None, "text": None}
+KINDS: dict[str, str | None] = {
+    "wikipedia": "wikipedia",
+    "stackexchange": "stackexchange",
+    "fineweb": None,
+    "text": None,
+}
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
 
 
