@@ -40,7 +40,7 @@ def _print_table(table: Table) -> None:
 
     from ..quality.tables import NUMERIC, Token, cell_text
 
-    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=120)
+    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=180)
     console.print()
     if not table.rows:
         console.print(Text(table.title, "bold") + Text(": none"))
