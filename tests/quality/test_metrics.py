@@ -12,6 +12,7 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_piece
 
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
+from tokenmill.quality import domains as domains_module
 from tokenmill.quality import usage as usage_module
 from tokenmill.quality.domains import Domains
 from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
@@ -165,7 +166,7 @@ def test_same_bytes_twice():
     assert row[1] == 2 and [token.id for token in row[2]] == [256, 257]
 
 
-def test_domains(tmp_path):
+def test_domains(tmp_path, monkeypatch):
     (tmp_path / "de").mkdir()
     for name, text in {
         "en.txt": "low  low\u00a0lower",
@@ -184,6 +185,8 @@ def test_domains(tmp_path):
     assert Domains(tmp_path / "de").names == ["a", "b"]
     assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "fr.txt"]).names == ["de", "fr"]
     assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "de"]).names == [f"{tmp_path}/de", f"{tmp_path}/de (2)"]
+    monkeypatch.setattr(domains_module, "MOST_FILES", 1)
+    assert Domains(tmp_path / "de").names == ["de"]
     assert Domains({"x": [tmp_path / "en.txt"], "y": COUNTS}).names == ["x", "y"]
     usages = several.usages(tok)
     assert usages["en"].tokens == usages["en"].bytes == len("low  low\u00a0lower".encode())

@@ -148,6 +148,7 @@ class Meter:
 
     def __init__(self, progress: Progress | None, plan: Plan) -> None:
         self._progress = progress
+        self._shown = 0
         self._before = [[0]]  # for each source of each part, the bytes of all before it
         for part in plan.parts:
             for _, size in part:
@@ -158,7 +159,8 @@ class Meter:
         """Everything before `stored` bytes of that source of that part is done."""
         if self._progress is not None:
             total = self._before[-1][0]
-            self._progress("clean", min(self._before[part][source] + stored, total), total)
+            self._shown = max(self._shown, min(self._before[part][source] + stored, total))
+            self._progress("clean", self._shown, total)
 
 
 @dataclass
@@ -313,11 +315,12 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
         if (folder / "report.json").exists():
             report = CleaningReport.from_json(json.loads((folder / "report.json").read_text()))
             if report.settings == planned:
+                shutil.rmtree(state, ignore_errors=True)  # of a run that was killed at its very end
                 yield report
                 return
-            raise _foreign(folder, "finished")
+            raise _foreign(folder, "a finished")
         if not state.exists() and any(folder.glob("shard-*")):
-            raise _foreign(folder, "earlier")
+            raise _foreign(folder, "an earlier")
         state.mkdir(parents=True, exist_ok=True)
         lock = open(state / "lock", "wb")
     with lock:
@@ -332,7 +335,7 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
             with atomic_file(plan_file, "w") as file:
                 json.dump(planned, file)
         elif json.loads(plan_file.read_text()) != planned:
-            raise _foreign(folder, "unfinished")
+            raise _foreign(folder, "an unfinished")
         for rest in folder.glob(".shard-*.part"):  # of a run that was killed
             rest.unlink()
         yield None
@@ -340,7 +343,7 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
 
 def _foreign(folder: Path, which: str) -> UsageError:
     return UsageError(
-        f"{folder} holds the output of an {which} run with other sources or options. "
+        f"{folder} holds the output of {which} run with other sources or options. "
         "Choose another folder, or overwrite it."
     )
 

@@ -17,7 +17,7 @@ import stat
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import InputError, require
 
@@ -85,7 +85,9 @@ class ByteStream:
         while n:
             got = self.readinto(scrap[: min(n, len(scrap))])
             if not got:
-                raise InputError(f"{self.path} is shorter than it was when {self.position + n:,} bytes of it were counted")
+                raise InputError(
+                    f"{self.path} is shorter than it was when {self.position + n:,} bytes of it were counted"
+                )
             n -= got
             pause()
 
@@ -173,7 +175,7 @@ class _ZstdFrames(io.RawIOBase):
     Format: RFC 8878, section 3.1. What lies between the headers is skipped over unseen.
     """
 
-    _SIZES = {"magic": 4, "skippable": 4, "descriptor": 1, "block": 3}
+    _SIZES: ClassVar = {"magic": 4, "skippable": 4, "descriptor": 1, "block": 3}
 
     def __init__(self, raw: io.RawIOBase):
         self._raw = raw

@@ -22,6 +22,7 @@ __all__ = ["Domains", "Text"]
 Progress = Callable[[str, int, "int | None"], None]
 Sources = str | os.PathLike | Iterable[str | os.PathLike]
 Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
+MOST_FILES = 32  # of a lone folder or glob, to be judged one by one
 WORD = r"\S+"  # a word, for fertility: a run of anything but white space
 # How white space begins in UTF-8 (Unicode's White_Space): tells the gaps between words from the words.
 SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80")
@@ -30,8 +31,8 @@ SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa
 class Domains:
     """Named texts, each a set of sources or word counts.
 
-    text: sources (each that is named becomes a domain; a single folder or glob gives a domain for each of its files),
-        or word counts, or a mapping of names to either.
+    text: sources (each that is named becomes a domain; one folder or glob alone gives a domain for each of its files,
+        if they are no more than 32), or word counts, or a mapping of names to either.
 
     >>> Domains({"low": WordCounts.from_mapping({b"low": 5})}).names
     ['low']
@@ -59,7 +60,7 @@ class Domains:
                 self.parts[_short(source)] = WordCounts.load(source)
                 continue
             files = find_sources(source)
-            if len(sources) == 1:
+            if len(sources) == 1 and len(files) <= MOST_FILES:
                 named += [(_short(file), [file]) for file in files]
             else:
                 named.append((_short(source) if len(files) == 1 else _group(source), files))

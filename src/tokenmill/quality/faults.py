@@ -19,6 +19,7 @@ from functools import lru_cache
 from itertools import islice
 from math import lcm
 
+from ..errors import UsageError
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import normalizer_of
 from .tables import Column, Table, Token
@@ -61,7 +62,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
             found = _reach_of_text(tok, id, text)
             if found.reason and normalize(text) != text:
                 found = Reach("normaliser")
-            elif found.reason and whole.encode_bytes(token) != [id]:
+            elif found.reason and _ids(whole, token) != [id]:
                 found = Reach("merges")
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
@@ -69,12 +70,20 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     return reach
 
 
+def _ids(tok: Tokenizer, text: str | bytes) -> list[int]:
+    """The ids of ordinary text, or of bytes; none where the alphabet lacks one of its characters."""
+    try:
+        return tok.encode_ordinary(text) if isinstance(text, str) else tok.encode_bytes(text)
+    except UsageError:
+        return []
+
+
 def _reach_of_text(tok: Tokenizer, id: int, text: str) -> Reach:
-    if tok.encode_ordinary(text) == [id]:
+    if _ids(tok, text) == [id]:
         return Reach("", text)
     for before in NEIGHBOURS:
         for after in NEIGHBOURS:
-            if id in tok.encode_ordinary(before + text + after):
+            if id in _ids(tok, before + text + after):
                 return Reach("", before + text + after)
     return Reach("split")
 
@@ -83,7 +92,7 @@ def _reach_of_bytes(tok: Tokenizer, id: int, token: bytes) -> Reach:
     tried = 0
     for text in islice(completions(token), TRIALS):
         tried += 1
-        if id in tok.encode_ordinary(text):
+        if id in _ids(tok, text):
             return Reach("", text)
     return Reach("no witness" if tried else "not UTF-8")
 
@@ -195,8 +204,9 @@ def unbuilt_table(tok: Tokenizer) -> Table:
     if tok.vocabulary.whole_pieces and tok.vocabulary.order != "events":
         merged = bare(tok, whole_pieces=False)
         for id, token in ordinary_tokens(tok).items():
-            if merged.encode_bytes(token) != [id]:
-                rows.append((Token(id, token), tuple(_tokens(tok, merged.encode_bytes(token)))))
+            ids = _ids(merged, token)
+            if ids != [id]:
+                rows.append((Token(id, token), tuple(_tokens(tok, ids))))
     return Table(
         "unbuilt",
         "Tokens that merges do not build",

@@ -95,7 +95,9 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     import numpy as np
 
     vocabulary = tok.vocabulary
-    encode = _encode_one_by_one if vocabulary.alphabet != "bytes" or vocabulary.order == "events" else _encode_at_once
+    at_once = vocabulary.alphabet == "bytes" and vocabulary.order != "events"
+    encode = _encode_at_once if at_once else _encode_one_by_one
+    tok = tok if at_once else bare(tok)
     sizes = np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
     ids = [np.zeros(0, np.uint32)]
     numbers = np.zeros(len(counts), np.int64)
@@ -117,7 +119,7 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
     import numpy as np
 
     kernel: Any = tok._encoder.kernel
-    ids = np.array(kernel.encode_to_ids(data, np.unique(ends[ends > 0])), np.uint32)
+    ids = np.frombuffer(kernel.encode_to_ids(data, ends=np.unique(ends[ends > 0])), np.uint32)
     last = np.searchsorted(np.cumsum(sizes[ids]), ends.astype(np.int64), "right")
     return ids, np.diff(last, prepend=0)
 
@@ -125,12 +127,13 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
 def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Pieces whose tokens may stand for what is not their bytes, or that the kernel does not take: `tok` splits nothing."""
     import numpy as np
 
     ids: list[int] = []
     last, start = [], 0
     for end in ends.tolist():
-        ids += tok._encoder.encode_piece(data[start:end])
+        ids += tok.encode_bytes(data[start:end])
         last.append(len(ids))
         start = end
     return np.array(ids, np.uint32), np.diff(np.array(last, np.int64), prepend=0)
