@@ -1,12 +1,11 @@
-"""Streams of plain bytes from compressed files, quick enough for counting and strict about damage.
+"""Streams of plain bytes into buffers of one's own, quick enough for counting.
 
-corpus/sources.py opens sources for everyone; counting needs besides how far the file on disk has been read, reads into
-a buffer of its own, and certainty that a file that was cut off is never taken for whole.
+corpus/sources.py opens sources for everyone, and here .bz2 and URLs too. Plain files, .gz, .xz and .zst are read here,
+without copies in between; and pipes, which must not keep Ctrl-C waiting.
 """
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import gzip
 import io
@@ -19,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ..corpus.sources import open_source
 from ..errors import InputError, require
 
 __all__ = ["ByteStream"]
@@ -28,28 +28,37 @@ WAIT = 0.1  # seconds
 
 
 class ByteStream:
-    """The bytes of one file, decompressed if its name ends with .gz, .bz2, .xz or .zst.
+    """The bytes of one source, decompressed if its name ends with .gz, .bz2, .xz or .zst.
 
     pause: called now and then while a pipe has nothing to read; may raise.
     Damage raises InputError that names the file and how far it was good.
     """
 
-    def __init__(self, path: Path, pause: Callable[[], None] = lambda: None):
+    def __init__(self, path: Path | str, pause: Callable[[], None] = lambda: None):
         self.path = path
         self.position = 0  # bytes given out
+        self._raw: Any
+        self._stream: Any
+        if isinstance(path, str) or path.suffix.lower() == ".bz2":
+            self._stream = self._raw = open_source(path)
+            self._tell_raw = self._raw.stored_position
+            self._seekable = isinstance(path, str) and self._raw.seekable()
+            return
         try:
             # Unbuffered: blocks are large, and readinto then copies straight from the page cache.
             regular = stat.S_ISREG(os.stat(path).st_mode)
-            self._raw: Any = open(path, "rb", buffering=0) if regular else _Pipe(path, pause)  # noqa: SIM115
-            if path.suffix.lower() in (".gz", ".bz2", ".xz"):  # their modules read in small steps
+            self._raw = open(path, "rb", buffering=0) if regular else _Pipe(path, pause)  # noqa: SIM115
+            if path.suffix.lower() in (".gz", ".xz"):  # their modules read in small steps
                 self._raw = io.BufferedReader(self._raw, 1 << 17)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from error
         try:
-            self._stream: Any = _decompressor(path, self._raw)
+            self._stream = _decompressor(path, self._raw)
         except BaseException:
             self._raw.close()
             raise
+        self._tell_raw = self._raw.tell
+        self._seekable = regular and self._stream is self._raw
 
     def readinto(self, buffer: memoryview) -> int:
         """Fill `buffer` from the front; fewer bytes than it holds are given at the end of the file only."""
@@ -67,8 +76,6 @@ class ByteStream:
         except (lzma.LZMAError, zlib.error, gzip.BadGzipFile, ValueError) as error:
             raise self._damaged(str(error)) from error
         except OSError as error:
-            if error.errno is None:  # bz2 reports damage so
-                raise self._damaged(str(error)) from error
             reason = error.strerror or str(error)
             raise InputError(f"cannot read {self.path}: {reason} (after {self.position:,} bytes)") from error
         except Exception as error:  # zstandard.ZstdError has no base class that could be named without importing it
@@ -80,8 +87,8 @@ class ByteStream:
 
     def skip(self, n: int, pause: Callable[[], None]) -> None:
         """Pass over `n` bytes."""
-        if n and self._stream is self._raw and self._raw.seekable():
-            self.position = self._raw.seek(n)
+        if self._seekable:
+            self.position = self._raw.seek(self.position + n)
             return
         scrap = memoryview(bytearray(min(n, 1 << 20)))
         while n:
@@ -95,11 +102,8 @@ class ByteStream:
 
     def bytes_read(self) -> int:
         """How many bytes of the file on disk have been read."""
-        return 0 if self._raw.closed else self._tell()
-
-    def _tell(self) -> int:
         try:
-            return self._raw.tell()
+            return 0 if self._raw.closed else self._tell_raw()
         except (OSError, ValueError):  # a pipe, or closed meanwhile
             return 0
 
@@ -142,8 +146,6 @@ def _decompressor(path: Path, raw: Any) -> Any:
     suffix = path.suffix.lower()
     if suffix == ".gz":
         return gzip.GzipFile(fileobj=raw, mode="rb")
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw, "rb")
     if suffix == ".xz":
         return lzma.LZMAFile(raw, "rb")
     if suffix == ".zst":

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..corpus.sources import find_sources
+from ..corpus.sources import find_sources, is_url, size_of
 from ..errors import OutputError, UsageError, require
 from ..split import Splitter
 from ..writing import output_errors, replace_folder
@@ -230,11 +230,11 @@ class _Job:
         if binary not in ("error", "skip", "count"):
             raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
         self.paths = find_sources(sources)
-        self.resumable = all(path.is_file() for path in self.paths)  # a pipe cannot be read again
+        self.resumable = all(is_url(path) or Path(path).is_file() for path in self.paths)  # a pipe is read once only
         self.documents = 0
         self.total_bytes = 0
         self._sources = Sources(open_source(path, splitter, field, binary) for path in self.paths)
-        self._size = sum(os.path.getsize(path) for path in self.paths) if self.resumable else None
+        self._size = sum(size_of(path) for path in self.paths) if self.resumable else None
         self._progress = progress
 
     def run(self, threads: Threads) -> None:

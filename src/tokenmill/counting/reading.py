@@ -8,13 +8,12 @@ may be counted in any order and by any thread. Several threads may draw blocks f
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..corpus.sources import suffix_of
+from ..corpus.sources import size_of, suffix_of
 from ..errors import InputError
 from ._count_cy import cut
 from .decompress import ByteStream
@@ -61,7 +60,7 @@ class Block:
 class Source:
     """One file, from which threads draw blocks in turn."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path | str):
         self.path = path
         self.number = 0  # its place among the sources
         self.lock = threading.Lock()
@@ -119,7 +118,7 @@ class Source:
 class TextSource(Source):
     """A file that is one document."""
 
-    def __init__(self, path: Path, splitter: Splitter, binary: Binary):
+    def __init__(self, path: Path | str, splitter: Splitter, binary: Binary):
         super().__init__(path)
         self._scanner = splitter.scanner
         self._binary = binary
@@ -189,7 +188,7 @@ class TextSource(Source):
 class JsonLinesSource(Source):
     """A file with one document per line: the string in `field` of the JSON object there. Empty lines are passed over."""
 
-    def __init__(self, path: Path, field: str):
+    def __init__(self, path: Path | str, field: str):
         super().__init__(path)
         self._field = field
         self._rest = b""
@@ -284,7 +283,7 @@ class Sources:
             self._sources[n].resume(place)
             self._open.append(self._sources[n])
         done = (source for n, source in enumerate(self._sources[: self._next]) if n not in unfinished)
-        self._read = sum(os.path.getsize(source.path) for source in done)
+        self._read = sum(size_of(source.path) for source in done)
 
     def close(self) -> None:
         """Close what is open. No thread may be drawing any more."""
@@ -293,7 +292,7 @@ class Sources:
                 source.close()
 
 
-def open_source(path: Path, splitter: Splitter, field: str, binary: Binary) -> Source:
+def open_source(path: Path | str, splitter: Splitter, field: str, binary: Binary) -> Source:
     """The source for a file, by the ending of its name. It is opened when the first block is drawn."""
     if suffix_of(path) in (".jsonl", ".ndjson"):
         return JsonLinesSource(path, field)
