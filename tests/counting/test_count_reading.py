@@ -208,17 +208,16 @@ def test_a_text_without_any_cut_is_one_piece(tmp_path):
     assert items(count(tmp_path / "a.txt", WORDS)) == {b"a" * 5_000_000: 1}
 
 
-def test_a_large_bz2_of_many_streams(tmp_path, plain):
+def test_a_large_bz2_of_many_streams(tmp_path):
     path = tmp_path / "a.txt.bz2"
     packed = [bz2.compress(random.Random(i).randbytes(90_000).hex().encode() + b" ") for i in range(20)]
     path.write_bytes(bz2.compress(TEXT) + b"".join(packed))
     assert path.stat().st_size > 1 << 20  # read on all cores
-    found = items(count(path, WORDS))
-    assert sum(len(piece) * n for piece, n in found.items()) == len(TEXT) + 20 * 180_001
-    assert {piece: found[piece] for piece in list(plain)[:-1] if piece in found}.items() <= found.items()
+    (tmp_path / "b.txt").write_bytes(bz2.decompress(path.read_bytes()))
+    assert items(count(path, WORDS)) == items(count(tmp_path / "b.txt", WORDS))
 
 
-def test_urls_are_sources(tmp_path, plain):
+def test_urls_are_sources(tmp_path):
     import fsspec
 
     files = fsspec.filesystem("memory")
@@ -252,11 +251,10 @@ def test_a_read_error_names_the_file(tmp_path, monkeypatch):
     path.write_bytes(TEXT)
     stream = ByteStream(path)
 
-    class Broken:
-        def readinto(self, buffer):
-            raise OSError(5, "Input/output error")
+    def broken(buffer):
+        raise OSError(5, "Input/output error")
 
-    stream._stream = Broken()
+    stream._readinto = broken
     with pytest.raises(InputError, match=r"cannot read .*a\.txt: Input/output error \(after 0 bytes\)"):
         stream.readinto(memoryview(bytearray(10)))
 

@@ -21,7 +21,9 @@ from ..corpus.streams import COMPRESSIONS
 from ._count_cy import CountTable
 from .local import make_splitter
 from .memory import memory_limit_of
-from .reading import BLOCK, Binary, Block, JsonLinesSource, Source, open_source
+from .reading import BLOCK, Binary, Block, Source
+from .records import JsonLinesSource
+from .sources import open_source
 from .spill import Spill
 from .storage import About, CountsFile
 from .tables import ENTRY, add_rows, concatenate, grow, read_batches, sort
@@ -177,11 +179,11 @@ def _sample(
 ) -> Iterator[Block]:
     """Blocks from all over the sources, in random order, since text that lies together is alike.
 
-    Of a compressed file that is its front, the only place where it can be read from.
+    Of a compressed file that is its front, since only from there can it be read.
     """
     draws: list[
         tuple[Path | str, int | None]
-    ] = []  # files, and where in them; None is the next block of a compressed file
+    ] = []  # files, and where in them; None is the next block of one that is read from its front
     total = sum(size_of(path) for path in paths)
     credit = float(BLOCK)  # so that there is one block at least
     for path in paths:
@@ -189,7 +191,7 @@ def _sample(
         credit += sample * size / max(1, total)
         n = int(min(credit, size + BLOCK) // BLOCK)
         credit = min(credit - n * BLOCK, BLOCK) if n else credit
-        packed = Path(path).suffix.lower() in COMPRESSIONS or is_url(path)
+        packed = Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet") or is_url(path)
         draws += [(path, None if packed else size * i // n) for i in range(n)]
     random.Random(1).shuffle(draws)
     streams: dict[Path | str, Source] = {}
