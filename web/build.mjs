@@ -15,7 +15,7 @@ await build({
   bundle: true,
   minify: true,
   format: "esm",
-  target: ["chrome111", "firefox115", "safari16.4"],
+  target: ["chrome123", "firefox120", "safari17.5"],
   legalComments: "none",
   charset: "utf8",
   logLevel: "warning",

@@ -57,7 +57,10 @@ class Vocabulary:
     alphabet: "bytes", or "characters" where training began with characters; then `unknown` is the id that stands
         for any character outside of the alphabet.
     normalizers: Unicode normalisations applied to text first, such as ("NFC",).
-    add_prefix_space: whether a space is put before a text that does not begin with white space.
+    add_prefix_space: whether a space is put before a text that does not begin with one; each stretch between two
+        added tokens is a text of its own here.
+    notes: what the file it was read from says beyond all this, in words, such as a template for chats. No id
+        depends on it.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -70,6 +73,7 @@ class Vocabulary:
     unknown: int | None = None
     normalizers: tuple[str, ...] = ()
     add_prefix_space: bool = False
+    notes: tuple[str, ...] = ()
     _cache: dict = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -127,6 +131,9 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides which ids a text gets and which text an id gives, as hex digits."""
         if "fingerprint" not in self._cache:
+            lengths = [-1 if token is None else len(token) for token in self.tokens]
+            while lengths and lengths[-1] == -1:  # holes at the end mean nothing
+                lengths.pop()
             head = {
                 "split_patterns": self.split_patterns,
                 "order": self.order,
@@ -139,7 +146,7 @@ class Vocabulary:
                     (t.id, t.content, t.special, t.lstrip, t.rstrip, t.single_word, t.normalized)
                     for t in self.added_tokens
                 ),
-                "lengths": [-1 if token is None else len(token) for token in self.tokens],
+                "lengths": lengths,
             }
             digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
             for token in self.tokens:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tokenmill import WordCounts
 from tokenmill.counting import storage
+from tokenmill.counting.tables import hashes_of
 from tokenmill.errors import FormatError, OutputError, UsageError
 
 COUNTS = {b"low": 5, b" lower": 2, b"": 1, b"x" * 1000: 2**17, "漢字".encode(): 2**27, b"\xff\0": 0}
@@ -109,16 +110,22 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
     monkeypatch.setattr(storage, "GROUP_ROWS", 300)
     monkeypatch.setattr(storage, "GROUP_BYTES", 1000)
     counts = WordCounts.from_mapping(many(5000) | {b"z" * 3000: 1, b"y" * 999: 2}).canonical()
-    rows = (counts.arena, counts.offsets, counts.counts)
+    arena, offsets, numbers = counts.arena, counts.offsets, counts.counts
+    hashes = hashes_of((arena, offsets, numbers))
     for total_bytes in (0, 5 * 2**30):
         written = []
         for step in (5002, 1, 7, 299, 1000):
+
+            def part_of(file, bits, step=step):
+                (rows,) = np.nonzero([h >> (64 - bits) == file for h in hashes.tolist()])
+                first, last = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
+                for i in range(first, last, step):
+                    yield arena, offsets[i : min(last, i + step) + 1], numbers[i : min(last, i + step)]
+
             folder = tmp_path / f"{total_bytes}-{step}"
             folder.mkdir()
-            writer = storage.CountsWriter(folder, ("p",), 3, total_bytes)
-            for i in range(0, len(counts), step):
-                writer.write((rows[0], rows[1][i : i + step + 1], rows[2][i : i + step]))
-            writer.close()
+            distinct, total = storage.write_counts(folder, storage.About(("p",), 3, total_bytes), part_of)
+            assert (distinct, total) == (len(counts), int(numbers.sum()))
             written.append(folder_bytes(folder))
             assert list(WordCounts.load(folder).items()) == list(counts.items())
         assert all(each == written[0] for each in written)
@@ -128,8 +135,7 @@ def test_files_row_groups_and_bytes_do_not_depend_on_how_rows_come(tmp_path, mon
 def test_files_that_get_no_rows_are_empty(tmp_path):
     folder = tmp_path / "c"
     folder.mkdir()
-    writer = storage.CountsWriter(folder, (), 0, 4 * 2**30)
-    writer.close()
+    storage.write_counts(folder, storage.About((), 0, 4 * 2**30), lambda file, bits: [])
     assert len(list(folder.iterdir())) == 4
     assert len(WordCounts.load(folder)) == 0
 

@@ -41,7 +41,8 @@ def random_pieces(rng: random.Random, letters: bytes, number: int) -> dict[bytes
     return pieces | {bytes([letters[0]]) * rng.randint(1, 20): 2**33}
 
 
-def make_vocabulary(tokens, events=None, order="merges", **options) -> Vocabulary:
-    """A Vocabulary from plain lists."""
+def make_vocabulary(tokens, events=None, order=None, **options) -> Vocabulary:
+    """A Vocabulary from plain lists; without events it is one of ranks."""
+    order = order or ("ranks" if events is None else "merges")
     rows = None if events is None else np.array(events, np.int32).reshape(-1, 3)
     return Vocabulary(tuple(tokens), options.pop("split_patterns", ()), order, rows, **options)

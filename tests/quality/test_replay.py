@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
 
-from tokenmill import WordCounts
+from tokenmill import WordCounts, count_iterator
 from tokenmill.errors import UsageError
+from tokenmill.formats import read
 from tokenmill.quality import replay as module
 from tokenmill.quality.replay import count_events_naive, replay
 from tokenmill.tokenizer.naive import NaiveEncoder
@@ -112,3 +113,18 @@ def test_long_piece_is_not_quadratic():
         last = len(tokens) - 1
     result = replay(make_vocabulary(tokens, events), WordCounts.from_mapping({b"a" * (1 << 20): 1}))
     assert result.happened.tolist() == [1 << (19 - k) for k in range(10)]
+
+
+@pytest.mark.parametrize("corpus", ["en", "multi"])
+def test_cl100k_ends_where_tiktoken_does(shared, corpus_bytes, corpus):
+    """After the last merge of a ranked vocabulary each piece is cut as tiktoken cuts it."""
+    import tiktoken
+
+    vocabulary = read(shared / "vocab" / "cl100k_base.tiktoken")
+    counts = count_iterator([corpus_bytes(corpus, 400_000)], split=vocabulary.split_patterns)
+    ranks = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
+    whole = tiktoken.Encoding("whole", pat_str=r"(?s:.+)", mergeable_ranks=ranks, special_tokens={})
+    expected = np.zeros(len(vocabulary.tokens), np.uint64)
+    for piece, count in counts.items():
+        np.add.at(expected, whole._encode_single_piece(piece), np.uint64(count))
+    assert np.array_equal(replay(vocabulary, counts).final, expected)

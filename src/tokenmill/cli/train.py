@@ -49,6 +49,10 @@ def train(
         typer.Option(help="Picky BPE: remove intermediate tokens whose IoS reaches this threshold, such as 0.9."),
     ] = None,
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
+    field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
+    binary: Annotated[
+        str, typer.Option(help="What to do with a file that is no text: error, skip, or count its bytes.")
+    ] = "error",
     num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
 ) -> None:
@@ -62,6 +66,7 @@ def train(
         split=split,
         special_tokens=special_token or [],
         output=output,
+        reading={"field": field, "binary": binary},
         num_threads=num_threads,
         as_json=json,
         min_count=min_count,
@@ -82,6 +87,7 @@ def train_and_report(
     output: Path,
     split: str | None = None,
     special_tokens: list[str],
+    reading: dict[str, Any] | None = None,
     num_threads: int | None = None,
     as_json: bool = False,
     **options: Any,
@@ -89,9 +95,10 @@ def train_and_report(
     """Count, train, save, and say what was made."""
     from ..counting import WordCounts, count
     from ..tokenizer import Tokenizer
-    from ..training import check_options, train_from_counts
+    from ..training import Options, Training
 
-    check_options(vocab_size, special_tokens, **options)  # before hours of counting
+    wanted = Options(vocab_size=vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
+
     seconds: dict[str, float] = {}
     with progress_bar() as progress:
         start = time.perf_counter()
@@ -103,17 +110,13 @@ def train_and_report(
             counts = WordCounts.load(sources[0])
             seconds["load"] = time.perf_counter() - start
         else:
-            counts = count(sources, split=split or "cl100k", num_threads=num_threads, progress=progress)
+            counts = count(
+                sources, split=split or "cl100k", num_threads=num_threads, progress=progress, **reading or {}
+            )
             seconds["count"] = time.perf_counter() - start
         start = time.perf_counter()
-        vocabulary = train_from_counts(
-            counts,
-            vocab_size,
-            special_tokens=tuple(special_tokens),
-            num_threads=num_threads,
-            progress=progress,
-            **options,
-        )
+        training = Training(counts, wanted, progress)
+        vocabulary = training.run()
         seconds["train"] = time.perf_counter() - start
     start = time.perf_counter()
     tok = Tokenizer(vocabulary)

@@ -1,6 +1,22 @@
 """Corpora: find dumps, stream their documents, clean them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .documents import Document, read_documents
 from .sources import Skip, find_sources, open_source
 
-__all__ = ["Document", "Skip", "find_sources", "open_source", "read_documents"]
+if TYPE_CHECKING:
+    from .cleaning import CleaningReport, clean
+
+__all__ = ["CleaningReport", "Document", "Skip", "clean", "find_sources", "open_source", "read_documents"]
+
+
+def __getattr__(name: str) -> Any:
+    """The cleaners are loaded when they are first used: counting and encoding do without them."""
+    if name in ("CleaningReport", "clean"):
+        from . import cleaning
+
+        return getattr(cleaning, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

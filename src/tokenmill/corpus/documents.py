@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
 
@@ -158,11 +158,21 @@ def read_documents(
                 yield document
 
 
-def read_records(source: Source, format: str | None, options: ReadOptions) -> Iterator[Record | Skip]:
-    """The records of one source. Damage that ends its reading is the last thing yielded, as a Skip."""
+def read_records(
+    source: Source,
+    format: str | None,
+    options: ReadOptions,
+    opened: Callable[[SourceStream], object] | None = None,
+) -> Iterator[Record | Skip]:
+    """The records of one source. Damage that ends its reading is the last thing yielded, as a Skip.
+
+    opened: called with the stream once it is open, for those who want to know how far it is read.
+    """
     name = os.fspath(source)
     try:
         with open_source(source) as stream:
+            if opened is not None:
+                opened(stream)
             yield from _reader(format or _format_of(stream)).records(stream, options)
     except InputError as error:
         yield Skip(name, "", str(error).removeprefix(f"{name}: "))

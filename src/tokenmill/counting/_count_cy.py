@@ -61,13 +61,14 @@ def _hash(entry: cython.pointer(Entry)) -> uint64_t:
 class CountTable:
     """Distinct pieces with their counts.
 
-    slots: how many entries there is room for; half of them may be used.
+    slots: how many entries there is memory for; half of them may be used, three quarters once `crowd` was called.
     part, part_bits: hold only the pieces whose hash begins with the `part_bits` bits `part`; with 0 bits, all pieces.
     """
 
     _entries: cython.pointer(Entry)
     _slots: cython.size_t
     _used: cython.size_t
+    _room: cython.size_t  # how many slots may be used
     _arena: cython.pointer(uint8_t)
     _arena_used: cython.size_t
     _arena_size: cython.size_t
@@ -82,6 +83,7 @@ class CountTable:
 
     def __cinit__(self, slots: cython.size_t = 1 << 16, part: cython.int = 0, part_bits: cython.int = 0):
         self._slots = slots if slots > 1024 else 1024
+        self._room = self._slots // 2
         self._part = part
         self._part_bits = part_bits
         self._entries = cython.cast(cython.pointer(Entry), tm_pages_new(self._slots * cython.sizeof(Entry)))
@@ -106,9 +108,19 @@ class CountTable:
         return not self._has_room()
 
     @property
+    def room(self):
+        """How many more pieces the table takes before it is full."""
+        return self._room - self._used - 255 if self._has_room() else 0
+
+    @property
     def nbytes(self):
         """Bytes of memory held, those of a growth in progress included."""
         return (self._slots + self._next_slots) * cython.sizeof(Entry) + self._arena_used
+
+    @property
+    def arena_bytes(self):
+        """Bytes of memory held for pieces of more than 15 bytes."""
+        return self._arena_used
 
     # ------------------------------------------------------------------ adding
 
@@ -132,11 +144,13 @@ class CountTable:
         n: cython.Py_ssize_t
         m: cython.Py_ssize_t
         i: cython.Py_ssize_t
+        stuck: cython.bint = False
         with cython.nogil:
             while document < documents and self._has_room() and position - start < limit:
                 n = 0
                 last = position
-                while n < 256 and document < documents:
+                # A batch takes in the next documents too, but not with so little room left that the scan is idle.
+                while n < 192 and document < documents:
                     if last >= document_ends[document]:
                         first = document_ends[document]
                         document += 1
@@ -145,11 +159,18 @@ class CountTable:
                     for i in range(n, n + m):
                         ends[i] += first
                     n += m
+                    if m == 0:
+                        break
                     last = ends[n - 1]
-                if n > 0 and not self._add(base, position, ends, n, cython.NULL, readable):
+                if n == 0:
+                    stuck = document < documents
+                    break
+                if not self._add(base, position, ends, n, cython.NULL, readable):
                     break
                 position = last
         self._check()
+        if stuck:
+            raise RuntimeError("the scanner found no piece")
         return position, document
 
     def count_ends(self, text: cython.const[uint8_t][::1], piece_ends: cython.const[uint64_t][::1],
@@ -202,7 +223,7 @@ class CountTable:
     @cython.inline
     @cython.exceptval(check=False)
     def _has_room(self) -> cython.bint:
-        return 2 * (self._used + 256) <= self._slots and not self._no_memory
+        return self._used + 256 <= self._room and not self._no_memory
 
     def _check(self):
         if self._no_memory:
@@ -452,12 +473,19 @@ class CountTable:
         self._slots = self._next_slots
         self._next = cython.NULL
         self._next_slots = 0
+        self._room = self._slots // 2
         return False
 
-    def clear(self):
-        """Forget all pieces; the slots stay."""
+    def crowd(self):
+        """Let three quarters of the slots be used: slower, but where there is no memory to grow it saves writing out."""
+        self._room = self._slots // 4 * 3
+
+    def clear(self, part: cython.int = 0, part_bits: cython.int = 0):
+        """Forget all pieces, and be the table of the part given; the slots stay."""
         with cython.nogil:
             memset(self._entries, 0, self._slots * cython.sizeof(Entry))
+        self._part = part
+        self._part_bits = part_bits
         free(self._arena)
         self._arena = cython.NULL
         self._arena_used = self._arena_size = self._used = self._wrapped = 0

@@ -11,15 +11,17 @@ regular expressions, outermost first), `documents` and `bytes` (how much text wa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..writing import atomic_folder
-from .tables import concatenate, merge_rows
+from .tables import concatenate, hashes_of, merge_rows, ordered_map, part_of_rows
 from .word_counts import WordCounts
 
 if TYPE_CHECKING:
@@ -27,13 +29,65 @@ if TYPE_CHECKING:
 
     from .tables import Rows
 
-__all__ = ["CountsWriter", "files_for", "is_canonical", "is_saved", "load", "read_rows", "save"]
+__all__ = [
+    "About",
+    "CountsFile",
+    "files_for",
+    "files_in",
+    "from_arrow",
+    "is_canonical",
+    "is_saved",
+    "load",
+    "open_folder",
+    "read_rows",
+    "save",
+    "size_of",
+    "to_batch",
+    "write_counts",
+]
 
 KEY = b"tokenmill.word_counts"
 VERSION = 1
 GROUP_ROWS = 1 << 18  # a row group ends after this many rows
 GROUP_BYTES = 1 << 24  # or after this many bytes of pieces, whichever comes first
 MAX_FILES = 4096
+
+
+class About(NamedTuple):
+    """What the metadata of each file says."""
+
+    split_patterns: tuple[str, ...] = ()
+    documents: int = 0
+    total_bytes: int = 0
+
+    def to_json(self) -> bytes:
+        about = {
+            "version": VERSION,
+            "split_patterns": self.split_patterns,
+            "documents": self.documents,
+            "bytes": self.total_bytes,
+        }
+        return json.dumps(about, ensure_ascii=False).encode()
+
+    @classmethod
+    def from_schema(cls, schema: Any, path: Path) -> About | None:
+        """From the schema of a Parquet file; None where tokenmill did not write it."""
+        text = (schema.metadata or {}).get(KEY)
+        if text is None:
+            return None
+        try:
+            about = json.loads(text)
+            version, patterns = about["version"], about["split_patterns"]
+            numbers = (about["documents"], about["bytes"])
+            if not all(isinstance(p, str) for p in patterns) or not all(isinstance(n, int) for n in numbers):
+                raise ValueError("its values are of the wrong kinds")
+        except (ValueError, KeyError, TypeError) as error:
+            raise FormatError(f"{path} has metadata that cannot be read: {error}") from error
+        if version != VERSION:
+            raise FormatError(
+                f"{path} is of version {version}, but this tokenmill reads version {VERSION}. Update tokenmill."
+            )
+        return cls(tuple(patterns), *numbers)
 
 
 def files_for(total_bytes: int) -> int:
@@ -45,30 +99,26 @@ def files_for(total_bytes: int) -> int:
     return min(MAX_FILES, 1 << max(0, -(-total_bytes // 2**30) - 1).bit_length())
 
 
-class CountsWriter:
-    """Writes rows that come in canonical order to the files of a folder.
+class CountsFile:
+    """Writes one file. Rows come in canonical order; what is in the file, its row groups included, depends on the rows
+    alone, not on how they are handed over."""
 
-    What is in a file, its row groups included, depends on the rows alone, not on how they were handed over.
-    """
-
-    def __init__(self, folder: Path, split_patterns: tuple[str, ...], documents: int, total_bytes: int):
+    def __init__(self, path: Path, about: About):
         self._pa = require("pyarrow", "corpus", "writing word counts")
-        self._parquet = require("pyarrow.parquet", "corpus", "writing word counts")
-        about = {
-            "version": VERSION,
-            "split_patterns": list(split_patterns),
-            "documents": documents,
-            "bytes": total_bytes,
-        }
-        columns = [("piece", self._pa.binary(), False), ("count", self._pa.uint64(), False)]
+        parquet = require("pyarrow.parquet", "corpus", "writing word counts")
+        columns = [("piece", self._pa.binary()), ("count", self._pa.uint64())]
         self._schema = self._pa.schema(
-            [self._pa.field(name, kind, nullable=nullable) for name, kind, nullable in columns],
-            metadata={KEY: json.dumps(about, ensure_ascii=False).encode()},
+            [self._pa.field(name, kind, nullable=False) for name, kind in columns], metadata={KEY: about.to_json()}
         )
-        self._folder = folder
-        self._files = files_for(total_bytes)
-        self._current = -1
-        self._writer: Any = None
+        self._writer = parquet.ParquetWriter(
+            path,
+            self._schema,
+            compression="zstd",
+            use_dictionary=False,  # no piece comes twice
+            column_encoding={"piece": "DELTA_LENGTH_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED"},
+            write_statistics=False,
+            write_page_checksum=True,
+        )
         self._pending: list[Rows] = []
         self._pending_rows = self._pending_bytes = 0
 
@@ -77,29 +127,8 @@ class CountsWriter:
         import numpy as np
 
         arena, offsets, counts = rows
-        if len(counts) == 0:
-            return
-        if self._files == 1:
-            self._write_to(0, rows)
-            return
-        bits = self._files.bit_length() - 1
-        part = (hashes_of(rows) >> np.uint64(64 - bits)).astype(np.int64)
-        for file in range(int(part[0]), int(part[-1]) + 1):
-            first, last = np.searchsorted(part, [file, file + 1])
-            self._write_to(file, (arena, offsets[first : last + 1], counts[first:last]))
-
-    def close(self) -> None:
-        """Finish the last file; files for which no rows came are written empty."""
-        self._go_to(self._files)
-
-    def _write_to(self, file: int, rows: Rows) -> None:
-        import numpy as np
-
-        self._go_to(file)
-        arena, offsets, counts = rows
         while len(counts):
-            room = GROUP_ROWS - self._pending_rows
-            end = min(room, len(counts))
+            end = min(GROUP_ROWS - self._pending_rows, len(counts))
             # The row with which the bytes of the group reach their limit is the last of the group.
             limit = int(offsets[0]) + GROUP_BYTES - self._pending_bytes
             end = min(end, int(np.searchsorted(offsets[1 : end + 1], limit)) + 1)
@@ -111,75 +140,118 @@ class CountsWriter:
                 self._flush()
             offsets, counts = offsets[end:], counts[end:]
 
-    def _flush(self) -> None:
-        import numpy as np
+    def close(self) -> None:
+        self._flush()
+        self._writer.close()
 
+    def abandon(self) -> None:
+        """Close the file as it is; it is no Parquet file then."""
+        self._pending, self._pending_rows = [], 0
+        with contextlib.suppress(OSError):
+            self._writer.close()
+
+    def _flush(self) -> None:
         if self._pending_rows == 0:
             return
-        pa = self._pa
         if self._pending_bytes >= 2**31:
             raise OutputError(
                 "cannot write word counts with a piece of 2 GiB or more: Parquet cannot hold it. "
                 "Choose a split pattern that cuts such text."
             )
-        arena, offsets, counts = concatenate(self._pending)
-        buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(arena)]
-        pieces = pa.Array.from_buffers(pa.binary(), len(counts), buffers)
-        batch = pa.record_batch([pieces, pa.array(counts, pa.uint64())], schema=self._schema)
-        self._writer.write_batch(batch, row_group_size=len(counts))
+        rows = concatenate(self._pending)
+        self._writer.write_batch(to_batch(rows, self._schema), row_group_size=len(rows[2]))
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
-    def _go_to(self, file: int) -> None:
-        """Finish the files before `file`, and open it."""
-        while self._current < file:
-            if self._writer is not None:
-                self._flush()
-                self._writer.close()
-                self._writer = None
-            self._current += 1
-            if self._current < self._files:
-                path = self._folder / f"counts-{self._current:05d}-of-{self._files:05d}.parquet"
-                self._writer = self._parquet.ParquetWriter(
-                    path,
-                    self._schema,
-                    compression="zstd",
-                    use_dictionary=False,  # no piece comes twice
-                    column_encoding={"piece": "DELTA_LENGTH_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED"},
-                    write_statistics=False,
-                    write_page_checksum=True,
-                )
+
+def write_counts(
+    folder: Path,
+    about: About,
+    part_of: Callable[[int, int], Iterable[Rows]],
+    pool: Executor | None = None,
+    at_once: int = 1,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> tuple[int, int]:
+    """Write the files of word counts into an existing folder.
+
+    part_of(file, bits): the rows whose hash begins with the `bits` bits `file`, in canonical order.
+    pool: writes `at_once` files at once.
+    progress: called as progress("merge", thousandths of the hash range done, 1000).
+    Returns how many distinct pieces there were, and the sum of their counts.
+    """
+    files = files_for(about.total_bytes)
+    bits = files.bit_length() - 1
+    shares = [0.0] * files  # how much of each file's range of hashes is done
+
+    def write(number: int) -> tuple[int, int]:
+        file = CountsFile(folder / f"counts-{number:05d}-of-{files:05d}.parquet", about)
+        distinct = total = 0
+        try:
+            for rows in part_of(number, bits):
+                file.write(rows)
+                distinct += len(rows[2])
+                total += int(rows[2].sum())
+                if progress is not None and len(rows[2]):
+                    last = int(hashes_of((rows[0], rows[1][-2:], rows[2][-1:]))[0])
+                    shares[number] = last * files / 2**64 - number
+            file.close()
+            shares[number] = 1.0
+        except BaseException:
+            file.abandon()
+            raise
+        return distinct, total
+
+    def watch() -> None:
+        if progress is not None:
+            progress("merge", int(1000 * sum(shares) / files), 1000)
+
+    written = list(ordered_map(pool, write, range(files), at_once, watch))
+    watch()
+    return sum(distinct for distinct, _ in written), sum(total for _, total in written)
 
 
 def save(counts: WordCounts, folder: str | os.PathLike) -> None:
     """Write `counts` to `folder`, which appears whole or not at all."""
     require("pyarrow", "corpus", "writing word counts")
     counts = counts.canonical()
+    rows = (counts.arena, counts.offsets, counts.counts)
+    hashes = hashes_of(rows)
+    about = About(counts.split_patterns, counts.documents, counts.total_bytes)
     with atomic_folder(folder) as beside:
-        writer = CountsWriter(beside, counts.split_patterns, counts.documents, counts.total_bytes)
-        writer.write((counts.arena, counts.offsets, counts.counts))
-        writer.close()
+        write_counts(beside, about, lambda part, bits: [part_of_rows(rows, hashes, part, bits)])
 
 
 def load(folder: str | os.PathLike) -> WordCounts:
     """Read the word counts in `folder`. A piece that stands in several foreign files is added up."""
-    folder = Path(folder)
-    about: dict | None = None
-    groups: list[Rows] = []
-    for path in _files_in(folder):
-        schema, batches = read_rows(path)
-        groups += batches
-        found = _about(schema, path)
-        if about is not None and found != about:
-            raise FormatError(f"{path} does not belong to the other files in {folder}: it says {found}, they {about}")
-        about = found
-    about = about or {}
-    rows = concatenate(groups)
+    about, files = open_folder(Path(folder))
+    rows = concatenate([batch for file in files for batch in file])
     if not is_canonical(rows):
-        if about:
+        if about is not None:
             raise FormatError(f"{folder} is damaged: its pieces are not in the order in which tokenmill writes them")
         rows = merge_rows([rows])
-    patterns = tuple(about.get("split_patterns", ()))
-    return WordCounts(*rows, patterns, about.get("documents", 0), about.get("bytes", 0))
+    return WordCounts(*rows, *(about or About()))
+
+
+def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
+    """What the metadata of a folder of word counts says (None if it is foreign), and the rows of each file."""
+    files, found = [], []
+    for path in files_in(folder):
+        schema, rows = read_rows(path)
+        found.append(About.from_schema(schema, path))
+        files.append(rows)
+        if found[-1] != found[0]:
+            raise FormatError(f"{path} does not belong to the other files in {folder}: their metadata differ")
+    return found[0], files
+
+
+def size_of(files: Iterable[Path]) -> tuple[int, int]:
+    """How many rows files of word counts have, and about how many bytes of pieces."""
+    parquet = require("pyarrow.parquet", "corpus", "reading word counts")
+    rows = nbytes = 0
+    for path in files:
+        metadata = parquet.read_metadata(path)
+        rows += metadata.num_rows
+        nbytes += sum(metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups))
+    return rows, nbytes
 
 
 def is_saved(path: str | os.PathLike) -> bool:
@@ -206,7 +278,9 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
         raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
     names = set(schema.names)
     if not {"piece", "count"} <= names:
-        raise FormatError(f"{path} has no columns 'piece' and 'count', so it holds no word counts; it has {sorted(names)}")
+        raise FormatError(
+            f"{path} has no columns 'piece' and 'count', so it holds no word counts; it has {sorted(names)}"
+        )
 
     def groups() -> Iterator[Rows]:
         try:
@@ -217,18 +291,18 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
                     numbers = table.column("count").cast(pa.uint64()).combine_chunks()
                     if pieces.null_count or numbers.null_count:
                         raise FormatError(f"{path} has empty cells in row group {i}; pieces and counts are all needed")
-                    yield _rows_of(pieces, numbers)
+                    yield from_arrow(pieces, numbers)
         except (OSError, ValueError) as error:
             raise FormatError(f"{path} is damaged: {error}. Count again, or restore it from a copy.") from error
 
     return schema, groups()
 
 
-def is_canonical(rows: Rows) -> bool:
+def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
     """Whether rows are in canonical order, which also says that no piece stands in them twice."""
     import numpy as np
 
-    hashes = hashes_of(rows)
+    hashes = hashes_of(rows) if hashes is None else hashes
     if bool(np.all(hashes[1:] > hashes[:-1])):
         return True
     if not bool(np.all(hashes[1:] >= hashes[:-1])):
@@ -240,18 +314,8 @@ def is_canonical(rows: Rows) -> bool:
     return True
 
 
-def hashes_of(rows: Rows) -> np.ndarray:
-    import numpy as np
-
-    from ._count_cy import hashes
-
-    arena, offsets, counts = rows
-    out = np.empty(len(counts), np.uint64)
-    hashes(arena, offsets, out)
-    return out
-
-
-def _files_in(folder: Path) -> list[Path]:
+def files_in(folder: Path) -> list[Path]:
+    """The Parquet files in a folder of word counts, in order."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
         raise FormatError(f"{folder} holds no word counts: there is no folder with Parquet files of that name")
@@ -262,25 +326,19 @@ def _files_in(folder: Path) -> list[Path]:
     return files
 
 
-def _about(schema: Any, path: Path) -> dict:
-    text = (schema.metadata or {}).get(KEY)
-    if text is None:
-        return {}
-    try:
-        about = json.loads(text)
-        version = about["version"]
-        patterns = about["split_patterns"]
-        numbers = (about["documents"], about["bytes"])
-        if not all(isinstance(p, str) for p in patterns) or not all(isinstance(n, int) for n in numbers):
-            raise ValueError("its values are of the wrong kinds")
-    except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"{path} has metadata that cannot be read: {error}") from error
-    if version != VERSION:
-        raise FormatError(f"{path} is of version {version}, but this tokenmill reads version {VERSION}. Update tokenmill.")
-    return about
+def to_batch(rows: Rows, schema: Any) -> Any:
+    """Rows as an Arrow record batch; `schema` has 32-bit or 64-bit offsets."""
+    import numpy as np
+    import pyarrow as pa
+
+    arena, offsets, counts = rows
+    kind = schema.field("piece").type
+    ends = offsets.astype(np.int64 if kind == pa.large_binary() else np.int32)
+    pieces = pa.Array.from_buffers(kind, len(counts), [None, pa.py_buffer(ends), pa.py_buffer(arena)])
+    return pa.record_batch([pieces, pa.array(counts, pa.uint64())], schema=schema)
 
 
-def _rows_of(pieces: Any, numbers: Any) -> Rows:
+def from_arrow(pieces: Any, numbers: Any) -> Rows:
     """Arrow arrays as rows."""
     import numpy as np
 

@@ -1,27 +1,68 @@
-"""Work with the kernel's tables in bounded steps: grow, read out in canonical order, merge.
+"""Work with the kernel's tables in bounded steps, and the one merge of everything that is counted.
 
 Every kernel call below takes a few hundredths of a second at most, so that Ctrl-C and a failure elsewhere are noticed
 between two of them.
+
+What is merged (tables in memory, runs on disk, saved word counts, what other machines counted) is a `RowSource`: it
+adds its rows of one part of the hash range to a small table, and that table is read out in canonical order. So the
+memory for a table of everything is never needed, the small table stays in the processor's cache, and every way of
+dividing the work gives the same rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, wait
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ._count_cy import CountTable
+from ._count_cy import CountTable, hashes
 
 if TYPE_CHECKING:
     import numpy as np
 
     Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # arena uint8, offsets uint64 (n + 1), counts uint64 (n)
 
-__all__ = ["add_rows", "concatenate", "grow", "merge_rows", "merge_tables", "read_batches", "slots_for", "sort"]
+__all__ = [
+    "ArrayRows",
+    "RowSource",
+    "SortedRows",
+    "TableRows",
+    "add_rows",
+    "bits_for",
+    "concatenate",
+    "filter_rows",
+    "grow",
+    "hashes_of",
+    "merge_rows",
+    "merge_tables",
+    "merged",
+    "ordered_map",
+    "part_of_rows",
+    "read_batches",
+    "slots_for",
+    "sort",
+]
 
 SLOTS = 1 << 20  # looked at in one kernel call: 32 MB
 ENTRY = 32  # bytes of one slot
+PART_ROWS = 1 << 14  # rows of one part of a merge, about: the table for it has 1 MB
+PART_BYTES = 1 << 21  # bytes of their pieces, about
+MAX_BITS = 20
+DONE: Any = object()
+T = TypeVar("T")
+R = TypeVar("R")
 Pause = Callable[[], None]  # called between two kernel calls; raises to give up
+
+
+class RowSource(Protocol):
+    """Rows that can be merged with others, part by part of the hash range, in ascending order of the parts."""
+
+    rows: int
+    nbytes: int  # of the pieces' bytes
+
+    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
+        """Add the rows whose hash begins with the `bits` bits `part` to `table`, which is for these alone."""
 
 
 def no_pause() -> None:
@@ -33,6 +74,16 @@ def slots_for(rows: int) -> int:
     return 2 * rows + 1024
 
 
+def bits_for(rows: int, nbytes: int) -> int:
+    """Into how many parts, as a power of two, a merge of so many rows is divided.
+
+    >>> bits_for(1000, 10_000), bits_for(2**26, 2**29)
+    (0, 12)
+    """
+    parts = max(rows // PART_ROWS, nbytes // PART_BYTES)
+    return min(MAX_BITS, max(0, (parts - 1).bit_length()))
+
+
 def grow(table: CountTable, slots: int, pause: Pause = no_pause) -> None:
     table.grow(slots)
     while table.grow_step(SLOTS):
@@ -40,15 +91,14 @@ def grow(table: CountTable, slots: int, pause: Pause = no_pause) -> None:
 
 
 def add_rows(table: CountTable, rows: Rows, pause: Pause = no_pause) -> None:
-    """Add rows to a table that has room for them."""
+    """Add rows to a table. Rows in canonical order want one that has room for them from the outset."""
     arena, offsets, counts = rows
     start = 0
     while start < len(counts):
         stop = min(start + SLOTS // 4, len(counts))
-        done = table.add(arena, offsets[start : stop + 1], counts[start:stop], 0)
-        if done < stop - start:
-            raise RuntimeError("the table has no room for what is added to it")
-        start = stop
+        start += table.add(arena, offsets[start : stop + 1], counts[start:stop], 0)
+        if start < stop:
+            grow(table, 2 * table.slots, pause)
         pause()
 
 
@@ -92,30 +142,130 @@ def concatenate(batches: Sequence[Rows]) -> Rows:
     return np.concatenate(arenas), offsets, np.concatenate(sums)
 
 
-def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
-    """The sum of several tables as rows in canonical order. The tables may be sorted in passing.
+def filter_rows(rows: Rows, min_count: int) -> Rows:
+    """Without the pieces that were seen fewer than `min_count` times."""
+    import numpy as np
 
-    Parts of the hash range are merged one by one (or in `pool`, at once) in small tables that fit the processor's
-    cache, so the memory for a table of everything is never needed.
-    """
-    total = sum(len(table) for table in tables)
+    arena, offsets, counts = rows
+    keep = counts >= max(0, min_count)
+    kept = int(np.count_nonzero(keep))
+    if kept == len(counts):
+        return rows
+    lengths = np.diff(offsets)
+    ends = np.zeros(kept + 1, np.uint64)
+    np.cumsum(lengths[keep], out=ends[1:])
+    inside = arena[int(offsets[0]) : int(offsets[-1])]
+    return inside[np.repeat(keep, lengths.astype(np.int64))], ends, counts[keep]
+
+
+def hashes_of(rows: Rows) -> np.ndarray:
+    """The hash of each piece, by which rows are ordered."""
+    import numpy as np
+
+    arena, offsets, counts = rows
+    out = np.empty(len(counts), np.uint64)
+    hashes(arena, offsets, out)
+    return out
+
+
+def part_of_rows(rows: Rows, hashes: np.ndarray, part: int, bits: int) -> Rows:
+    """Those of sorted rows whose hash begins with the `bits` bits `part`."""
+    import numpy as np
+
+    arena, offsets, counts = rows
+    first = int(np.searchsorted(hashes, np.uint64(part << (64 - bits)))) if part else 0
+    end = (part + 1) << (64 - bits)
+    last = len(hashes) if end == 1 << 64 else int(np.searchsorted(hashes, np.uint64(end)))
+    low, high = int(offsets[first]), int(offsets[last])
+    return arena[low:high], offsets[first : last + 1] - offsets[first], counts[first:last]
+
+
+class TableRows:
+    """A table in memory, to be merged. It is only looked at, so several threads may merge parts of it."""
+
+    def __init__(self, table: CountTable):
+        self._table = table
+        self.rows = len(table)
+        self.nbytes = table.arena_bytes + 8 * self.rows
+
+    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
+        slot: int | None = 0
+        while slot is not None:
+            pause()
+            if table.full:
+                grow(table, 2 * table.slots, pause)
+            slot = table.add_table(self._table, slot, SLOTS)
+
+
+class ArrayRows:
+    """Rows in memory in ascending order of their hashes, to be merged."""
+
+    def __init__(self, rows: Rows, hashes: np.ndarray):
+        self._rows = rows
+        self._hashes = hashes
+        self.rows = len(rows[2])
+        self.nbytes = len(rows[0])
+
+    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
+        add_rows(table, part_of_rows(self._rows, self._hashes, part, bits), pause)
+
+
+class SortedRows:
+    """Batches of rows in canonical order, to be merged as they come in."""
+
+    def __init__(self, batches: Iterable[Rows], rows: int, nbytes: int):
+        self._batches = iter(batches)
+        self.rows = rows
+        self.nbytes = nbytes
+        self._batch: Rows | None = None
+        self._hashes: np.ndarray
+        self._at = 0
+
+    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
+        import numpy as np
+
+        first, end = part << (64 - bits), (part + 1) << (64 - bits)
+        while True:
+            if self._batch is None:
+                self._batch = next(self._batches, None)
+                if self._batch is None:
+                    return
+                self._hashes = hashes_of(self._batch)
+                self._at = int(np.searchsorted(self._hashes, np.uint64(first)))
+            arena, offsets, counts = self._batch
+            at = self._at
+            stop = len(counts) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
+            if stop > at:
+                low, high = int(offsets[at]), int(offsets[stop])
+                add_rows(table, (arena[low:high], offsets[at : stop + 1] - offsets[at], counts[at:stop]), pause)
+            self._at = stop
+            if stop < len(counts):
+                return
+            self._batch = None
+
+
+def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause: Pause = no_pause) -> Iterator[Rows]:
+    """The sum of `sources` in canonical order: the rows of one part of the hash range after the other's."""
+    expected = sum(source.rows for source in sources) >> bits
+    table = CountTable(slots_for(expected + expected // 4 + 256))  # hashes spread evenly, but for some per cent
+    for part in parts:
+        table.clear(part, bits)
+        for source in sources:
+            source.add_to(table, part, bits, pause)
+        sort(table, pause)
+        yield from read_batches(table, PART_ROWS, 1 << 24)
+
+
+def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
+    """The sum of several tables as rows in canonical order, in memory."""
     if len(tables) == 1:
         sort(tables[0], pause)
         return concatenate(list(read_batches(tables[0], SLOTS // 4, 1 << 26)))
-    bits = min(16, max(0, (total // 65_536).bit_length()))
+    sources = [TableRows(table) for table in tables]
+    bits = bits_for(sum(source.rows for source in sources), sum(source.nbytes for source in sources))
 
     def merge_part(part: int) -> Rows:
-        expected = total >> bits  # hashes spread evenly: this is off by some per cent
-        table = CountTable(slots_for(expected + expected // 4 + 1024), part, bits)
-        for source in tables:
-            slot: int | None = 0
-            while slot is not None:
-                pause()
-                if table.full:
-                    grow(table, 2 * table.slots, pause)
-                slot = table.add_table(source, slot, SLOTS)
-        sort(table, pause)
-        return concatenate(list(read_batches(table, SLOTS, 1 << 30)))
+        return concatenate(list(merged(sources, bits, [part], pause)))
 
     parts = range(1 << bits)
     return concatenate(list(pool.map(merge_part, parts) if pool else map(merge_part, parts)))
@@ -128,3 +278,33 @@ def merge_rows(groups: Sequence[Rows], pause: Pause = no_pause) -> Rows:
         add_rows(table, rows, pause)
     sort(table, pause)
     return concatenate(list(read_batches(table, SLOTS // 4, 1 << 26)))
+
+
+def ordered_map(
+    pool: Executor | None,
+    function: Callable[[T], R],
+    items: Iterable[T],
+    at_once: int = 4,
+    watch: Callable[[], None] = no_pause,
+) -> Iterator[R]:
+    """Like pool.map, but with only `at_once` calls that run or whose result waits; `watch` is called ten times a second."""
+    if pool is None:
+        for item in items:
+            yield function(item)
+            watch()
+        return
+    waiting: deque[Future[R]] = deque()
+    items = iter(items)
+    try:
+        while True:
+            while len(waiting) < at_once and (item := next(items, DONE)) is not DONE:
+                waiting.append(pool.submit(function, item))
+            if not waiting:
+                return
+            while not waiting[0].done():
+                wait([waiting[0]], 0.1)
+                watch()
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

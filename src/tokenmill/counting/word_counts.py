@@ -68,11 +68,7 @@ class WordCounts:
 
         many = list(many)
         patterns = {counts.split_patterns for counts in many if counts.split_patterns}
-        if len(patterns) > 1:
-            shown = "\n  ".join(" then ".join(each) for each in sorted(patterns))
-            raise UsageError(
-                f"word counts that were split differently cannot be added up:\n  {shown}\nCount again with one pattern."
-            )
+        check_patterns(patterns)
         try:
             rows = merge_rows([(counts.arena, counts.offsets, counts.counts) for counts in many])
         except OverflowError:
@@ -107,16 +103,10 @@ class WordCounts:
 
     def prune(self, min_count: int) -> WordCounts:
         """Without the pieces that were seen fewer than `min_count` times."""
-        import numpy as np
+        from .tables import filter_rows
 
-        if min_count <= 1 and (len(self) == 0 or self.counts.min() >= min_count):
-            return self
-        keep = self.counts >= max(0, min_count)
-        lengths = np.diff(self.offsets)
-        offsets = np.zeros(int(keep.sum()) + 1, np.uint64)
-        np.cumsum(lengths[keep], out=offsets[1:])
-        arena = self.arena[np.repeat(keep, lengths.astype(np.int64))]
-        return replace(self, arena=arena, offsets=offsets, counts=self.counts[keep])
+        arena, offsets, counts = filter_rows((self.arena, self.offsets, self.counts), min_count)
+        return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def canonical(self) -> WordCounts:
         """The same counts with the pieces in canonical order."""
@@ -148,3 +138,12 @@ class WordCounts:
         from .storage import is_saved
 
         return is_saved(path)
+
+
+def check_patterns(patterns: set[tuple[str, ...]]) -> None:
+    """Raise where counts are to be added up that were split by different patterns."""
+    if len(patterns) > 1:
+        shown = "\n  ".join(" then ".join(each) for each in sorted(patterns))
+        raise UsageError(
+            f"word counts that were split differently cannot be added up:\n  {shown}\nCount again with one pattern."
+        )

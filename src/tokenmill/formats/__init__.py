@@ -1,0 +1,16 @@
+"""Formats: vocabulary to file and back.
+
+    huggingface   a folder with tokenizer.json and tokenizer_config.json
+    tiktoken      a .tiktoken file
+    merges        a folder with vocab.json and merges.txt
+    ddtok         a folder with vocab.ddtok and merges.ddtok
+
+`read` tells the format by content. `write` returns what the format does not hold, item by item, and refuses what would
+change ids.
+"""
+
+from .files import FORMATS, read, write
+from .objects import encode_with_library, to_hf, to_tiktoken
+from .published import PUBLISHED
+
+__all__ = ["FORMATS", "PUBLISHED", "encode_with_library", "read", "to_hf", "to_tiktoken", "write"]

@@ -10,6 +10,7 @@ Bytes that are printable in Latin-1 stand for themselves; the other 68, in ascen
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 __all__ = ["BYTE_OF", "CHARACTERS", "to_bytes", "to_text", "tokens_of_texts"]
 
@@ -43,15 +44,10 @@ def tokens_of_texts(texts: Sequence[str]) -> list[bytes | None]:
     points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
     values = table[np.minimum(points, len(table) - 1)]
     data = values.astype(np.uint8).tobytes()
-    tokens: list[bytes | None] = []
-    start = 0
-    for text in texts:
-        end = start + len(text)
-        tokens.append(data[start:end])
-        start = end
+    ends = list(accumulate(map(len, texts)))
+    tokens: list[bytes | None] = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
     outside = np.flatnonzero(values < 0)
     if len(outside):
-        ends = np.cumsum([len(text) for text in texts])
         for i in np.unique(np.searchsorted(ends, outside, side="right")).tolist():
             tokens[i] = None
     return tokens

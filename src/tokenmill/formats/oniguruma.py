@@ -38,7 +38,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CLASS_TOKEN = re.compile(
-    r"\[:\^?\w+:\]|\\(?:[pP]\{[^}]*\}|[pP][A-Za-z]|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|&&|--|~~|.", re.DOTALL
+    r"\[:\^?\w+:\]|\\(?:[pP]\{[^}]*\}|[pP][A-Za-z]|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|&&|--|~~|.",
+    re.DOTALL,
 )
 
 
@@ -112,7 +113,9 @@ class _Rewriter:
     def refuse(self, what: str, why: str = "") -> None:
         ours, theirs = "tokenmill", "Hugging Face's regular expressions (Oniguruma)"
         reader = theirs if self.outwards else ours
-        raise ConversionError(f"the split pattern {self.pattern!r} holds {what!r}, which {why or f'{reader} cannot say'}")
+        raise ConversionError(
+            f"the split pattern {self.pattern!r} holds {what!r}, which {why or f'{reader} cannot say'}"
+        )
 
     def counted(self, text: str, position: int) -> int:
         """A counted repetition with the ? or + after it; returns where reading goes on."""

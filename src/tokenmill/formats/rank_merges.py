@@ -19,13 +19,18 @@ neighbours that exist at the same moment whether they would have been joined bef
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from ..errors import ConversionError
+from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["encode_by_rank", "merges_of_ranks"]
+__all__ = ["encode_by_rank", "merges_of_ranks", "only_whole", "present_by_rank", "ranks_of"]
 
 
 def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[int]]:
@@ -47,8 +52,9 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     left, right = [-1] * len(tokens), [-1] * len(tokens)
     born = list(range(len(tokens)))
     regular = [False] * len(tokens)
-    for token, id in ranks.items():
-        if len(token) == 1:
+    for byte in range(256):
+        id = get(bytes([byte]), -1)
+        if id >= 0:
             born[id], regular[id] = -1, True
 
     def joined_across(x: int, y: int, limit: int) -> bool:
@@ -71,7 +77,7 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     for id, token in enumerate(tokens):
         if token is None or len(token) < 2:
             continue
-        for cut in range(len(token) - 1, 0, -1):
+        for cut in range(len(token) - 1, 0, -1):  # long left parts first: most tokens are a word and its ending
             x = get(token[:cut], id)
             if x < id and regular[x]:
                 y = get(token[cut:], id)
@@ -81,7 +87,9 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
                     break
         else:
             parts = encode_by_rank(token, ranks, below=id)
-            if len(parts) == 2:  # built, but from parts that were not: whatever holds it is encoded too
+            if (
+                len(parts) == 2 and -1 not in parts
+            ):  # built, but from parts that were not: whatever holds it is encoded too
                 rows.append((parts[0], parts[1], id))
             else:
                 unbuilt.append(id)
@@ -91,12 +99,95 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
 
 
 def encode_by_rank(piece: bytes, ranks: dict[bytes, int], below: int | None = None) -> list[int]:
-    """The ids of `piece`, whose bytes are all tokens, using only merges to ids below `below`. The textbook loop."""
+    """The ids of `piece` using only merges to ids below `below`; -1 for a byte without a token. The textbook loop."""
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while True:
-        joins = [ranks.get(a + b) for a, b in zip(parts, parts[1:], strict=False)]
+        joins = [ranks.get(a + b) for a, b in pairwise(parts)]
         best = min((rank for rank in joins if rank is not None and (below is None or rank < below)), default=None)
         if best is None:
-            return [ranks[part] for part in parts]
+            return [ranks.get(part, -1) for part in parts]
         i = joins.index(best)
         parts[i : i + 2] = [parts[i] + parts[i + 1]]
+
+
+def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
+    """The present tokens of a Picky vocabulary under their ids, encoded by rank instead of by events."""
+    gone = vocabulary.removed
+    tokens = tuple(None if id in gone else token for id, token in enumerate(vocabulary.tokens))
+    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=None, whole_pieces=True)
+
+
+def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:
+    """The tokens by id, such that rank order gives the ids of `vocabulary`, and notes on what was left out.
+
+    ConversionError, which names `target` and the first token in question, where rank order gives other ids.
+    """
+    tokens = list(vocabulary.tokens)
+    if vocabulary.order == "ranks":
+        return tokens, []
+    if vocabulary.order == "events":
+        raise ConversionError(
+            f"{target} knows no removals, so its ids would differ from those of this Picky vocabulary, which encodes by its "
+            "events. Pass lossy=True (--lossy) to export the tokens that are present, encoded by rank."
+        )
+    assert vocabulary.events is not None
+    rows = [tuple(row) for row in vocabulary.events.tolist()]
+    made = {new for _, _, new in rows}
+    notes = []
+    unreachable = [
+        id
+        for id, token in enumerate(tokens)
+        if token and len(token) > 1 and id not in made and not vocabulary.whole_pieces
+    ]
+    if unreachable:
+        example = f"{tokens[unreachable[0]]!r} (id {unreachable[0]})"
+        notes.append(f"{len(unreachable)} tokens that no merge makes are left out, such as {example}")
+        for id in unreachable:
+            tokens[id] = None
+    instead = f"so {target}, which merges by rank, would give other ids. Write tokenizer.json instead."
+    for place in range(1, len(rows)):
+        if rows[place][2] < rows[place - 1][2]:
+            new, before = rows[place][2], rows[place - 1][2]
+            raise ConversionError(
+                f"merge {place} makes {tokens[new]!r} (id {new}) after {tokens[before]!r} (id {before}), "
+                f"but ids must ascend in the order of the merges, {instead}"
+            )
+    derived, unbuilt = merges_of_ranks(tokens)
+    ranks = {token: id for id, token in enumerate(tokens) if token is not None}
+    listed = set(rows)
+    for left, right, new in derived.tolist():
+        if (left, right, new) not in listed:
+            raise ConversionError(
+                f"by rank, {tokens[left]!r} + {tokens[right]!r} would merge to {tokens[new]!r} (id {new}), "
+                f"and no merge says so, {instead}"
+            )
+    for id in unbuilt:
+        if not vocabulary.whole_pieces and encode_by_rank(tokens[id], ranks) != [id]:  # type: ignore[arg-type]
+            raise ConversionError(f"{tokens[id]!r} (id {id}) is a token that its merges never make, {instead}")
+    return tokens, notes
+
+
+_NEVER = (1 << 31, -1)  # the place and the result of a pair that no merge lists
+
+
+def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | None:
+    """The lowest id of a token that the merges `rows` alone do not make of its bytes, or None if there is none.
+
+    Such a token comes about only by the rule that a piece which is a token is that token.
+    """
+    listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
+    starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
+    for id, token in enumerate(tokens):
+        if token is None or len(token) < 2:
+            continue
+        parts = [starts.get(token[i : i + 1], -1) for i in range(len(token))]
+        while True:
+            places = [listed.get(pair, _NEVER) for pair in pairwise(parts)]
+            place, new = min(places, default=_NEVER)
+            if new < 0:
+                break
+            i = places.index((place, new))
+            parts[i : i + 2] = [new]
+        if parts != [id]:
+            return id
+    return None

@@ -11,16 +11,28 @@ import json
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from ..errors import FormatError, InputError, require
 
-__all__ = ["MAX_ID", "Json", "decode_utf8", "fail", "lines_of", "parse_json", "place_tokens", "read_bytes", "show"]
+__all__ = [
+    "MAX_ID",
+    "Json",
+    "decode_utf8",
+    "fail",
+    "lines_of",
+    "missing_bytes",
+    "parse_json",
+    "place_tokens",
+    "read_bytes",
+    "show",
+]
 
 MAX_ID = (1 << 21) - 1  # the encoder packs two ids and a rank into 64 bits, 21 each
 _MAX_BYTES = 1 << 30  # a vocabulary file is some megabytes: what is larger is something else, or a decompression bomb
 _MAX_SHOWN = 60
+_BYTES_OF_TEXT = frozenset(bytes([byte]) for byte in range(256) if byte not in (0xC0, 0xC1) and byte < 0xF5)
 
 
 def fail(file: str, where: str, what: str) -> NoReturn:
@@ -47,7 +59,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
             elif head.startswith(b"BZh"):
                 opened = bz2.BZ2File(file)
             elif head.startswith(b"\xfd7zXZ\x00"):
-                opened = lzma.LZMAFile(file)
+                opened = lzma.LZMAFile(file)  # noqa: SIM115
             elif head.startswith(b"\x28\xb5\x2f\xfd"):
                 zstandard = require("zstandard", "corpus", "reading a vocabulary compressed with Zstandard")
                 opened = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
@@ -74,7 +86,11 @@ def decode_utf8(data: bytes, file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        fail(file, f"line {line}", f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})")
+        fail(
+            file,
+            f"line {line}",
+            f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})",
+        )
 
 
 def lines_of(text: str) -> list[str]:
@@ -114,7 +130,14 @@ def parse_json(data: bytes, file: str) -> Json:
         fail(file, "", f"not a tokenizer: {error}")
 
 
-_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false", float: "a number"}
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    float: "a number",
+}
 
 
 class Json:
@@ -140,9 +163,14 @@ class Json:
         return Json(self.expect(dict).get(key), self.file, f"{self.where}.{key}")
 
     def __iter__(self) -> Iterator[Json]:
-        """The members of a list."""
-        for i, value in enumerate(self.expect(list)):
+        """The members of a list; none of a null."""
+        for i, value in enumerate([] if self.absent else self.expect(list)):
             yield Json(value, self.file, f"{self.where}[{i}]")
+
+    def items(self) -> Iterator[tuple[str, Json]]:
+        """The members of an object by key; none of a null."""
+        for key, value in ({} if self.absent else self.expect(dict)).items():
+            yield key, Json(value, self.file, f"{self.where}.{key}")
 
     @property
     def absent(self) -> bool:
@@ -159,21 +187,35 @@ def place_tokens(tokens: list[bytes], ids: list[int], file: str, at: Callable[[i
 
     at(n): where the nth of them stands in the file, for the messages.
     """
-    if not all(type(id) is int and 0 <= id <= MAX_ID for id in ids):
+    if ids and (set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) > MAX_ID):
         n = next(n for n, id in enumerate(ids) if type(id) is not int or not 0 <= id <= MAX_ID)
         fail(file, at(n), f"the id {show(ids[n])} of {show(tokens[n])} is not an integer from 0 to {MAX_ID}")
+    distinct = set(tokens)
+    if len(distinct) < len(tokens):
+        n, first = _second(tokens)
+        fail(
+            file,
+            at(n),
+            f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}",
+        )
+    if b"" in distinct:
+        fail(file, at(tokens.index(b"")), "the token is empty")
+    if ids == list(range(len(ids))):
+        return [*tokens]
+    if len(set(ids)) < len(ids):
+        n, first = _second(ids)
+        fail(
+            file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})"
+        )
     placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
     for id, token in zip(ids, tokens, strict=True):
         placed[id] = token
-    if len(set(ids)) < len(ids):
-        n, first = _second(ids)
-        fail(file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})")
-    if len(set(tokens)) < len(tokens):
-        n, first = _second(tokens)
-        fail(file, at(n), f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}")
-    if b"" in set(tokens):
-        fail(file, at(tokens.index(b"")), "the token is empty")
     return placed
+
+
+def missing_bytes(tokens: Iterable[bytes | None]) -> list[bytes]:
+    """The bytes without a token, those left aside that no UTF-8 text holds: published vocabularies may lack them."""
+    return sorted(_BYTES_OF_TEXT.difference(token for token in tokens if token and len(token) == 1))
 
 
 def _second(values: list) -> tuple[int, int]:

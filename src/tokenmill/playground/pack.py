@@ -65,10 +65,10 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
         "literal_lengths": _planes(np.array([len(vocabulary.tokens[id] or b"") for id in literal], np.int64)),
         "literals": b"".join(vocabulary.tokens[id] or b"" for id in literal),
     }
-    automata = []
+    widths = []
     for i, pattern in enumerate(vocabulary.split_patterns):
-        head, tables = _automaton(pattern, name)
-        automata.append(head)
+        width, tables = _automaton(pattern, name)
+        widths.append(width)
         sections |= {f"{table}_{i}": data for table, data in tables.items()}
     if counts is not None:
         sections["counts"] = _padded(counts.counts, size).astype("<f8").tobytes()
@@ -88,7 +88,7 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
         "n_vocab": vocabulary.n_vocab,
         "size": len(vocabulary.tokens),
         "split_patterns": list(vocabulary.split_patterns),
-        "automata": automata,
+        "widths": widths,
         "counted": counts.source if counts else None,
         "sections": [],
     }
@@ -132,31 +132,24 @@ def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
     return [id for id in sorted(stored) if tokens[id] is not None]
 
 
-def _automaton(pattern: str, name: str) -> tuple[dict, dict[str, bytes]]:
-    """The automaton of a split pattern: its sizes, and its tables."""
-    import numpy as np
-
-    from ..split.alphabet import Alphabet
-    from ..split.automaton import compile_tree, sets_of
-    from ..split.syntax import NotRegular, parse
+def _automaton(pattern: str, name: str) -> tuple[int, dict[str, bytes]]:
+    """The width of a row of the split pattern's automaton, and its tables; see split.compiler.Tables."""
+    from ..split.compiler import compile_pattern
+    from ..split.syntax import NotRegular
 
     try:
-        tree = parse(pattern)
-        alphabet = Alphabet(sets_of(tree))
-        automaton = compile_tree(tree, alphabet)
-    except NotRegular as error:
+        tables = compile_pattern(pattern)
+    except NotRegular as reason:
         raise ConversionError(
-            f"the playground cannot cut text by the split pattern of {name}, which uses {error}: {pattern!r}. "
-            "Every other command of tokenmill can."
-        ) from error
-    classes = alphabet.size
-    accepts = [[mask >> c & 1 for c in range(classes + 1)] for mask in automaton.accepts]
-    return {"classes": classes, "states": len(automaton.steps)}, {
-        "steps": np.array(automaton.steps, "<i2").tobytes(),
-        "accepts": np.array(accepts, np.uint8).tobytes(),
-        "ascii": alphabet.ascii,
-        "index": alphabet.index,
-        "pages": alphabet.pages,
+            f"the playground cannot cut text by the split pattern of {name}, which has {reason}: {pattern!r}. "
+            "The browser runs automata only; every other command of tokenmill can use this tokenizer."
+        ) from reason
+    return tables.width, {
+        "matches": tables.matches,
+        "accepts": tables.accepts,
+        "ascii": tables.ascii,
+        "index": tables.index,
+        "pages": tables.pages,
     }
 
 

@@ -1,7 +1,8 @@
-"""Judging vocabularies: IoS and junk, tokens no text gives, compression, comparison; prune and extend."""
+"""Judging vocabularies: IoS and junk, tokens no text gives, compression, comparison; prune."""
 
 from .comparison import Comparison, compare
 from .inspection import Inspection, inspect
+from .pruning import Pruned, prune
 from .tables import Column, Table, Token
 
-__all__ = ["Column", "Comparison", "Inspection", "Table", "Token", "compare", "inspect"]
+__all__ = ["Column", "Comparison", "Inspection", "Pruned", "Table", "Token", "compare", "inspect", "prune"]

@@ -47,12 +47,7 @@ class Replayer:
     ends: uint64_t[::1]
     weights: uint64_t[::1]
 
-    def __cinit__(self, events, lengths, part_start, part_ids):
-        self.keys = cython.NULL
-        self.first = self.following = self.removal = self.token = cython.NULL
-        self.right = self.left = cython.NULL
-        self.heap = cython.NULL
-        self.room = self.heap_room = self.heap_size = 0
+    def __init__(self, events, lengths, part_start, part_ids):
         self.events = events
         self.lengths = lengths
         self.part_start = part_start

@@ -5,6 +5,7 @@ What is said of a token:
     reachable      its own text encodes to it, or a text was found whose tokens it is among: the witness
     unreachable    "merges": its bytes, even alone, are built into something else, so that it appears nowhere
                    "split": the split pattern cuts its text, and none of the neighbours tried changes that
+                   "added": an added token takes a part of its text, for it is searched for first
                    "normaliser": normalisation changes its text
                    "not UTF-8": no well-formed text holds its bytes
                    "no witness": it holds a part of a character, and no character tried gives it
@@ -14,15 +15,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice, product
+from itertools import islice
 from math import lcm
 
+from ..errors import UsageError
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import normalizer_of
 from .tables import Column, Table, Token
-from .usage import Usage, bare, ordinary_ids
+from .usage import Usage, bare, ordinary_tokens
 
 __all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
 
@@ -30,7 +32,7 @@ Progress = Callable[[str, int, "int | None"], None]
 # What may stand beside a token and change how its text is cut: letters, spaces, a digit, signs, line ends, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 TRIALS = 4096  # texts tried, at most, to complete the parts of characters at a token's ends
-BATCH = 64
+EACH_END = 256  # characters tried at each end of a token that has two unfinished ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,12 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    ids = ordinary_ids(tok)
+    tokens = ordinary_tokens(tok)
     normalize = normalizer_of(tok.vocabulary.normalizers)
     whole = bare(tok)
+    unsearched = Tokenizer(replace(tok.vocabulary, added_tokens=()))
     reach: dict[int, Reach] = {}
-    for done, id in enumerate(ids):
-        token = tok.decode_single_token_bytes(id)
+    for done, (id, token) in enumerate(tokens.items()):
         used = usage is not None and int(usage.by_id[id]) > 0
         try:
             text = token.decode()
@@ -62,39 +64,45 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
             found = _reach_of_text(tok, id, text)
             if found.reason and normalize(text) != text:
                 found = Reach("normaliser")
-            elif found.reason and whole.encode_bytes(token) != [id]:
+            elif found.reason and _ids(whole, token) != [id]:
                 found = Reach("merges")
+            elif found.reason and _ids(unsearched, text) == [id]:
+                found = Reach("added")
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
-            progress("reachable tokens", done + 1, len(ids))
+            progress("reachable tokens", done + 1, len(tokens))
     return reach
 
 
+def _ids(tok: Tokenizer, text: str | bytes) -> list[int]:
+    """The ids of ordinary text, or of bytes; none where the alphabet lacks one of its characters."""
+    try:
+        return tok.encode_ordinary(text) if isinstance(text, str) else tok.encode_bytes(text)
+    except UsageError:
+        return []
+
+
 def _reach_of_text(tok: Tokenizer, id: int, text: str) -> Reach:
-    if tok.encode_ordinary(text) == [id]:
+    if _ids(tok, text) == [id]:
         return Reach("", text)
     for before in NEIGHBOURS:
         for after in NEIGHBOURS:
-            if id in tok.encode_ordinary(before + text + after):
+            if id in _ids(tok, before + text + after):
                 return Reach("", before + text + after)
     return Reach("split")
 
 
 def _reach_of_bytes(tok: Tokenizer, id: int, token: bytes) -> Reach:
-    texts = completions(token)
     tried = 0
-    while tried < TRIALS and (batch := list(islice(texts, BATCH))):
-        tried += len(batch)
-        for text in batch:
-            if id in tok.encode_ordinary(text):
-                return Reach("", text)
+    for text in islice(completions(token), TRIALS):
+        tried += 1
+        if id in _ids(tok, text):
+            return Reach("", text)
     return Reach("no witness" if tried else "not UTF-8")
 
 
 def completions(token: bytes) -> Iterator[str]:
-    """Texts that hold the bytes of `token`, which begins or ends inside a character, assigned characters first.
-
-    None, if no text can hold them.
+    """Texts that hold the bytes of `token`, which begins or ends inside a character. None, if no text can hold them.
 
     >>> next(completions(b"\\xa9 caf\\xc3"))
     '© cafÀ'
@@ -108,12 +116,24 @@ def completions(token: bytes) -> Iterator[str]:
         token[head:tail].decode()
     except UnicodeDecodeError:
         return
-    heads = _around(token[:head], True) if head else ((b"", b""),)
-    tails = _around(token[tail:], False) if tail < len(token) else ((b"", b""),)
+    if head and tail < len(token):
+        yield from _both_ends(token, head, tail)
+    elif head:
+        for before, _ in _around(token[:head], True):
+            yield (before + token).decode()
+    else:
+        for _, after in _around(token[tail:], False):
+            yield (token + after).decode()
+
+
+def _both_ends(token: bytes, head: int, tail: int) -> Iterator[str]:
+    """Every head with every tail, in an order in which both change from the first step."""
+    heads = [before for before, _ in islice(_around(token[:head], True), EACH_END)]
+    tails = [after for _, after in islice(_around(token[tail:], False), EACH_END)]
     if heads and tails:
         rounds = lcm(len(heads), len(tails))
-        for i in range(len(heads) * len(tails)):  # every head with every tail, both ends changing from the first
-            yield (heads[i % len(heads)][0] + token + tails[(i + i // rounds) % len(tails)][1]).decode()
+        for i in range(len(heads) * len(tails)):
+            yield (heads[i % len(heads)] + token + tails[(i + i // rounds) % len(tails)]).decode()
 
 
 def _ends_of(token: bytes) -> tuple[int, int]:
@@ -132,36 +152,42 @@ def _length(lead: int) -> int:
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
-@lru_cache(maxsize=4096)
-def _around(part: bytes, at_end: bool) -> tuple[tuple[bytes, bytes], ...]:
-    """What can stand (before, after) `part` so that all is one character; `at_end`: with nothing after it."""
-    assigned, others = [], []
-    for length in range(len(part) + 1, 5):
-        for place in range(length - len(part) + 1):
-            if at_end and place + len(part) < length:
-                continue
-            leads = {2: range(0xC2, 0xE0), 3: range(0xE0, 0xF0), 4: range(0xF0, 0xF5)}[length]
-            rest = [range(0x80, 0xC0)] * (length - 1)
-            free = [
-                part[i - place : i - place + 1] if place <= i < place + len(part) else choice
-                for i, choice in enumerate([leads, *rest])
-            ]
-            for found in product(*free):
-                try:
-                    character = bytes(found).decode()
-                except UnicodeDecodeError:
-                    continue
-                is_assigned = unicodedata.category(character) not in ("Cn", "Co")
-                (assigned if is_assigned else others).append((bytes(found[:place]), bytes(found[place + len(part) :])))
-                if len(assigned) >= TRIALS:
-                    return tuple(assigned)
-    return tuple((assigned + others)[:TRIALS])
+def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
+    """What can stand (before, after) `part` so that all is one character; `at_end`: with nothing after it.
+
+    Only characters that Unicode has assigned, unless none of them holds `part`.
+    """
+    if any(byte in (0xC0, 0xC1) or byte >= 0xF5 for byte in part):
+        return
+    found = False
+    for assigned in (True, False):
+        if found:
+            return
+        characters = _encoded(assigned)
+        at = characters.find(part)
+        while at >= 0:
+            start, stop = characters.rindex(b"\n", 0, at) + 1, characters.index(b"\n", at)
+            before, after = characters[start:at], characters[at + len(part) : stop]
+            if (before or after) and not (at_end and after):
+                found = True
+                yield before, after
+            at = characters.find(part, at + 1)
+
+
+@lru_cache(maxsize=2)
+def _encoded(assigned: bool) -> bytes:
+    """All characters of two bytes and more, or only those that Unicode has assigned, between line feeds."""
+    characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
+    if assigned:  # nothing is, but to private use, outside of these ranges
+        ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
+        characters = [c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co")]
+    return ("\n" + "\n".join(characters) + "\n").encode()
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text gives, those whose bytes are text first."""
     rows = [(Token(id, tok.decode_single_token_bytes(id)), found.reason) for id, found in reach.items() if found.reason]
-    order = ["merges", "split", "normaliser", "no witness", "not UTF-8"]
+    order = ["merges", "split", "added", "normaliser", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     return Table(
         "unreachable",
@@ -169,7 +195,7 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
         (Column("token", "token"), Column("reason", help="what keeps text from giving this token")),
         rows,
         "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, whatever stands beside "
-        "it among what was tried. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
+        "it among what was tried. added: an added token takes a part of it. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
         "single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and none of up to "
         f"{TRIALS:,} characters tried gives it.",
         listing=True,
@@ -181,10 +207,10 @@ def unbuilt_table(tok: Tokenizer) -> Table:
     rows = []
     if tok.vocabulary.whole_pieces and tok.vocabulary.order != "events":
         merged = bare(tok, whole_pieces=False)
-        for id in ordinary_ids(tok):
-            token = tok.decode_single_token_bytes(id)
-            if merged.encode_bytes(token) != [id]:
-                rows.append((Token(id, token), tuple(_tokens(tok, merged.encode_bytes(token)))))
+        for id, token in ordinary_tokens(tok).items():
+            ids = _ids(merged, token)
+            if ids != [id]:
+                rows.append((Token(id, token), tuple(_tokens(tok, ids))))
     return Table(
         "unbuilt",
         "Tokens that merges do not build",
@@ -211,7 +237,7 @@ def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None =
         (
             Column("token", "token"),
             Column("used", "count", "times in this text"),
-            Column("text that gives it"),
+            Column("text that gives it", "sample"),
             Column("unreachable because"),
         ),
         rows,

@@ -14,8 +14,7 @@ from .domains import Domains, Text
 from .faults import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
 from .junk import THRESHOLDS, Swallowed, junk_table, swallowed_tokens, thresholds_table
 from .lists import (
-    doubles_summary,
-    doubles_table,
+    doubles_tables,
     longest_table,
     rare_table,
     repeated_table,
@@ -25,7 +24,7 @@ from .lists import (
 from .metrics import baseline_table, domains_table, overview_table, scripts_table, text_table
 from .replay import replay
 from .tables import Table, tables_to_markdown
-from .usage import Usage, ordinary_ids
+from .usage import Usage, ordinary_tokens
 
 __all__ = ["Inspection", "inspect"]
 
@@ -75,6 +74,7 @@ def inspect(
     *,
     baseline: Tokenizer | None = None,
     name: str | None = None,
+    baseline_name: str | None = None,
     thresholds: Sequence[float] = THRESHOLDS,
     junk_at: float = 0.9,
     rare_below: int = RARE,
@@ -84,6 +84,7 @@ def inspect(
     """Judge a tokenizer, on `text` if any is given: files, folders, globs, word counts, or a mapping of names to these.
 
     baseline: a tokenizer to compare the number of tokens with.
+    name, baseline_name: what to call them, if not by their own names.
     thresholds, junk_at: the values of IoS to count junk at, and the one to list it at.
     rare_below: list tokens used fewer times than this.
 
@@ -102,14 +103,14 @@ def inspect(
         parts = [domains.counts(domain, tok) for domain in domains.names]
         tables += [text_table(tok, usage), domains_table(tok, usages)]
         if baseline is not None:
-            tables.append(baseline_table(usages, domains.usages(baseline, progress), baseline.name))
+            tables.append(baseline_table(usages, domains.usages(baseline, progress), baseline_name or baseline.name))
         tables.append(scripts_table(zip(parts, usages.values(), strict=True)))
         swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
-        tables.append(thresholds_table(swallowed, len(ordinary_ids(tok)), thresholds))
+        tables.append(thresholds_table(swallowed, len(ordinary_tokens(tok)), thresholds))
         tables.append(junk_table(tok.vocabulary, swallowed, junk_at))
     reach = reach_of_tokens(tok, usage, progress)
     tables += [unreachable_table(tok, reach), unbuilt_table(tok), partial_table(tok, reach, usage)]
-    tables += [doubles_summary(tok), doubles_table(tok)]
+    tables += doubles_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, rare_below)]
     tables += [longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]

@@ -18,7 +18,7 @@ from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Column, Figure, Table
-from .usage import Usage, characters_by_piece, ordinary_ids
+from .usage import Usage, characters_by_piece, ordinary_tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,12 +27,14 @@ __all__ = [
     "RENYI_CAUTION",
     "baseline_table",
     "domains_table",
+    "is_word_initial",
     "mean_token_characters",
     "overview_table",
     "ratio",
     "renyi_efficiency",
     "scripts_table",
     "text_table",
+    "word_initial_ids",
     "word_initial_share",
 ]
 
@@ -65,46 +67,46 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
     return abs(entropy) / float(np.log(vocab_size))
 
 
+def is_word_initial(token: bytes) -> bool:
+    """Whether a token begins with white space and goes on with something else."""
+    return _WORD_INITIAL.match(token.decode("utf-8", "surrogateescape")) is not None
+
+
 def word_initial_ids(tok: Tokenizer) -> list[int]:
-    """The tokens that begin with white space and go on with something else."""
-    found = []
-    for id in ordinary_ids(tok):
-        text = tok.decode_single_token_bytes(id).decode("utf-8", "surrogateescape")
-        if _WORD_INITIAL.match(text):
-            found.append(id)
-    return found
+    """The word-initial tokens of the vocabulary."""
+    return [id for id, token in ordinary_tokens(tok).items() if is_word_initial(token)]
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:
     """Which share of the vocabulary is word-initial."""
-    return ratio(len(word_initial_ids(tok)), len(ordinary_ids(tok)))
+    return ratio(len(word_initial_ids(tok)), len(ordinary_tokens(tok)))
 
 
 def mean_token_characters(tok: Tokenizer) -> float | None:
     """The mean length of the vocabulary's tokens, in characters counted at their first bytes."""
-    tokens = [tok.decode_single_token_bytes(id) for id in ordinary_ids(tok)]
+    tokens = ordinary_tokens(tok).values()
     return ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
 
 
 def overview_table(tok: Tokenizer) -> Table:
     """What the vocabulary is, whatever the text."""
     vocabulary = tok.vocabulary
-    ids = ordinary_ids(tok)
-    lengths = [len(tok.decode_single_token_bytes(id)) for id in ids]
+    tokens = ordinary_tokens(tok).values()
+    lengths = [len(token) for token in tokens]
     rows = [
-        ("ordinary tokens", _count(len(ids))),
+        ("ordinary tokens", _count(len(tokens))),
         ("added tokens", _count(len(vocabulary.added_tokens))),
         ("ids (rows of an embedding table)", _count(vocabulary.n_vocab)),
         ("tokens removed in training", _count(len(vocabulary.removed))),
         ("merging", _MERGING[vocabulary.order]),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one piece"),
-        ("mean bytes of a token", _number(ratio(sum(lengths), len(ids)))),
+        ("mean bytes of a token", _number(ratio(sum(lengths), len(tokens)))),
         ("mean characters of a token", _number(mean_token_characters(tok))),
         ("word-initial tokens", _percent(word_initial_share(tok))),
         ("content hash", vocabulary.fingerprint()),
     ]
-    return Table("vocabulary", "The vocabulary", (Column("what"), Column("value")), rows)
+    return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
 
 
 _MERGING = {
@@ -118,7 +120,7 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
     """What the tokenizer makes of the text, in one column of figures."""
     import numpy as np
 
-    ids = ordinary_ids(tok)
+    ids = list(ordinary_tokens(tok))
     used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0
     initial = word_initial_ids(tok)
     rows = [
@@ -141,14 +143,14 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
         "A word is a run of anything but white space; word counts alone do not tell how many there are. "
         + RENYI_CAUTION
     )
-    return Table("text", "On this text", (Column("what"), Column("value")), rows, note)
+    return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
 
 
 def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
     """A row of figures for each domain: a file, a folder, a language."""
     import numpy as np
 
-    ids = ordinary_ids(tok)
+    ids = list(ordinary_tokens(tok))
     rows = []
     for name, usage in usages.items():
         used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0
@@ -188,7 +190,7 @@ def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], n
     columns = (
         Column("domain"),
         Column("tokens", "count"),
-        Column(f"tokens of {name}", "count"),
+        Column("baseline tokens", "count"),
         Column("tokens, relative", "share", "tokens as a share of the baseline's; below 100 % is shorter"),
         Column("compression, relative", "number", "text per token as a multiple of the baseline's", 4),
     )
@@ -204,7 +206,9 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
         scripts = script_of_pieces(counts)
         weights = counts.counts.astype(np.float64)
         lengths = np.diff(counts.offsets).astype(np.float64)
-        for place, values in enumerate((1.0, lengths, characters_by_piece(counts), usage.tokens_by_piece)):
+        for place, values in enumerate(
+            (np.ones(len(counts)), lengths, characters_by_piece(counts), usage.tokens_by_piece)
+        ):
             sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
     rows = []
     for script, (pieces, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):

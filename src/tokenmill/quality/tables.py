@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 __all__ = ["Column", "Figure", "Table", "Token", "cell_text", "quoted", "visible"]
 
-Kind = Literal["text", "token", "tokens", "id", "count", "number", "share", "ios"]
+Kind = Literal["text", "sample", "figure", "token", "tokens", "id", "count", "number", "share", "ios"]
 NUMERIC = frozenset(("id", "count", "number", "share", "ios"))
 
 
@@ -49,7 +49,7 @@ class Figure:
 class Column:
     """The name of a column and what its cells are.
 
-    kind: "text" str or Figure; "token" Token; "tokens" a tuple of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per
+    kind: "text" str; "sample" str of a text, shown with its white space; "figure" Figure or str; "token" Token; "tokens" a tuple of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per
         cent; "ios" float from 0 to 1, shown as it is. Any cell may be None: nothing to tell.
     help: one line on what the column means.
     """
@@ -117,6 +117,8 @@ def cell_text(value: Any, column: Column) -> str:
     """One cell as plain text, as the terminal and the page show it."""
     if value is None:
         return ""
+    if column.kind == "sample":
+        return quoted(value.encode())
     if column.kind == "tokens":
         return " ".join(map(str, value))
     if column.kind == "count":
@@ -153,7 +155,7 @@ def visible(data: bytes) -> list[tuple[str, str]]:
 
 
 def quoted(data: bytes) -> str:
-    r"""`data` between quotation marks, as Python would write it, bytes that are no character as \xHH.
+    r"""`data` between quotation marks, as Python would write it; \xHH is a byte that is no character.
 
     >>> print(quoted(b' "\n\xff'))
     " \"\n\xff"
@@ -167,6 +169,8 @@ def quoted(data: bytes) -> str:
             out.append("\\" + character)
         elif character.isprintable():
             out.append(character)
+        elif 0x80 <= code <= 0xFF:
+            out.append(f"\\u{code:04x}")  # \xHH is for bytes
         else:
             out.append(repr(character)[1:-1])
     return '"' + "".join(out) + '"'
@@ -202,12 +206,18 @@ def _markdown_row(cells: Iterable[str]) -> str:
 
 def _markdown_cell(value: Any, column: Column) -> str:
     if isinstance(value, Token):
-        text = quoted(value.content).replace("|", "\\|")
-        fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-        return f"{fence}{text}{fence} {value.id}"
+        return f"{_code(quoted(value.content))} {value.id}"
     if isinstance(value, tuple):
         return " ".join(_markdown_cell(item, column) for item in value)
+    if column.kind == "sample" and value is not None:
+        return _code(cell_text(value, column))
     return _escape(cell_text(value, column))
+
+
+def _code(text: str) -> str:
+    text = text.replace("|", "\\|")
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{text}{fence}"
 
 
 def _escape(text: str) -> str:

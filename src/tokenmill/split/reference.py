@@ -111,8 +111,10 @@ class Rewriter:
     def escape(self, inside: bool) -> str:
         char = self.take(1)
         if char.lower() in SETS:
-            items = "".join(property_text(p[3:-1]) if p[0] == "\\" and p[1] == "p" else p for p in
-                            regex.findall(r"\\p\{\w+\}|\\u....|.", SETS[char.lower()]))
+            items = "".join(
+                property_text(p[3:-1]) if p[0] == "\\" and p[1] == "p" else p
+                for p in regex.findall(r"\\p\{\w+\}|\\u....|.", SETS[char.lower()])
+            )
             return f"[^{items}]" if char.isupper() else items if inside else f"[{items}]"
         if char in "pP":
             name = self.take(1)

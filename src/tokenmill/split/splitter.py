@@ -61,7 +61,9 @@ class Splitter:
             if not pattern:
                 raise PatternError("the split pattern is empty; leave it out to keep each text in one piece")
         if len(patterns) > MOST_PATTERNS:
-            raise UsageError(f"{len(patterns)} split patterns one inside the other; at most {MOST_PATTERNS} are possible")
+            raise UsageError(
+                f"{len(patterns)} split patterns one inside the other; at most {MOST_PATTERNS} are possible"
+            )
         self.patterns = tuple(PATTERNS.get(pattern, pattern) for pattern in patterns)
         names = {text: name for name, text in PATTERNS.items()}
         self.name = ", ".join(names.get(pattern, pattern) for pattern in self.patterns)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 from ..errors import UsageError
 from ..vocabulary import Vocabulary
@@ -31,7 +32,7 @@ def merge_by_ranks(piece: bytes, ranks: dict[bytes, int]) -> list[int]:
     """The ids of `piece` where any two neighbours that spell a token merge, the lowest id first."""
     parts = [piece[i : i + 1] for i in range(len(piece))]
     while True:
-        found = [(ranks[a + b], i) for i, (a, b) in enumerate(zip(parts, parts[1:], strict=False)) if a + b in ranks]
+        found = [(ranks[a + b], i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in ranks]
         if not found:
             return [ranks.get(part, -1) for part in parts]
         _, i = min(found)
@@ -42,7 +43,7 @@ def merge_by_list(ids: list[int], merges: dict[tuple[int, int], tuple[int, int]]
     """The ids that `ids` merge to by `merges`: (left, right) -> (place in the list, new id)."""
     ids = list(ids)
     while True:
-        found = [(merges[pair][0], i) for i, pair in enumerate(zip(ids, ids[1:], strict=False)) if pair in merges]
+        found = [(merges[pair][0], i) for i, pair in enumerate(pairwise(ids)) if pair in merges]
         if not found:
             return ids
         _, i = min(found)
@@ -103,7 +104,7 @@ class _Replay:
         last = -1
         while True:
             upcoming = []
-            for key in {*ids, *zip(ids, ids[1:], strict=False)}:
+            for key in {*ids, *pairwise(ids)}:
                 places = self.places.get(key, [])
                 upcoming += places[bisect_right(places, last) :][:1]
             if not upcoming:
@@ -127,7 +128,7 @@ class NaiveEncoder:
         for id, token in enumerate(vocabulary.tokens):
             if token is not None and id not in vocabulary.removed:
                 self.ids.setdefault(token, id)
-        self.starts = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
+        self.starts = {token: id for id, token in reversed([*enumerate(vocabulary.tokens)]) if token is not None}
         rows = [] if vocabulary.events is None else [tuple(row) for row in vocabulary.events.tolist()]
         self.merges: dict[tuple[int, int], tuple[int, int]] = {}
         if vocabulary.order == "merges":

@@ -88,7 +88,7 @@ export function eventMerge(events: EventList): Merge {
   let previous = new Int32Array(0);
   let mergeAt = new Int32Array(0);
   let removeAt = new Int32Array(0);
-  const lengthOf = (id: number) => (id < 0 ? 1 : (events.lengths[id] ?? 1));
+  const lengthOf = (id: number) => events.lengths[id] ?? 1;
 
   return (parts, count, out) => {
     if (ids.length < count || ids.length > Math.max(2 * count, 1 << 16)) {

@@ -6,25 +6,36 @@ import type { Pack } from "./pack";
 
 export interface Splitter {
   /**
+   * Whether cutting may begin anew at any end of a piece, with the same pieces from there on. (Not so where patterns
+   * are nested: a piece of the inner one ends in the middle of an outer one.)
+   */
+  readonly restarts: boolean;
+  /**
    * Cut bytes[start:length] into pieces from a known piece start, where `length` is the end of the text. Writes the
    * exclusive end of as many pieces as surely fit into `ends`, which has room for two or more, and gives how many.
+   * With each goes its reach: how far the text was looked at to decide this cut and those before it in this call
+   * (length + 1 where the end of the text was seen).
    */
-  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number;
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array, reach: Int32Array): number;
 }
 
 /** No split pattern: the text is one piece. */
 export const WHOLE: Splitter = {
-  scan(_bytes, _start, length, ends) {
+  restarts: true,
+  scan(_bytes, _start, length, ends, reach) {
     ends[0] = length;
+    reach[0] = length + 1;
     return 1;
   },
 };
 
-export interface AutomatonTables {
-  classes: number;
-  /** By state and class: the next state, or -1. */
-  steps: Int16Array;
-  /** By state and class (the last class is the end of the text): 1 if a match may end before it. */
+/** The tables of the library's split/compiler.py. */
+export interface Tables {
+  /** Cells of a row: one for each class of characters, the last for the end of the text. */
+  width: number;
+  /** The automaton, row after row: where the row of the next state begins, or 0xffff. */
+  matches: Uint16Array;
+  /** The same cells: 1 if the match may end before this character. */
   accepts: Uint8Array;
   /** Class by ASCII character, and for the others by pages of 128 code points. */
   ascii: Uint8Array;
@@ -33,90 +44,97 @@ export interface AutomatonTables {
 }
 
 export class AutomatonSplitter implements Splitter {
+  readonly restarts = true;
   // One number for a state and what comes next: (next state + 1) * 2 + (may end before it).
-  private readonly onAscii: Int16Array; // by state * 128 + character
-  private readonly onClass: Int16Array; // by state * (classes + 1) + class
+  private readonly onAscii: Int32Array; // by state * 128 + character
+  private readonly onClass: Int32Array; // by state * width + class
   private readonly index: Uint16Array;
   private readonly pages: Uint8Array;
   private readonly width: number;
 
-  constructor(tables: AutomatonTables) {
-    const { classes, steps, accepts, ascii } = tables;
-    const states = steps.length / classes;
-    this.width = classes + 1;
-    this.index = tables.index;
-    this.pages = tables.pages;
-    this.onClass = new Int16Array(states * this.width);
-    this.onAscii = new Int16Array(states * 128);
+  constructor({ width, matches, accepts, ascii, index, pages }: Tables) {
+    const states = matches.length / width;
+    this.width = width;
+    this.index = index;
+    this.pages = pages;
+    this.onClass = Int32Array.from(matches, (next, i) => (next === 0xffff ? 0 : 2 * (next / width + 1)) + accepts[i]!);
+    this.onAscii = new Int32Array(states * 128);
     for (let state = 0; state < states; state++) {
-      for (let c = 0; c <= classes; c++) {
-        const next = c === classes ? -1 : steps[state * classes + c]!;
-        this.onClass[state * this.width + c] = 2 * (next + 1) + accepts[state * this.width + c]!;
-      }
       for (let char = 0; char < 128; char++) {
-        this.onAscii[state * 128 + char] = this.onClass[state * this.width + ascii[char]!]!;
+        this.onAscii[state * 128 + char] = this.onClass[state * width + ascii[char]!]!;
       }
     }
   }
 
-  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number {
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array, reach: Int32Array): number {
+    const { onAscii, onClass, index, pages, width } = this;
+    const most = ends.length - 1;
     let count = 0;
+    let far = start;
     let gap = -1; // where text that nothing matches began
-    while (start < length && count + 1 < ends.length) {
-      const end = this.match(bytes, start, length);
-      if (end > start) {
-        if (gap >= 0) ends[count++] = start;
-        gap = -1;
-        ends[count++] = end;
-        start = end;
+    while (start < length && count < most) {
+      // One run of the automaton: `last` is the latest end of a match that it passed.
+      let state = 0;
+      let last = -1;
+      let at = start;
+      for (;;) {
+        if (at >= length) {
+          if (onClass[state * width + width - 1]! & 1) last = length;
+          at = length + 1;
+          break;
+        }
+        const byte = bytes[at]!;
+        let step: number;
+        let size = 1;
+        if (byte < 0x80) {
+          step = onAscii[(state << 7) | byte]!;
+        } else {
+          let code: number;
+          if (byte < 0xe0) {
+            code = ((byte & 0x1f) << 6) | (bytes[at + 1]! & 0x3f);
+            size = 2;
+          } else if (byte < 0xf0) {
+            code = ((byte & 0x0f) << 12) | ((bytes[at + 1]! & 0x3f) << 6) | (bytes[at + 2]! & 0x3f);
+            size = 3;
+          } else {
+            code = ((byte & 0x07) << 18) | ((bytes[at + 1]! & 0x3f) << 12);
+            code |= ((bytes[at + 2]! & 0x3f) << 6) | (bytes[at + 3]! & 0x3f);
+            size = 4;
+          }
+          step = onClass[state * width + pages[(index[code >> 7]! << 7) | (code & 127)]!]!;
+        }
+        if (step & 1) last = at;
+        at += size;
+        if (step < 2) break;
+        state = (step >> 1) - 1;
+      }
+      if (at > far) far = at;
+      if (last > start) {
+        if (gap >= 0) {
+          reach[count] = far;
+          ends[count++] = start;
+          gap = -1;
+        }
+        reach[count] = far;
+        ends[count++] = last;
+        start = last;
       } else {
         if (gap < 0) gap = start;
         start++;
         while (start < length && bytes[start]! >= 0x80 && bytes[start]! < 0xc0) start++;
       }
     }
-    if (gap >= 0) ends[count++] = start;
-    return count;
-  }
-
-  /** The end of the match that begins at `start`, or -1. */
-  private match(bytes: Uint8Array, start: number, length: number): number {
-    const { onAscii, onClass, index, pages, width } = this;
-    let state = 0;
-    let last = -1;
-    let at = start;
-    while (at < length) {
-      const byte = bytes[at]!;
-      let step: number;
-      let size = 1;
-      if (byte < 0x80) {
-        step = onAscii[(state << 7) | byte]!;
-      } else {
-        let code: number;
-        if (byte < 0xe0) {
-          code = ((byte & 0x1f) << 6) | (bytes[at + 1]! & 0x3f);
-          size = 2;
-        } else if (byte < 0xf0) {
-          code = ((byte & 0x0f) << 12) | ((bytes[at + 1]! & 0x3f) << 6) | (bytes[at + 2]! & 0x3f);
-          size = 3;
-        } else {
-          code = ((byte & 0x07) << 18) | ((bytes[at + 1]! & 0x3f) << 12);
-          code |= ((bytes[at + 2]! & 0x3f) << 6) | (bytes[at + 3]! & 0x3f);
-          size = 4;
-        }
-        step = onClass[state * width + pages[(index[code >> 7]! << 7) | (code & 127)]!]!;
-      }
-      if (step & 1) last = at;
-      if (step < 2) return last;
-      state = (step >> 1) - 1;
-      at += size;
+    if (gap >= 0) {
+      reach[count] = length + 1;
+      ends[count++] = start;
     }
-    return onClass[state * width + width - 1]! & 1 ? length : last;
+    return count;
   }
 }
 
 /** Patterns one inside the other: each piece of the first is cut by the second, and so on. */
 class Nested implements Splitter {
+  readonly restarts = false;
   private readonly outer = new Int32Array(2);
   private from = -1;
   private upTo = -1;
@@ -126,24 +144,23 @@ class Nested implements Splitter {
     private readonly second: Splitter,
   ) {}
 
-  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number {
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array, reach: Int32Array): number {
     if (start <= this.from || start >= this.upTo || this.upTo > length) {
-      this.first.scan(bytes, start, length, this.outer);
+      this.first.scan(bytes, start, length, this.outer, reach);
       this.upTo = this.outer[0]!;
     }
     this.from = start;
-    const count = this.second.scan(bytes, start, this.upTo, ends);
-    return count;
+    return this.second.scan(bytes, start, this.upTo, ends, reach);
   }
 }
 
 /** The splitter of a packed vocabulary. */
 export function splitterOf(pack: Pack): Splitter {
-  const splitters = pack.header.automata.map(({ classes }, i): Splitter => {
+  const splitters = pack.header.widths.map((width, i): Splitter => {
     const column = (name: string) => pack.section(`${name}_${i}`);
     return new AutomatonSplitter({
-      classes,
-      steps: new Int16Array(column("steps").buffer),
+      width,
+      matches: new Uint16Array(column("matches").buffer),
       accepts: column("accepts"),
       ascii: column("ascii"),
       index: new Uint16Array(column("index").buffer),

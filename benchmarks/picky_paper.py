@@ -1,0 +1,77 @@
+"""Picky BPE on real text, as its paper measured it: what refinement removes and what it is worth.
+
+    Chizhov, Arnett, Korotkova, Yamshchikov: BPE Gets Picky, EMNLP 2024 (arXiv 2409.04599)
+
+For each corpus, vocabulary size and threshold: how many tokens were removed and how many stand in the vocabulary that
+plain BPE does not have, how many tokens the training text takes beside plain BPE, the mean length of a token, and the
+share of word-initial tokens among all, among those removed, and among those added.
+
+python -m benchmarks.picky_paper [--quick]      # --quick: 20 MB of each corpus
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from .harness import corpus_file, save
+
+SIZES = (8_192, 16_384, 32_768)
+THRESHOLDS = (None, 0.9, 0.8, 0.7, 0.6)
+
+
+def measure(name: str, limit: int | None) -> list[dict]:
+    import tokenmill
+    from tokenmill.quality.metrics import mean_token_characters, word_initial_share
+    from tokenmill.quality.usage import measure_usage, ordinary_tokens
+
+    counts = tokenmill.count(corpus_file(name, limit), split="cl100k")
+    rows = []
+    for size in SIZES:
+        plain_tokens: set[bytes] = set()
+        plain_length = 0
+        for threshold in THRESHOLDS:
+            start = time.perf_counter()
+            tok = tokenmill.train_from_counts(counts, size, refine=threshold)
+            seconds = time.perf_counter() - start
+            usage = measure_usage(tok, counts)
+            tokens = set(ordinary_tokens(tok).values())
+            if threshold is None:
+                plain_tokens, plain_length = tokens, usage.tokens
+            added, lost = tokens - plain_tokens, plain_tokens - tokens
+            removals = sum(event[0] == "remove" for event in tok.events)
+            rows.append(
+                {
+                    "corpus": name,
+                    "bytes": counts.total_bytes,
+                    "size": len(tokens),
+                    "threshold": threshold,
+                    "removals": removals,
+                    "removed for good": len(tok.vocabulary.removed),
+                    "added": len(added),
+                    "lost": len(lost),
+                    "tokens": usage.tokens,
+                    "relative": usage.tokens / plain_length,
+                    "bytes per token": usage.bytes / usage.tokens,
+                    "mean characters": mean_token_characters(tok),
+                    "word-initial": word_initial_share(tok),
+                    "word-initial, added": _word_initial(added),
+                    "word-initial, lost": _word_initial(lost),
+                    "seconds": round(seconds, 3),
+                }
+            )
+            print(rows[-1], file=sys.stderr)
+    return rows
+
+
+def _word_initial(tokens: set[bytes]) -> float | None:
+    from tokenmill.quality.metrics import is_word_initial
+
+    return sum(map(is_word_initial, tokens)) / len(tokens) if tokens else None
+
+
+if __name__ == "__main__":
+    quick = "--quick" in sys.argv
+    results = {name: measure(name, 20_000_000 if quick else None) for name in ("en", "multi")}
+    if not quick:
+        save("picky_paper", results)

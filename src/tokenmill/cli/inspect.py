@@ -1,0 +1,68 @@
+"""tokenmill inspect: judge one tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._console import progress_bar, say
+from ._tables import check_forms, show
+from .main import app
+
+__all__ = ["inspect"]
+
+
+@app.command()
+def inspect(
+    tokenizer: Annotated[str, typer.Argument(help="The tokenizer: a file or folder of any format, or a name.")],
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a report as one self-contained page.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
+    top: Annotated[
+        int | None, typer.Option(min=0, help="Rows of each list, 10 unless told, 200 with --html; 0 for all.")
+    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="A tokenizer to compare the number of tokens with.")] = None,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
+    rare_below: Annotated[int, typer.Option(min=1, help="List tokens used fewer times than this.")] = 100,
+    split: Annotated[str | None, typer.Option(help="The split pattern, for a file that does not hold it.")] = None,
+    num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
+) -> None:
+    """Judge a tokenizer: junk by IoS, tokens no text produces, doubles, unused tokens, compression.
+
+    tokenmill inspect my-tokenizer corpus/*.txt --html report.html
+    """
+    from ..api import load
+    from ..quality import inspect as inspect_tokenizer
+    from ..quality.report import require_plots, write_report
+
+    check_forms(json, markdown)
+    if html is not None:
+        require_plots()
+    tok = load(tokenizer, split=split)
+    with progress_bar() as progress:
+        found = inspect_tokenizer(
+            tok,
+            sources or None,
+            baseline=None if baseline is None else load(baseline),
+            name=_name_of(tokenizer),
+            baseline_name=None if baseline is None else _name_of(baseline),
+            junk_at=threshold,
+            rare_below=rare_below,
+            num_threads=num_threads,
+            progress=progress,
+        )
+    if html is not None:
+        write_report(found, html, (200 if top is None else top) or None)
+        say(f"wrote {html}")
+    if html is None or json or markdown:
+        show(found, 10 if top is None else top, json, markdown)
+
+
+def _name_of(tokenizer: str) -> str:
+    return Path(tokenizer).name or tokenizer

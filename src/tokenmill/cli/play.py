@@ -1,0 +1,95 @@
+"""tokenmill play: the playground in the browser, and its static export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ._console import progress_bar, report, say
+from .main import app
+
+if TYPE_CHECKING:
+    from ..playground.pack import TokenCounts
+    from ..tokenizer import Tokenizer
+
+
+@app.command()
+def play(
+    tokenizers: Annotated[
+        list[str] | None, typer.Argument(help="Tokenizers: folders, files, or names of published encodings.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="The port on 127.0.0.1; 8765 if that is free, unless told.")] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Let the page open any file of this machine by its path.")
+    ] = False,
+    split: Annotated[
+        str | None, typer.Option(help="The split pattern, for files that do not hold one (an unknown .tiktoken).")
+    ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(help="Word counts: the vocabulary view then shows each token's count and IoS."),
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Write a static site to this folder instead, for any file host.")
+    ] = None,
+) -> None:
+    """See tokens, compare tokenizers, search vocabularies and step through training, in the browser.
+
+    tokenmill play my-tokenizer cl100k_base
+    """
+    from ..api import load
+    from ..playground.server import name_of, serve
+
+    loaded: list[tuple[str, Tokenizer]] = []
+    for path in tokenizers or []:
+        loaded.append((_free_name(name_of(Path(path)), [name for name, _ in loaded]), load(path, split=split)))
+    usage = {name: _usage(tok, counts) for name, tok in loaded} if counts is not None else {}
+    vocabularies = [(name, tok.vocabulary) for name, tok in loaded]
+    if export is not None:
+        from ..playground.export import export as write
+
+        sizes = write(vocabularies, export, usage)
+        report(
+            {"site": str(export), "bytes": sum(sizes.values()), "files": {k: f"{v:,}" for k, v in sizes.items()}}, False
+        )
+        return
+
+    def ready(address: str) -> None:
+        say(f"The playground is at {address} (Ctrl-C ends it).")
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve(vocabularies, port, counts=usage, allow_paths=paths, ready=ready)
+
+
+def _free_name(name: str, taken: list[str]) -> str:
+    number = 2
+    free = name
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free
+
+
+def _usage(tok: Tokenizer, folder: Path) -> TokenCounts:
+    """Each token's count and highest IoS over word counts."""
+    import numpy as np
+
+    from ..counting import WordCounts
+    from ..playground.pack import TokenCounts
+    from ..quality.junk import swallowed_tokens
+    from ..quality.replay import replay
+    from ..quality.usage import measure_usage
+
+    counted = WordCounts.load(folder)
+    with progress_bar() as progress:
+        used = measure_usage(tok, counted, progress=progress)
+        found = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, counted, progress))
+    ios = np.full(len(tok.vocabulary.tokens), np.nan)
+    for token in found:
+        ios[token.id] = token.ios
+    return TokenCounts(used.by_id, ios, folder.name)

@@ -1,0 +1,345 @@
+"""The templates that bear text, and how each is read: everything else in double braces is dropped.
+
+A wiki has hundreds of thousands of templates: infoboxes, navigation, references, warnings. The few below stand inside
+of sentences, and a sentence without them has a hole. Names are as the English Wikipedia has them, the first letter in
+lower case; other wikis share the short ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..errors import require
+from .latex import SUBSCRIPTS, SUPERSCRIPTS, raised
+from .wikis import LANGUAGE_NAMES
+
+__all__ = ["Arguments", "renderer_of", "template_name"]
+
+
+class Arguments(NamedTuple):
+    """A template's arguments as wikitext: those by position, stripped, and those by name."""
+
+    name: str
+    positional: list[str]
+    named: dict[str, str]
+
+    def first(self, *names: str) -> str:
+        """The first of the named arguments that has a value, else the first by position."""
+        return next((self.named[n] for n in names if self.named.get(n)), self.at(0))
+
+    def at(self, index: int) -> str:
+        return self.positional[index] if index < len(self.positional) else ""
+
+    @classmethod
+    def of(cls, source: str) -> Arguments:
+        """The arguments of the template whose whole source, with its braces, is `source`."""
+        name, parts = (_parse if _MARKUP.search(source, 2) else _cut)(source)
+        positional = [value.strip() for key, value in parts if key is None]
+        named = {key.strip(): value.strip() for key, value in parts if key is not None}
+        for number in sorted(int(key) for key in named if key.isdecimal() and len(key) < 3):
+            if number == len(positional) + 1:  # {{lang|1=fr|2=mot}}
+                positional.append(named[str(number)])
+        return cls(template_name(name), positional, named)
+
+
+# What may hide a "|" or "=" that is no syntax of the template: links, tags, comments, other templates.
+_MARKUP = re.compile(r"\[|<|\{\{|//")
+_Parts = tuple[str, list[tuple[str | None, str]]]  # the name; each argument's name, if it has one, and value
+
+
+def _parse(source: str) -> _Parts:
+    """The slow twin of `_cut`, for any source."""
+    found = _parser().parse(source, skip_style_tags=True).filter_templates(recursive=False)
+    if not found:
+        return "", []
+    return str(found[0].name), [(str(p.name) if p.showkey else None, str(p.value)) for p in found[0].params]
+
+
+def _cut(source: str) -> _Parts:
+    """The parts of a template that has no markup in it, which most have not: 20 times as fast as parsing it."""
+    name, *arguments = source[2:-2].split("|")
+    parts: list[tuple[str | None, str]] = []
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        parts.append((key, value) if equals else (None, key))
+    return name, parts
+
+
+@cache
+def _parser() -> Any:
+    return require("mwparserfromhell", "corpus", "cleaning Wikipedia")
+
+
+Renderer = Callable[[Arguments], str]
+
+
+def template_name(written: str) -> str:
+    """A template's name as the tables below have it, however it is written: ` Nowrap_` is `nowrap`."""
+    name = " ".join(written.replace("_", " ").split())
+    if name[:9].lower() == "template:":
+        name = name[9:].lstrip()
+    return name[:1].lower() + name[1:]
+
+
+def renderer_of(name: str) -> Renderer | None:
+    """What makes text of the template `name`, as `template_name` gives it; None for a template to drop."""
+    if name in _RENDERERS:
+        return _RENDERERS[name]
+    lower = name.lower()
+    if lower in _RENDERERS:
+        return _RENDERERS[lower]
+    if lower.startswith("lang-"):
+        return _language
+    if lower.startswith("formatnum:"):
+        return lambda arguments: arguments.name.partition(":")[2]
+    if lower.startswith("ipa-") or lower.startswith("ipac-"):
+        return _pronunciation
+    return None
+
+
+def _text(arguments: Arguments) -> str:
+    return arguments.first("1", "text", "content")
+
+
+def _second(arguments: Arguments) -> str:
+    return arguments.at(1) or arguments.named.get("text", "")
+
+
+def _last(arguments: Arguments) -> str:
+    return arguments.positional[-1] if arguments.positional else ""
+
+
+def _joined(separator: str) -> Renderer:
+    return lambda arguments: separator.join(filter(None, arguments.positional))
+
+
+def _fixed(text: str) -> Renderer:
+    return lambda arguments: text
+
+
+def _between(before: str, after: str) -> Renderer:
+    return lambda arguments: before + _text(arguments) + after if _text(arguments) else ""
+
+
+def _language(arguments: Arguments) -> str:
+    """{{lang-fr|mot}} is read "French: mot", as the template shows it; {{lang|fr|mot}} is not."""
+    code = arguments.name.lower().removeprefix("lang-")
+    name = (
+        LANGUAGE_NAMES.get(code, "") if "label" not in arguments.named else arguments.named["label"].replace("none", "")
+    )
+    text = ", ".join(part for part in arguments.positional[:1] if part)
+    return f"{name}: {text}" if name and text else text
+
+
+def _pronunciation(arguments: Arguments) -> str:
+    if arguments.name.lower().startswith("ipac-"):
+        words = ("lang", "pron", "us", "uk", "audio", "local", "icon", "also", "or", "and", "")
+        sounds = [
+            p for p in arguments.positional if p.lower() not in words and not p.lower().endswith((".ogg", ".wav"))
+        ]
+        return f"/{''.join(sounds)}/" if sounds else ""
+    text = arguments.at(0)
+    return text if not text or text[0] in "/[" else f"[{text}]"
+
+
+def _japanese(arguments: Arguments) -> str:
+    english, written, romaji = arguments.at(0), arguments.at(1), arguments.at(2)
+    inside = ", ".join(filter(None, (written, romaji, arguments.at(3))))
+    return f"{english} ({inside})" if english and inside else english or inside
+
+
+def _chinese(arguments: Arguments) -> str:
+    names = {"c": "Chinese", "s": "simplified Chinese", "t": "traditional Chinese", "p": "pinyin", "w": "Wade–Giles"}
+    parts = [f"{word}: {arguments.named[key]}" for key, word in names.items() if arguments.named.get(key)]
+    return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
+
+
+UNITS = {
+    "mi": "miles", "km": "kilometres", "ft": "feet", "m": "metres", "in": "inches", "cm": "centimetres", "yd": "yards",
+    "mm": "millimetres", "sqmi": "square miles", "km2": "square kilometres", "acre": "acres", "ha": "hectares",
+    "m2": "square metres", "sqft": "square feet", "sqkm": "square kilometres", "lb": "pounds", "kg": "kilograms",
+    "g": "grams", "oz": "ounces", "ST": "short tons", "LT": "long tons", "t": "tonnes", "C": "°C", "F": "°F", "K": "K",
+    "mph": "miles per hour", "km/h": "kilometres per hour", "kn": "knots", "nmi": "nautical miles", "l": "litres",
+    "L": "litres", "impgal": "imperial gallons", "USgal": "US gallons", "hp": "horsepower", "kW": "kilowatts",
+    "MW": "megawatts", "psi": "pounds per square inch", "m3": "cubic metres", "cuft": "cubic feet", "AU": "AU",
+    "ly": "light-years", "pc": "parsecs", "foot": "feet", "mile": "miles", "inch": "inches", "/sqmi": "per square mile",
+    "/km2": "per square kilometre", "PD/sqmi": "per square mile", "PD/km2": "per square kilometre",
+}  # fmt: skip
+RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "*": " × ",
+          "×": " × ", "+/-": " ± ", "±": " ± ", "+": " + ", "xx": " × "}  # fmt: skip
+
+
+def _convert(arguments: Arguments) -> str:
+    """{{convert|5|to|10|km|mi}} is "5 to 10 kilometres": the number as it was written, without the conversion."""
+    parts = list(arguments.positional)
+    text = ""
+    while parts and _number(parts[0]):
+        text += _grouped(parts.pop(0))
+        if parts and parts[0] in RANGES:
+            text += RANGES[parts.pop(0)]
+        elif len(parts) > 1 and parts[0] in UNITS and _number(parts[1]):  # 5 ft 3 in
+            text += f" {parts.pop(0)} "
+        else:
+            break
+    if not text:
+        return arguments.at(0)
+    unit = parts[0] if parts else ""
+    short = arguments.named.get("abbr", "") in ("on", "in", "y", "yes") or arguments.named.get("adj", "") == "on"
+    return f"{text} {unit if short or unit not in UNITS else UNITS[unit]}".rstrip()
+
+
+def _number(text: str) -> bool:
+    return re.fullmatch(r"[-−+]?[\d,. ]*\d[\d,./⁄+ ]*(?:e[-−]?\d+)?", text) is not None
+
+
+def _grouped(text: str) -> str:
+    return f"{int(text):,}" if re.fullmatch(r"\d{5,15}", text) else text
+
+
+def _value(arguments: Arguments) -> str:
+    """{{val|1.2|0.1|e=5|u=m}} is "1.2 ± 0.1 × 10⁵ m"."""
+    text = arguments.at(0)
+    error = arguments.at(1)
+    if error:
+        text += error if error.startswith("(") else f" ± {error}"
+    if arguments.named.get("e"):
+        text += " × 10" + raised(arguments.named["e"], SUPERSCRIPTS, "^")
+    return f"{text} {arguments.named.get('u') or arguments.named.get('ul') or ''}".strip()
+
+
+def _fraction(arguments: Arguments) -> str:
+    parts = arguments.positional
+    if len(parts) == 1:
+        return f"1/{parts[0]}"
+    return f"{parts[0]} {parts[1]}/{parts[2]}" if len(parts) > 2 else "/".join(parts)
+
+
+def _chemical(arguments: Arguments) -> str:
+    """{{chem|H|2|O}} is H₂O; a sign after a number is a charge."""
+    text = ""
+    for part in arguments.positional:
+        part = part.replace("''", "")
+        if re.fullmatch(r"\d*[+−-]", part):
+            text += raised(part, SUPERSCRIPTS, "")
+        else:
+            text += raised(part, SUBSCRIPTS, "") if part.isdecimal() else part
+    return text
+
+
+MONTHS = "January February March April May June July August September October November December".split()
+
+
+def _date(arguments: Arguments) -> str:
+    """{{birth date|1809|2|12}} is "February 12, 1809"; with df=y "12 February 1809"; words stay as they are."""
+    parts = arguments.positional[:3]
+    if not parts or not parts[0].isdecimal():
+        return arguments.at(0)
+    month = parts[1] if len(parts) > 1 else ""
+    if month.isdecimal() and 1 <= int(month) <= 12:
+        month = MONTHS[int(month) - 1]
+    if len(parts) < 3:
+        return f"{month} {parts[0]}".strip()
+    if arguments.named.get("df"):
+        return f"{parts[2]} {month} {parts[0]}"
+    return f"{month} {parts[2]}, {parts[0]}"
+
+
+def _as_of(arguments: Arguments) -> str:
+    if arguments.named.get("alt"):
+        return arguments.named["alt"]
+    words = "since" if "since" in arguments.named else "as of"
+    date = _date(arguments)
+    return f"{words if 'lc' in arguments.named else words.capitalize()} {date}" if date else ""
+
+
+def _old_style_date(arguments: Arguments) -> str:
+    day, year, old = arguments.at(0), arguments.at(1), arguments.at(2)
+    return f"{day} [O.S. {old}] {year}".strip() if old else f"{day} {year}".strip()
+
+
+def _quotation(arguments: Arguments) -> str:
+    text = arguments.first("text", "quote", "quotetext", "1")
+    by = next(
+        (arguments.named[n] for n in ("author", "sign", "by", "source") if arguments.named.get(n)), arguments.at(1)
+    )
+    return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
+
+
+def _ship(arguments: Arguments) -> str:
+    """{{HMS|Dreadnought|1906|6}} and {{ship|HMS|Dreadnought|1906}} are both HMS Dreadnought."""
+    if arguments.name.lower() == "ship":
+        return f"{arguments.at(0)} {arguments.at(1)}".strip()
+    return f"{arguments.name.upper()} {arguments.at(0)}".strip()
+
+
+def _ship_class(arguments: Arguments) -> str:
+    return f"{arguments.at(0)}-class {arguments.at(1)}".strip()
+
+
+def _tagged(tag: str) -> Renderer:
+    return lambda arguments: f"<{tag}>{_text(arguments)}</{tag}>"
+
+
+# Which templates bear text, each line one way of reading them; names in lower case, "_" for a space.
+_TABLE: tuple[tuple[Renderer, str], ...] = (
+    (_text, """
+        nowrap nobr nobreak small smaller big larger large normal normalsize sc smallcaps nobold noitalic noitalics bold
+        italic em strong u uline underline overline center centre unicode polytonic serif script iast ipa ipalink pron
+        tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link flag
+        flagcountry flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans
+        zh-hant keep kern nihongo2"""),
+    (_second, "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),
+    (_last, "transl transliteration translit rtl-lang columns-list plainlist"),
+    (_joined(" "), "linktext gaps sortname"),
+    (_joined("+"), "keypress key_press key"),
+    (_joined("-"), "respell"),
+    (_joined(", "), "hlist flatlist cslist comma_separated_entries"),
+    (_joined("\n"), "ubl unbulleted_list bulleted_list"),
+    (_japanese, "nihongo nihongo_foot nihongo_krt"),
+    (_chinese, "zh zh-c zh-cp zh-cpw zh-sp zh-stp zh-tp"),
+    (_convert, "convert cvt conv"),
+    (_value, "val"),
+    (_fraction, "frac sfrac fraction frac2"),
+    (_chemical, "chem chem2 chemical_formula"),
+    (_date, """
+        date dts birth_date death_date start_date end_date birth-date birth_date_and_age death_date_and_age
+        start_date_and_age bda dda"""),
+    (_as_of, "as_of asof"),
+    (_old_style_date, "oldstyledate oldstyledatedy oldstyledateny"),
+    (_quotation, """
+        quote quotation blockquote block_quotation cquote bquote poemquote poem_quote verse centered_pull_quote
+        quote_without_source"""),
+    (_ship, """
+        ship uss hms hmas hmcs hmnzs hmhs rms ss mv ms sms usns uscgc usrc usat hnlms rfa rv sv tss ps css ins jds"""),
+    (_ship_class, "sclass sclass- sclass2 sclass2-"),
+    (_tagged("sup"), "sup superscript"),
+    (_tagged("sub"), "sub subscript"),
+    (_between("c. ", ""), "circa c. ca. ca"),
+    (_between("fl. ", ""), "fl. floruit"),
+    (_between("⟨", "⟩"), "angbr angbr_ipa angle_bracket angular_brackets"),
+    (_between("|", "|"), "abs"),
+    (_between("√", ""), "radic sqrt"),
+    (_between("[", "]"), "bracket square_bracket"),
+    (_between("{", "}"), "brace"),
+    (_between("ISBN ", ""), "isbn isbnt"),
+    (_fixed("\u00a0"), "nbsp space spaces spc nnbsp thinsp thin_space hsp hair_space ensp emsp indent 0 px1 px2"),
+    (_fixed(" – "), "snd spnd dash spaced_ndash spaced_en_dash spndash"),
+    (_fixed("–"), "ndash endash en_dash nsndns –"),
+    (_fixed("—"), "mdash emdash em_dash mdashb —"),
+    (_fixed(" · "), "· •  dot middot bull bullet bold_middot dotw ·w •w"),
+    (_fixed("|"), "! pipe"),
+    (_fixed("="), "= equal equals"),
+    (_fixed("’s"), "'s"),
+    (_fixed("'"), "' apostrophe"),
+    (_fixed("ʻ"), "okina"),
+    (_fixed("π"), "pi"),
+    (_fixed("♯"), "sharp music/sharp"),
+    (_fixed("♭"), "flat music/flat"),
+    (_fixed("→"), "rarr right_arrow yields"),
+    (_fixed("⇌"), "eqm"),
+    (_fixed("°"), "deg degree"),
+)  # fmt: skip
+_RENDERERS = {name.replace("_", " "): renderer for renderer, names in _TABLE for name in names.split()}

@@ -1,0 +1,86 @@
+"""What differs from one Wikipedia to the next: the names of namespaces, and the titles of sections of references."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+__all__ = ["LANGUAGE_NAMES", "Wiki", "wiki_of"]
+
+FILE, CATEGORY = "6", "14"
+
+# Names of the file namespace that a dump's head does not have: its old names, and those of other wikis in copied text.
+FILE_NAMES = """
+file image media datei bild fichier archivo imagen ficheiro imagem immagine bestand afbeelding plik grafika soubor obrázek
+fájl kép tiedosto kuva fil dosya resim αρχείο εικόνα файл изображение зображення слика датотека fișier imagine tập_tin
+hình berkas gambar ملف صورة پرونده تصویر קובץ תמונה चित्र ファイル 画像 文件 档案 檔案 图像 圖像 파일 그림 ไฟล์ ภาพ
+""".split()
+CATEGORY_NAMES = """
+category kategorie catégorie categoría categoria categorie kategoria kategória luokka kategori κατηγορία категория
+категорія категорија kategorija thể_loại تصنيف رده קטגוריה श्रेणी カテゴリ 分类 分類 분류 หมวดหมู่
+""".split()
+
+# Sections that hold references or links out of the wiki and no text of their own.
+REFERENCE_SECTIONS = """
+references|reference|notes|footnotes|notes and references|references and notes|citations|sources|works cited|endnotes
+external links|external link|external references|links
+einzelnachweise|quellen|weblinks|anmerkungen|fußnoten|nachweise|références|notes et références|liens externes|lien externe
+notes|referencias|notas|notas y referencias|enlaces externos|fuentes|referências|notas e referências|ligações externas
+riferimenti|note|collegamenti esterni|fonti|referenties|bronnen|externe links|externe link|bronnen, noten en/of referenties
+przypisy|linki zewnętrzne|uwagi|reference|externí odkazy|poznámky|jegyzetek|külső hivatkozások|források|lähteet|viitteet
+aiheesta muualla|referenser|noter|källor|externa länkar|referanser|kilder|eksterne lenker|eksterne henvisninger|kaynakça
+dış bağlantılar|notlar|παραπομπές|εξωτερικοί σύνδεσμοι|πηγές|примечания|ссылки|источники|примітки|посилання|джерела
+референце|спољашње везе|бележки|външни препратки|note|legături externe|tham khảo|liên kết ngoài|chú thích|referensi
+pranala luar|مراجع|المراجع|وصلات خارجية|روابط خارجية|منابع|پانویس|پیوند به بیرون|הערות שוליים|קישורים חיצוניים
+सन्दर्भ|बाहरी कड़ियाँ|脚注|出典|外部リンク|参考资料|參考資料|参考文献|參考文獻|外部链接|外部連結|注释|注釋|각주|외부 링크|อ้างอิง|แหล่งข้อมูลอื่น
+"""
+
+# How the English wiki's {{lang-xx}} names the language before the words.
+LANGUAGE_NAMES = dict(
+    pair.split(":")
+    for pair in """
+    ar:Arabic az:Azerbaijani be:Belarusian ber:Berber bg:Bulgarian bn:Bengali bs:Bosnian ca:Catalan cs:Czech cu:Slavonic
+    cy:Welsh da:Danish de:German el:Greek en:English eo:Esperanto es:Spanish et:Estonian eu:Basque fa:Persian fi:Finnish
+    fr:French ga:Irish gl:Galician grc:Greek grc-gre:Greek gu:Gujarati he:Hebrew hi:Hindi hr:Croatian hu:Hungarian
+    hy:Armenian id:Indonesian is:Icelandic it:Italian ja:Japanese ka:Georgian kk:Kazakh km:Khmer ko:Korean ku:Kurdish
+    la:Latin lo:Lao lt:Lithuanian lv:Latvian mk:Macedonian mn:Mongolian mr:Marathi ms:Malay my:Burmese ne:Nepali nl:Dutch
+    no:Norwegian pa:Punjabi pl:Polish ps:Pashto pt:Portuguese ro:Romanian ru:Russian sa:Sanskrit si:Sinhala sk:Slovak
+    sl:Slovene sq:Albanian sr:Serbian sv:Swedish sw:Swahili ta:Tamil te:Telugu th:Thai tl:Tagalog tr:Turkish uk:Ukrainian
+    ur:Urdu uz:Uzbek vi:Vietnamese yi:Yiddish zh:Chinese
+    """.split()
+)
+
+# [[xx:Title]] leads to the same page in another language; most codes have two or three letters.
+_INTERLANGUAGE = re.compile(
+    r"[a-z]{2,3}|simple|be-x-old|be-tarask|zh-(?:yue|min-nan|classical|cn|tw)|roa-(?:rup|tara)|bat-smg|fiu-vro|map-bms|"
+    r"nds-nl|cbk-zam|tokipona"
+)
+
+
+@dataclass(frozen=True)
+class Wiki:
+    """A wiki's language code and the lower-case prefixes of the links that are no text."""
+
+    language: str
+    file_prefixes: frozenset[str]
+    category_prefixes: frozenset[str]
+    reference_sections: frozenset[str]
+
+    def is_interlanguage(self, prefix: str) -> bool:
+        """Whether a link with this prefix leads to another language's page, and so is no text."""
+        return _INTERLANGUAGE.fullmatch(prefix) is not None
+
+
+@lru_cache(maxsize=64)
+def wiki_of(context: str) -> Wiki:
+    """The wiki that the head of a dump describes; see `wikipedia.records`. For "" the names of all wikis known here."""
+    known = json.loads(context) if context else {"language": "en", "namespaces": {}}
+    names = known["namespaces"]
+
+    def prefixes(key: str, others: list[str]) -> frozenset[str]:
+        return frozenset(name.replace("_", " ").casefold() for name in (*others, names.get(key, "")) if name)
+
+    sections = REFERENCE_SECTIONS.strip().replace("\n", "|").split("|")
+    return Wiki(known["language"], prefixes(FILE, FILE_NAMES), prefixes(CATEGORY, CATEGORY_NAMES), frozenset(sections))

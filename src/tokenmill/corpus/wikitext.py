@@ -1,0 +1,399 @@
+"""Wikitext to plain text: no markup, tables, references or categories; the templates that bear text are read.
+
+The work is done in passes over the whole page, each linear in its length, whatever the page holds:
+
+1. Comments go; the content of tags that is no wikitext (nowiki, math, source, ...) is set aside behind placeholders.
+2. One scan over the brackets keeps a stack of what is open. What closes is dropped (tables, files, categories, most
+   templates), rendered (the templates of `templates.py`), or left for the next pass (links).
+3. Links, quotes, HTML tags and the rest become their text by regular expressions.
+4. The lines are gathered into sections; those of references, and those with nothing left in them, go.
+
+Where something was dropped a mark stays behind until the end, so that what it leaves ugly, such as "(; )", is mended
+there and only there. MediaWiki's own reading is followed where pages are well-formed; where brackets do not match, the
+damage is kept to a paragraph.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from .latex import SUBSCRIPTS, SUPERSCRIPTS, latex_to_text
+from .templates import Arguments, renderer_of, template_name
+from .wikis import Wiki, wiki_of
+
+__all__ = ["Segment", "wikitext_to_text"]
+
+# Characters that XML cannot hold, so no page has them: the begin and end of a placeholder's number, the place of
+# something dropped, and "|" and "=" that came out of a template and are no syntax of the one around it.
+HELD, MARK, PIPE, EQUALS = "\x00", "\x01", "\x02", "\x03"
+_SENTINELS = re.compile("[\x00-\x03]")
+MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
+MAX_TEMPLATE = 50_000  # characters of a text-bearing template; longer ones are lists that somebody wrapped
+
+VERBATIM = frozenset(["nowiki", "pre", "source", "syntaxhighlight", "math", "chem", "ce"])
+DROPPED = frozenset(
+    "ref references gallery imagemap timeline score hiero graph templatedata templatestyles mapframe maplink inputbox "
+    "categorytree indicator includeonly charinsert dynamicpagelist".split()
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_EXTENSION = re.compile(rf"<({'|'.join(sorted(VERBATIM | DROPPED))})\b([^<>]*?)(/?)>", re.IGNORECASE)
+# Each alternative begins with a character of its own, which lets `re` skip what is none of them: 4x faster than "^".
+_BRACKETS = re.compile(
+    r"\{\{|\}\}|\[\[|\]\]|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>", re.IGNORECASE
+)
+_TEMPLATE_NAME = re.compile(r"[^|{}\[\]<>]*")
+_PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
+
+_VARIANT = re.compile(r"-\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-")
+_HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
+_RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,20})</\1\s*>", re.IGNORECASE)
+_BLOCK_TAG = re.compile(
+    r"</?(?:p|br|div|li|ul|ol|dl|dt|dd|tr|td|th|table|tbody|caption|blockquote|center|h[1-6]|hr|poem)\b[^<>]*>",
+    re.IGNORECASE,
+)
+_INLINE_TAG = re.compile(
+    r"</?(?:a|abbr|b|bdi|bdo|big|cite|code|data|del|dfn|em|font|i|ins|kbd|mark|noinclude|nobr|onlyinclude|q|rp|rt|ruby|"
+    rf"s|samp|section|small|span|strike|strong|sub|sup|time|tt|u|var|wbr|{'|'.join(sorted(VERBATIM | DROPPED))})\b[^<>]*>",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\|((?:[^\[\]]|\[[^\[\]]*\])*))?\]\]")
+_NOTE_NUMBER = re.compile(r"\[\d+\]")
+_PROJECTS = re.compile(
+    r"(?:w|wikt|wiktionary|s|wikisource|q|wikiquote|b|wikibooks|commons|m|meta|d|species|n|v):+", re.I
+)
+_OUTSIDE = re.compile(
+    r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)[^\s\[\]]*(?:[ \t]+([^\[\]\n]*))?\]", re.IGNORECASE
+)
+_LOST_BRACKETS = re.compile(r"\[\[+|\]\]+|\{\{+|\}\}+")
+_QUOTES = re.compile(r"'{2,}")
+_MAGIC = re.compile(r"__[A-Z]{3,30}__")
+
+_HEADING = re.compile(r"(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
+_LEAD = re.compile(r"[ \t]*(?:[*#:;][*#:; \t]*|-{4,})?")
+_TABLE_LINE = re.compile(r"\||!.*(?:!!|\|)")
+_HELD = re.compile(rf"{HELD}(\d+){HELD}")
+
+_PARENTHESES = re.compile(rf"([(（])([^()（）\n]*{MARK}[^()（）\n]*)([)）])")
+_EMPTY_PART = re.compile(
+    rf"[\s{MARK}'\"“”/–-]*(?:(?:or|and|also|from|in|pronounced|IPA|listen|help|info|see|cf\.?|e\.g\.?|lit\.?|i\.e\.?)\b:?[\s{MARK}]*)*[\s{MARK}:]*"
+)
+_AFTER_STOP = re.compile(rf"[,;:][ \t]*{MARK}+[ \t]*(?=[,;.)])")
+_BEFORE_STOP = re.compile(rf"[ \t\xa0]*{MARK}+[ \t]*(?=[,.;:!?)\]])")
+_AFTER_BRACKET = re.compile(rf"(?<=[(\[])[ \t]*{MARK}+[ \t]*")
+_ELSEWHERE = re.compile(rf"[ \t]*{MARK}[ \t{MARK}]*")
+
+
+class Segment(NamedTuple):
+    """A run of whole lines: prose that filters may clean, or code that stays as it is."""
+
+    text: str
+    verbatim: bool = False
+
+
+def wikitext_to_text(
+    wikitext: str, wiki: Wiki | None = None, removed: Counter | None = None, keep_code: bool = True
+) -> list[Segment]:
+    """The text of a page as segments; code blocks are the verbatim ones.
+
+    wiki: whose names of namespaces and sections to know; without it those of many wikis are known.
+    removed: counts what is dropped, by kind and name.
+
+    >>> wikitext_to_text("'''Bern''' ([[German language|German]]) is {{convert|540|m|ft}} high.<ref>x</ref>")
+    [Segment(text='Bern (German) is 540 metres high.', verbatim=False)]
+    """
+    page = _Page(wiki or wiki_of(""), removed if removed is not None else Counter(), keep_code)
+    return page.text(wikitext)
+
+
+class _Frame(NamedTuple):
+    """An open bracket: which, where in the output it stands, what to do when it closes."""
+
+    bracket: str
+    start: int
+    name: str
+    kept: bool
+
+
+class _Page:
+    """One page on its way to text: what is set aside of it, and what was removed from it."""
+
+    def __init__(self, wiki: Wiki, removed: Counter, keep_code: bool) -> None:
+        self._wiki, self._removed, self._keep_code = wiki, removed, keep_code
+        self._held: list[tuple[str, bool]] = []
+
+    def text(self, wikitext: str) -> list[Segment]:
+        text = "\n" + _SENTINELS.sub("", wikitext)
+        text, comments = _COMMENT.subn("", text)
+        if comments:
+            self._removed["comment"] += comments
+        text = self._brackets(self._set_aside(text))
+        return self._segments(_mend(self._inline(text)))
+
+    # The first pass: tags whose content is no wikitext.
+
+    def _set_aside(self, text: str) -> str:
+        out: list[str] = []
+        unclosed: set[str] = set()
+        at = 0
+        while found := _EXTENSION.search(text, at):
+            out.append(text[at : found.start()])
+            name, at = found[1].lower(), found.end()
+            if not found[3] and name not in unclosed:
+                close = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, at)
+                again = _EXTENSION.search(text, at, close.start()) if close and name == "ref" else None
+                if close is None:
+                    unclosed.add(name)  # nothing that follows is closed either: search no more
+                elif not (again and again[1].lower() == "ref" and not again[3]):
+                    out.append(self._hold(name, text[at : close.start()]))
+                    at = close.end()
+                    continue
+            if name == "ref" and name in unclosed:  # a note that never ends: to the end of its line
+                end = text.find("\n", at)
+                at = end if end >= 0 else len(text)
+            if name in DROPPED:
+                self._removed[f"tag: {name}"] += 1
+                out.append(MARK)
+        out.append(text[at:])
+        return "".join(out)
+
+    def _hold(self, name: str, content: str) -> str:
+        """What stands for the content of the tag `name` until the end."""
+        if name in DROPPED:
+            self._removed[f"tag: {name}"] += 1
+            return MARK
+        block = name in ("pre", "source", "syntaxhighlight") and "\n" in content.strip()
+        if name == "math":
+            content = latex_to_text(content)
+        elif name in ("chem", "ce"):
+            content = re.sub(r"(?<=[A-Za-z)])\d+", lambda digits: digits[0].translate(SUBSCRIPTS), content)
+        else:
+            content = html.unescape(content)
+        if not content.strip() or (block and not self._keep_code):
+            self._removed[f"tag: {name}"] += 1
+            return MARK
+        self._held.append((content.strip("\n") if block else content, block))
+        held = f"{HELD}{len(self._held) - 1}{HELD}"
+        return f"\n{held}\n" if block else held
+
+    # The second pass: brackets.
+
+    def _brackets(self, text: str) -> str:
+        out: list[str] = []
+        stack: list[_Frame] = []
+        opened = Counter()  # how many of each bracket are open
+        at = 0
+        for token in _BRACKETS.finditer(text):
+            if token.start() > at:
+                out.append(text[at : token.start()])
+            at = token.end()
+            bracket = token[0].strip("\n \t:*#;").lower()[:2]
+            if bracket in ("{{", "[[", "{|", "<t"):
+                stack.append(self._open(bracket, text, at, len(out), opened["{{"]))
+                opened[bracket] += 1
+                out.append("" if stack[-1].kept and bracket == "{{" else token[0])
+                continue
+            bracket = {"}}": "{{", "]]": "[[", "|}": "{|", "</": "<t"}[bracket]
+            if not opened[bracket] or (bracket == "[[" and stack[-1].bracket != "[["):
+                continue  # it closes nothing
+            while stack[-1].bracket != bracket:  # what is still open inside of it never closes
+                inner = stack.pop()
+                opened[inner.bracket] -= 1
+                out[inner.start] = ""
+            frame = stack.pop()
+            opened[bracket] -= 1
+            self._close(frame, out, token[0])
+        out.append(text[at:])
+        return _without_unclosed(out, stack)
+
+    def _open(self, bracket: str, text: str, at: int, start: int, depth: int) -> _Frame:
+        if bracket == "{{":
+            name = template_name(_TEMPLATE_NAME.match(text, at, at + 200)[0])  # type: ignore[index]
+            return _Frame(bracket, start, name, depth < MAX_DEPTH and renderer_of(name) is not None)
+        if bracket == "[[":
+            prefix = _PREFIX.match(text, at)
+            name = prefix[1].replace("_", " ") if prefix else ""
+            lower = name.casefold()
+            if lower in self._wiki.file_prefixes:
+                return _Frame(bracket, start, "link: File", False)
+            if lower in self._wiki.category_prefixes:
+                return _Frame(bracket, start, "link: Category", False)
+            return _Frame(bracket, start, "", not self._wiki.is_interlanguage(name))
+        return _Frame(bracket, start, "table", False)
+
+    def _close(self, frame: _Frame, out: list[str], token: str) -> None:
+        """Drop or render what the frame holds, or leave it, as for links, to the next pass."""
+        if frame.bracket == "[[" and frame.kept:
+            out.append(token)
+            return
+        inner = out[frame.start :]
+        del out[frame.start :]
+        if frame.bracket == "{{":
+            out.append(self._template(frame, inner))
+        elif frame.name or "|" not in "".join(inner):
+            self._removed[frame.name or "link: language"] += 1
+            out.append(MARK)
+        else:
+            out += inner
+            out.append(token)
+
+    def _template(self, frame: _Frame, inner: list[str]) -> str:
+        renderer = renderer_of(frame.name) if frame.kept else None
+        if renderer is not None and sum(map(len, inner)) <= MAX_TEMPLATE:
+            text = renderer(Arguments.of("{{" + "".join(inner) + "}}"))
+            if text:
+                # Links keep their pipes; any other would be taken for one of the template around this one.
+                return "".join(
+                    part if part.startswith("[[") else part.replace("|", PIPE).replace("=", EQUALS)
+                    for part in re.split(r"(\[\[[^\[\]]*\]\])", text)
+                )
+        name = frame.name.partition(":")[0][:40]
+        self._removed[f"template: {name[:1].upper() if name[1:2].isupper() else name[:1]}{name[1:]}"] += 1
+        return MARK
+
+    # The third pass: everything that stands inside of lines.
+
+    def _inline(self, text: str) -> str:
+        text = text.replace(PIPE, "|").replace(EQUALS, "=")
+        if "-{" in text:
+            text = _VARIANT.sub(lambda found: found[1].partition(";")[0].rpartition(":")[2], text)
+        if "<" in text:
+            text = _HIDDEN.sub(MARK, text)
+            text = _RAISED.sub(_raise, text)
+            text = _BLOCK_TAG.sub("\n", text)
+            text = _INLINE_TAG.sub("", text)
+        for _ in range(4):  # links in the labels of links, which are an error, but occur
+            text, count = _LINK.subn(self._label, text)
+            if not count:
+                break
+        text = _OUTSIDE.sub(lambda found: found[1] or MARK, text)
+        text = _LOST_BRACKETS.sub("", text)
+        text = _QUOTES.sub(_unquote, text)
+        if "__" in text:
+            text = _MAGIC.sub(MARK, text)
+        return html.unescape(text)
+
+    def _label(self, found: re.Match) -> str:
+        """What a link shows: its label, or the title it leads to."""
+        target, label = found[1].strip(), found[2]
+        if label and label.strip():
+            return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
+        if target[:1] == ":":
+            prefix = target[1:].partition(":")[0].strip().casefold()
+            if prefix in self._wiki.category_prefixes or prefix in self._wiki.file_prefixes:
+                return MARK
+        target = _PROJECTS.sub("", target.lstrip(":")).lstrip("#")
+        if label is not None:  # [[Foo (bar)|]] is short for [[Foo (bar)|Foo]]
+            return re.sub(r"\s*\([^()]*\)$", "", target.rpartition(":")[2])
+        return target
+
+    # The fourth pass: lines and sections.
+
+    def _segments(self, text: str) -> list[Segment]:
+        segments: list[Segment] = []
+        prose: list[str] = []
+        headings: list[tuple[int, str]] = []  # those above this line that are not put out yet
+        left_out = 0  # the level of the section of references that is being left out; 0 for none
+        for raw in text.split("\n"):
+            line = raw.strip()
+            heading = _HEADING.fullmatch(line) if line[:1] == "=" else None
+            if heading:
+                level, title = len(heading[1]), _HELD.sub(self._release, heading[2]).strip(" :=")
+                if left_out and level > left_out:
+                    continue
+                headings = [h for h in headings if h[0] < level]
+                left_out = level if title.casefold() in self._wiki.reference_sections else 0
+                if left_out:
+                    self._removed[f"section: {title}"[:50]] += 1
+                else:
+                    headings.append((level, title))
+                continue
+            held = _HELD.fullmatch(line)
+            line = line[_LEAD.match(line).end() :] if not held else line  # type: ignore[union-attr]
+            if left_out or not line or _TABLE_LINE.match(line):
+                if prose and prose[-1] and not left_out:
+                    prose.append("")
+                continue
+            if headings:
+                if prose and prose[-1]:
+                    prose.append("")
+                prose += [title for _, title in headings]
+                headings = []
+            if held and self._held[int(held[1])][1]:
+                segments += [Segment("\n".join(prose)), Segment(self._held[int(held[1])][0], verbatim=True)]
+                prose = []
+            else:
+                prose.append(_HELD.sub(self._release, line))
+        segments.append(Segment("\n".join(prose)))
+        return [Segment(s.text.strip("\n"), s.verbatim) for s in segments if s.text.strip()]
+
+    def _release(self, found: re.Match) -> str:
+        return self._held[int(found[1])][0]
+
+
+def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
+    """The output without the brackets that never closed, and without what they would have dropped.
+
+    A template goes to the next blank line, a file to the end of its line, a table to the next heading.
+    """
+    if not stack:
+        return "".join(out)
+    ends = {"{{": "\n\n", "[[": "\n", "{|": "\n==", "<t": "\n=="}
+    unclosed = {frame.start: ends[frame.bracket] if not frame.kept or frame.bracket == "{{" else "" for frame in stack}
+    text: list[str] = []
+    until = ""  # what ends the damage; "" where there is none
+    for index, part in enumerate(out):
+        if index in unclosed:
+            part = ""
+            until = until or unclosed[index]
+        if until:
+            end = part.find(until)
+            if end < 0:
+                continue
+            part, until = MARK + part[end:], ""
+        text.append(part)
+    return "".join(text)
+
+
+def _raise(found: re.Match) -> str:
+    """m<sup>2</sup> is m², where Unicode has the characters, and else what stands between the tags."""
+    text = html.unescape(found[2]).replace("''", "")
+    table = SUPERSCRIPTS if found[1].lower() == "sup" else SUBSCRIPTS
+    return text.translate(table) if all(ord(letter) in table for letter in text) else found[2]
+
+
+def _unquote(found: re.Match) -> str:
+    """Two to five apostrophes are bold or italic; four are an apostrophe and bold, more are apostrophes and both."""
+    length = len(found[0])
+    return "'" if length == 4 else "'" * (length - 5) if length > 5 else ""
+
+
+def _mend(text: str) -> str:
+    """The text without its marks, and without the brackets, commas and spaces that only served what was dropped."""
+    if MARK not in text:
+        return text
+    text = _PARENTHESES.sub(_mend_parentheses, text)
+    lines = []
+    for line in text.split("\n"):
+        if MARK in line:
+            if not re.search(r"\w", line.replace(HELD, "x")):
+                continue
+            line = _AFTER_STOP.sub("", line)
+            line = _AFTER_BRACKET.sub("", line)
+            line = _BEFORE_STOP.sub("", line)
+            line = _ELSEWHERE.sub(lambda found: " " if " " in found[0] or "\t" in found[0] else "", line)
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _mend_parentheses(found: re.Match) -> str:
+    parts = re.split(r"([;,]\s*)", found[2])
+    kept = ""
+    for index in range(0, len(parts), 2):
+        part = parts[index]
+        if MARK in part and _EMPTY_PART.fullmatch(part):
+            continue
+        kept += (parts[index - 1] if kept else "") + part
+    return f"{found[1]}{kept}{found[3]}" if kept.strip(f" \t{MARK}") else MARK

@@ -1,0 +1,185 @@
+"""Tables that go to disk when memory is full: sorted runs, partitioned by hash, and merged at the end.
+
+A run is an Arrow file. Its record batch i holds the pieces whose hash begins with the `bits` bits i, in canonical
+order, so a merge reads each run from front to back, one batch at a time, or begins in the middle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import FormatError, OutputError, require
+from ._count_cy import CountTable
+from .storage import from_arrow, to_batch
+from .tables import (
+    Pause,
+    RowSource,
+    SortedRows,
+    TableRows,
+    bits_for,
+    concatenate,
+    filter_rows,
+    merged,
+    no_pause,
+    ordered_map,
+)
+
+if TYPE_CHECKING:
+    from .tables import Rows
+
+__all__ = ["Run", "Spill", "write_run"]
+
+AHEAD = 8  # parts that one task merges
+PURPOSE = "counting more pieces than fit into the memory limit"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A sorted run on disk."""
+
+    path: Path
+    bits: int
+    rows: int
+    nbytes: int  # of the pieces' bytes
+
+    def open(self, part: int = 0, bits: int = 0) -> SortedRows:
+        """Its rows from the part `part` of 2**bits on."""
+        first = part << (self.bits - bits) if bits <= self.bits else part >> (bits - self.bits)
+        return SortedRows(self._batches(first), self.rows, self.nbytes)
+
+    def _batches(self, first: int) -> Iterator[Rows]:
+        pa = require("pyarrow", "corpus", PURPOSE)
+        try:
+            with pa.OSFile(str(self.path)) as file:
+                reader = pa.ipc.open_file(file)
+                for i in range(first, reader.num_record_batches):
+                    batch = reader.get_batch(i)
+                    yield from_arrow(batch.column(0), batch.column(1))
+        except (OSError, ValueError) as error:
+            raise FormatError(f"{self.path}, a temporary file of this count, cannot be read: {error}") from error
+
+
+def write_run(
+    path: Path,
+    sources: Callable[[int, int], Sequence[RowSource]],
+    pool: Executor | None = None,
+    pause: Pause = no_pause,
+    min_count: int = 1,
+    durable: bool = False,
+) -> tuple[Run, int]:
+    """Merge sources into one run. Rows seen fewer than `min_count` times are dropped; returns how many.
+
+    sources(part, bits): the sources, opened at that part.
+    durable: wait until it is on the disk.
+    """
+    pa = require("pyarrow", "corpus", PURPOSE)
+    schema = pa.schema([("piece", pa.large_binary()), ("count", pa.uint64())])
+    all_of_it = sources(0, 0)
+    bits = bits_for(sum(source.rows for source in all_of_it), sum(source.nbytes for source in all_of_it))
+    dropped = rows = nbytes = 0
+
+    def merge_parts(first: int) -> list[Rows]:
+        opened = sources(first, bits)
+        parts = range(first, min(first + AHEAD, 1 << bits))
+        return [concatenate(list(merged(opened, bits, [part], pause))) for part in parts]
+
+    with disk_errors(path), open(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
+        for group in ordered_map(pool, merge_parts, range(0, 1 << bits, AHEAD)):
+            for part in group:
+                kept = filter_rows(part, min_count)
+                dropped += len(part[2]) - len(kept[2])
+                rows += len(kept[2])
+                nbytes += len(kept[0])
+                writer.write_batch(to_batch(kept, schema))
+            pause()
+        writer.close()
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    return Run(path, bits, rows, nbytes), dropped
+
+
+class Spill:
+    """The runs of one count, in a folder of their own.
+
+    approximate_prune: leave out of each run the pieces seen once since the last one. Then a count may be too low, by at
+        most `prunes` for each piece.
+    durable: a run must outlive the machine, because a manifest will name it.
+    """
+
+    MANY = 64  # runs that are merged at once: each has a batch in memory
+
+    def __init__(self, folder: Path, approximate_prune: bool = False, durable: bool = False):
+        self.folder = folder
+        self.runs: list[Run] = []
+        self.dropped = 0
+        self.prunes = 0
+        self._number = 0
+        self._least = 2 if approximate_prune else 1
+        self._durable = durable
+        self._lock = threading.Lock()
+
+    def resume(self, runs: list[Run], dropped: int, prunes: int) -> None:
+        """Go on with the runs of a count that was interrupted."""
+        self.runs, self.dropped, self.prunes = list(runs), dropped, prunes
+
+    def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> None:
+        """Merge the tables into a run and clear them."""
+        sources = [TableRows(table) for table in tables]
+        self.add(lambda part, bits: sources, pool, pause)
+        for table in tables:
+            table.clear()
+
+    def add(
+        self, sources: Callable[[int, int], Sequence[RowSource]], pool: Executor | None = None, pause: Pause = no_pause
+    ) -> None:
+        """Merge sources into a run."""
+        run, dropped = write_run(self._new_path(), sources, pool, pause, self._least, self._durable)
+        with self._lock:
+            self.runs.append(run)
+            self.dropped += dropped
+            self.prunes += self._least > 1
+
+    def compact(self, pool: Executor | None = None, pause: Pause = no_pause) -> None:
+        """Merge runs until there are few enough to merge all at once."""
+        while len(self.runs) > self.MANY:
+            old, rest = self.runs[: self.MANY], self.runs[self.MANY :]
+            run, _ = write_run(
+                self._new_path(), lambda part, bits, old=old: [each.open(part, bits) for each in old], pool, pause
+            )
+            self.runs = [*rest, run]
+            for each in old:
+                each.path.unlink()
+
+    def sources(self, tables: Sequence[CountTable], part: int, bits: int) -> list[RowSource]:
+        """All that was counted, opened at a part: the runs, and what is still in memory."""
+        return [*(run.open(part, bits) for run in self.runs), *(TableRows(table) for table in tables)]
+
+    def _new_path(self) -> Path:
+        with self._lock:
+            while True:
+                self._number += 1
+                path = self.folder / f"run-{self._number:05d}.arrow"
+                if not path.exists():
+                    return path
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn an OSError met while writing a temporary file into one OutputError."""
+    try:
+        yield
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise OutputError(
+            f"cannot write {path}: {error.strerror or error}. It is a temporary file of this count. "
+            "Make room there and run the same command again: a count into a folder goes on from its last checkpoint."
+        ) from error

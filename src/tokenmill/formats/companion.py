@@ -1,0 +1,120 @@
+"""The companion file: what a foreign format has no words for, kept beside it for tokenmill's own reader.
+
+.tiktoken holds tokens and nothing else; merges.txt and .ddtok know neither a split pattern nor special tokens;
+tokenizer.json holds patterns in another dialect. So `tokenmill.json` in the folder (or `NAME.tiktoken.json` beside
+NAME.tiktoken) holds the rest. It names the SHA-256 of the file it belongs to: beside any other file it is not used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ..vocabulary import AddedToken, Vocabulary
+from .reading import MAX_ID, Json, parse_json, read_bytes
+
+__all__ = ["NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
+
+NAME = "tokenmill.json"
+_FORMAT = "tokenmill vocabulary"
+_VERSION = 1
+_FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
+NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
+    """The companion of the file whose content is `main`, as JSON."""
+    held: dict[str, Any] = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "sha256": hashlib.sha256(main).hexdigest(),
+        "order": vocabulary.order,
+        "whole_pieces": vocabulary.whole_pieces,
+        "alphabet": vocabulary.alphabet,
+        "unknown": vocabulary.unknown,
+        "normalizers": vocabulary.normalizers,
+        "add_prefix_space": vocabulary.add_prefix_space,
+        "split_patterns": vocabulary.split_patterns,
+        "added_tokens": [dataclasses.asdict(token) for token in vocabulary.added_tokens],
+    }
+    held["check"] = _check(held)
+    return (json.dumps(held, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _check(held: dict[str, Any]) -> str:
+    """SHA-256 of all other members, so that a companion that was damaged or half edited is noticed."""
+    rest = {key: value for key, value in held.items() if key != "check"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Companion:
+    """What a companion says: the order of the vocabulary as it was, and the fields that the main file does not hold."""
+
+    order: str
+    whole_pieces: bool
+    fields: dict[str, Any]
+
+    def complete(self, vocabulary: Vocabulary) -> Vocabulary:
+        """`vocabulary`, read from the main file, with the rest.
+
+        A vocabulary that was ranks and had to be written as merges becomes ranks again. One that was merges and had
+        to be written as ranks stays ranks: the ids are the same.
+        """
+        fields = dict(self.fields)
+        if self.order == "ranks" and vocabulary.order == "merges":
+            fields |= {"order": "ranks", "events": None}
+        if self.order in (vocabulary.order, "ranks"):
+            fields["whole_pieces"] = self.whole_pieces
+        return dataclasses.replace(vocabulary, **fields)
+
+
+def read_companion(path: Path, main: bytes) -> Companion | None:
+    """The companion at `path` of the file whose content is `main`; None where there is none, or it is another file's."""
+    if not path.is_file():
+        return None
+    root = parse_json(read_bytes(path), str(path))
+    if root["format"].value != _FORMAT or root["sha256"].value != hashlib.sha256(main).hexdigest():
+        return None
+    if root["version"].value != _VERSION:
+        root["version"].fail(
+            f"version {root['version'].value!r} is not the one that this tokenmill reads ({_VERSION}); update it"
+        )
+    if root["check"].value != _check(root.value):
+        root["check"].fail("damaged: its SHA-256 is not that of the rest. Delete the file to read without it.")
+    return Companion(
+        order=_one_of(root["order"], ("ranks", "merges", "events")),
+        whole_pieces=root["whole_pieces"].expect(bool),
+        fields={
+            "split_patterns": tuple(pattern.expect(str) for pattern in root["split_patterns"]),
+            "added_tokens": tuple(added_token(item) for item in root["added_tokens"]),
+            "normalizers": tuple(_one_of(item, NORMALIZERS) for item in root["normalizers"]),
+            "add_prefix_space": root["add_prefix_space"].expect(bool),
+            "alphabet": _one_of(root["alphabet"], ("bytes", "characters")),
+            "unknown": None if root["unknown"].absent else root["unknown"].expect(int),
+        },
+    )
+
+
+def added_token(item: Json) -> AddedToken:
+    """An added token as companions and tokenizer.json write it."""
+    content = item["content"].expect(str)
+    id = item["id"].expect(int)
+    if not 0 <= id <= MAX_ID:
+        item["id"].fail(f"the id {id} of {content!r} is not from 0 to {MAX_ID}")
+    if not content:
+        item["content"].fail("an added token is empty")
+    try:
+        content.encode()
+    except UnicodeEncodeError:
+        item["content"].fail(f"the added token {content!r} is not Unicode text: it holds a lone surrogate")
+    return AddedToken(content, id, **{flag: item.get(flag, bool, False) for flag in _FLAGS})
+
+
+def _one_of(item: Json, choices: tuple[str, ...]) -> Any:
+    if item.value not in choices:
+        item.fail(f"expected one of {', '.join(choices)}, found {item.value!r}")
+    return item.value

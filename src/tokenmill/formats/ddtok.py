@@ -1,0 +1,141 @@
+"""merges.ddtok and vocab.ddtok, the two files of ddtokens: fields between tabs, one merge or one token a line.
+
+    merges.ddtok    LEFT<tab>RIGHT, the earliest merge first, after lines of comment that begin with "#"
+    vocab.ddtok     ID<tab>TOKEN, the 256 bytes first, then one token for each merge
+
+Tokens are printable ASCII; a backslash is written \\\\\\\\, a newline \\\\n, a tab \\\\t and every other byte \\\\xHH. ddtokens knows
+one split pattern (here "whitespace") and no special tokens. Two merges that give the same bytes have a line each in
+vocab.ddtok; the last one is the token's id. A merge whose left token begins with "#" looks like a comment to ddtokens'
+own reader, so it is written \\\\x23.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import ConversionError
+from ..vocabulary import Vocabulary
+from .merges_txt import not_held
+from .reading import MAX_ID, decode_utf8, fail, lines_of, show
+from .text_tables import tokens_and_merges
+
+__all__ = ["SPLIT", "ddtok_bytes", "looks_like_ddtok", "parse_ddtok"]
+
+SPLIT = "whitespace"
+_TITLE = "# ddtokens merge rules"
+_TOTAL = re.compile(r"# total merges: (\d{1,9})")
+_NAMED = {"\\": 0x5C, "n": 0x0A, "t": 0x09, "r": 0x0D}
+_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|[\\ntr]|)")
+_WRITTEN = [
+    {0x5C: "\\\\", 0x0A: "\\n", 0x09: "\\t"}.get(byte, chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}")
+    for byte in range(256)
+]
+
+
+def looks_like_ddtok(data: bytes) -> bool:
+    """Whether `data` begins like merges.ddtok or vocab.ddtok."""
+    return re.match(rb"# ddtokens |\d+\t\\x00\r?\n", data) is not None
+
+
+def parse_ddtok(vocab_data: bytes, merges_data: bytes, vocab_file: str, merges_file: str) -> Vocabulary:
+    """The vocabulary of vocab.ddtok and merges.ddtok, without a split pattern. FormatError names the line."""
+    import numpy as np
+
+    tokens: list[bytes | None] = []
+    ids: dict[bytes, int] = {}
+    for number, line in enumerate(lines_of(decode_utf8(vocab_data, vocab_file)), 1):
+        if not line or (line.startswith("#") and "\t" not in line):
+            continue
+        id_text, tab, text = line.partition("\t")
+        if not tab or not text or "\t" in text:
+            fail(vocab_file, f"line {number}", f"expected an id, a tab and a token, found {show(line)}")
+        if not (id_text.isascii() and id_text.isdigit() and len(id_text) < 10 and int(id_text) <= MAX_ID):
+            fail(vocab_file, f"line {number}", f"the id {show(id_text)} is not an integer from 0 to {MAX_ID}")
+        id = int(id_text)
+        token = _unescape(text, vocab_file, number)
+        tokens += [None] * (id + 1 - len(tokens))
+        if tokens[id] is not None:
+            fail(vocab_file, f"line {number}", f"the id {id} of {show(token)} is that of {show(tokens[id])} already")
+        tokens[id] = token
+        ids[token] = id
+    missing = {bytes([byte]) for byte in range(256)} - ids.keys()
+    if missing:
+        fail(vocab_file, "", f"{len(missing)} of the 256 bytes have no token, such as {min(missing)!r}")
+
+    rows: list[tuple[int, int, int]] = []
+    total = None
+    for number, line in enumerate(lines_of(decode_utf8(merges_data, merges_file)), 1):
+        if not line or (line.startswith("#") and "\t" not in line):
+            told = _TOTAL.fullmatch(line)
+            total = int(told[1]) if told else total
+            continue
+        left_text, tab, right_text = line.partition("\t")
+        if not left_text or not right_text or "\t" in right_text:
+            fail(merges_file, f"line {number}", f"expected two tokens with a tab between, found {show(line)}")
+        left, right = _unescape(left_text, merges_file, number), _unescape(right_text, merges_file, number)
+        for token in (left, right, left + right):
+            if token not in ids:
+                fail(merges_file, f"line {number}", f"the token {show(token)} is not in {vocab_file}")
+        rows.append((ids[left], ids[right], ids[left + right]))
+    if total is not None and total != len(rows):
+        fail(merges_file, "", f"the header tells of {total} merges, and {len(rows)} are there: cut short, or changed")
+    _check_duplicates(tokens, ids, rows, vocab_file)
+    return Vocabulary(tuple(tokens), (), "merges", np.array(rows, np.int32).reshape(-1, 3), whole_pieces=False)
+
+
+def _check_duplicates(
+    tokens: list[bytes | None], ids: dict[bytes, int], rows: list[tuple[int, int, int]], file: str
+) -> None:
+    """A token may have two ids only as ddtokens itself makes them: from two merges that give the same bytes."""
+    made: dict[int, int] = {}
+    for _, _, new in rows:
+        made[new] = made.get(new, 0) + 1
+    for id, token in enumerate(tokens):
+        if token is not None and ids[token] != id:
+            made[ids[token]] = made.get(ids[token], 0) - 1
+            if made[ids[token]] < 1:
+                fail(file, "", f"the token {show(token)} occurs twice, with the ids {id} and {ids[token]}")
+
+
+def _unescape(text: str, file: str, number: int) -> bytes:
+    def byte(found: re.Match[str]) -> str:
+        code = found[1]
+        if not code:
+            fail(
+                file,
+                f"line {number}",
+                f"{show(text)} has a backslash that begins none of \\\\, \\n, \\t, \\r and \\xHH",
+            )
+        return chr(int(code[1:], 16) if code[0] == "x" else _NAMED[code])
+
+    if not text.isascii():
+        fail(file, f"line {number}", f"{show(text)} is not ASCII; other bytes are written \\xHH")
+    return (_ESCAPE.sub(byte, text) if "\\" in text else text).encode("latin-1")
+
+
+def _escape(token: bytes) -> str:
+    return "".join([_WRITTEN[byte] for byte in token])
+
+
+def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
+    """`vocabulary` as the contents of vocab.ddtok and merges.ddtok, and what these do not hold, item by item."""
+    if vocabulary.alphabet != "bytes":
+        raise ConversionError(
+            "ddtokens begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
+        )
+    tokens, rows, notes = tokens_and_merges(vocabulary, "merges.ddtok", whole_pieces=False)
+    texts = ["" if token is None else _escape(token) for token in tokens]
+    starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
+    missing = [byte for byte in range(256) if bytes([byte]) not in starts]
+    if missing:
+        raise ConversionError(
+            f"ddtokens has a token for each of the 256 bytes, and this vocabulary has none for 0x{missing[0]:02x}"
+        )
+    first = [starts[bytes([byte])] for byte in range(256)]
+    others = [id for id, token in enumerate(tokens) if token is not None and len(token) > 1]
+    vocab_lines = [f"{id}\t{texts[id]}" for id in first + others]
+    merge_lines = [_TITLE, f"# total merges: {len(rows)}"]
+    for left, right, _ in rows:
+        start = "\\x23" + texts[left][1:] if texts[left].startswith("#") else texts[left]
+        merge_lines.append(f"{start}\t{texts[right]}")
+    return "\n".join([*vocab_lines, ""]).encode(), "\n".join([*merge_lines, ""]).encode(), notes + not_held(vocabulary)

@@ -1,0 +1,137 @@
+"""vocab.json and merges.txt, GPT-2's own two files (there: encoder.json and vocab.bpe), in the byte alphabet.
+
+vocab.json maps each token to its id, merges.txt lists one merge a line, "Ġ t", after a line "#version: 0.2". Neither
+holds the split pattern, the normalizer or the flags of added tokens; the companion file holds them for tokenmill. In the
+folder of a Hugging Face model, added_tokens.json, special_tokens_map.json and tokenizer_config.json say more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import NoReturn
+
+from ..errors import ConversionError
+from ..vocabulary import AddedToken, Vocabulary
+from .byte_alphabet import to_text
+from .reading import MAX_ID, Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
+from .text_tables import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
+
+__all__ = ["not_held", "pair_bytes", "parse_pair", "read_side_files"]
+
+_VERSION = "#version: 0.2"
+
+# Classes of transformers whose split pattern is part of the class.
+_PATTERN_OF_CLASS = {
+    name + fast: "gpt2"
+    for name in ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
+    for fast in ("", "Fast")
+}
+_SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+
+
+def parse_pair(
+    vocab_data: bytes, merges_data: bytes, vocab_file: str, merges_file: str, added: Collection[AddedToken] = ()
+) -> Vocabulary:
+    """The vocabulary of vocab.json and merges.txt, without a split pattern. FormatError names the line or the key.
+
+    added: the added tokens; entries of vocab.json among them are no ordinary tokens.
+    """
+    node = parse_json(vocab_data, vocab_file)
+    vocab: dict[str, int] = node.expect(dict)
+    for token in added:
+        if vocab.get(token.content, token.id) != token.id:
+            node.fail(f"the added token {token.content!r} has the id {vocab[token.content]} here and {token.id} beside")
+
+    lines = lines_of(decode_utf8(merges_data, merges_file))
+    first = 1 if lines and lines[0].startswith("#version") else 0
+    while len(lines) > first and not lines[-1]:
+        lines.pop()
+    for n in range(first, len(lines)):
+        line = lines[n]
+        if line.count(" ") != 1 or len(line) < 3 or " " in (line[0], line[-1]):
+            fail(merges_file, f"line {n + 1}", f"expected two tokens with a space between, found {show(line)}")
+    sides = " ".join(lines[first:]).split(" ") if len(lines) > first else []
+
+    def bad(n: int, what: str) -> NoReturn:
+        fail(merges_file, f"line {n + first + 1}", what)
+
+    tokens = read_tokens(node, vocab, {token.content for token in added})
+    rows = read_rows(sides[::2], sides[1::2], vocab, bad)
+    tokens = drop_added(tokens, added, rows)
+    check_bytes(node, tokens)
+    return Vocabulary(tuple(tokens), (), "merges", rows, added_tokens=tuple(added), whole_pieces=False)
+
+
+def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:
+    """What the files beside vocab.json say: the added tokens, the split pattern's name, add_prefix_space."""
+    config = _json_at(folder / "tokenizer_config.json")
+    vocab = parse_json(vocab_data, str(folder)).expect(dict)
+    ids: dict[str, int] = {}
+    flags: dict[str, dict[str, bool]] = {}
+    for text, item in _json_at(folder / "added_tokens.json").items():
+        ids[text] = item.expect(int)
+    for id_text, item in config["added_tokens_decoder"].items():
+        text = item["content"].expect(str)
+        if not id_text.isascii() or not id_text.isdigit():
+            item.fail(f"the key {show(id_text)} is no id")
+        ids[text] = int(id_text[:20])
+        flags[text] = {
+            name: item.get(name, bool, False) for name in ("special", "lstrip", "rstrip", "single_word", "normalized")
+        }
+    for source in (config, _json_at(folder / "special_tokens_map.json")):
+        named = [source[name] for name in _SPECIAL_NAMES] + list(source["additional_special_tokens"])
+        for item in named:
+            if item.absent:
+                continue
+            text = item["content"].expect(str) if isinstance(item.value, dict) else item.expect(str)
+            if text in vocab or text in ids:
+                ids.setdefault(text, vocab.get(text, -1))
+                flags.setdefault(text, {})["special"] = True
+    for text, id in ids.items():
+        if type(id) is not int or not 0 <= id <= MAX_ID or not text:
+            fail(
+                str(folder), "", f"the added token {show(text)} has the id {show(id)}, which is not from 0 to {MAX_ID}"
+            )
+    tokens = [AddedToken(text, id, **({"special": False} | flags.get(text, {}))) for text, id in ids.items()]
+    kind = config.get("tokenizer_class", str, "")
+    return tokens, _PATTERN_OF_CLASS.get(kind), config.get("add_prefix_space", bool, False)
+
+
+def _json_at(path: Path) -> Json:
+    return parse_json(read_bytes(path), str(path)) if path.is_file() else Json({}, str(path))
+
+
+def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
+    """`vocabulary` as the contents of vocab.json and merges.txt, and what these do not hold, item by item."""
+    if vocabulary.alphabet != "bytes":
+        raise ConversionError(
+            "merges.txt begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
+        )
+    tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pieces=False)
+    texts = [None if token is None else to_text(token) for token in tokens]
+    vocab = {text: id for id, text in enumerate(texts) if text is not None}
+    for token in vocabulary.added_tokens:
+        if vocab.setdefault(token.content, token.id) != token.id:
+            raise ConversionError(
+                f"the added token {token.content!r} (id {token.id}) is spelt like the ordinary token with the id "
+                f"{vocab[token.content]}, and vocab.json can hold only one of them"
+            )
+    lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
+    notes += not_held(vocabulary)
+    vocab_text = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
+    return f"{vocab_text}\n".encode(), "\n".join([*lines, ""]).encode(), notes
+
+
+def not_held(vocabulary: Vocabulary) -> list[str]:
+    """What a format of tokens and merges alone does not hold of `vocabulary`, item by item."""
+    notes = [f"the split pattern is not in the files: {pattern!r}" for pattern in vocabulary.split_patterns]
+    notes += [f"the normalizer {name} is not in the files" for name in vocabulary.normalizers]
+    if vocabulary.add_prefix_space:
+        notes.append("that a space is put before a text is not in the files")
+    if vocabulary.added_tokens:
+        named = [f"{token.content!r} ({token.id})" for token in vocabulary.added_tokens[:8]]
+        more = f" and {len(vocabulary.added_tokens) - 8} more" if len(vocabulary.added_tokens) > 8 else ""
+        notes.append(f"which tokens are special or added is not in the files: {', '.join(named)}{more}")
+    return notes

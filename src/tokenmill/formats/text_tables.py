@@ -1,0 +1,148 @@
+"""Tokens and merges as the text formats hold them: a vocabulary of text -> id, and merges as pairs of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from ..errors import ConversionError
+from ..vocabulary import AddedToken, Vocabulary
+from .byte_alphabet import tokens_of_texts
+from .rank_merges import merges_of_ranks, only_whole, ranks_of
+from .reading import MAX_ID, Json, missing_bytes, place_tokens, show
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["check_bytes", "drop_added", "read_rows", "read_tokens", "tokens_and_merges"]
+
+
+def read_tokens(
+    node: Json, vocab: dict[str, int], added: Collection[str], byte_level: bool = True
+) -> list[bytes | None]:
+    """The bytes of each entry of `vocab`, which stands at `node`, by id. `added`: entries that are added tokens.
+
+    In the byte alphabet, an added token with other characters stands for its own text, and is left out here.
+    """
+    texts = list(vocab)
+    if byte_level:
+        found = tokens_of_texts(texts)
+    else:
+        try:
+            found = [text.encode() for text in texts]
+        except UnicodeEncodeError as error:
+            node.fail(f"the token {show(error.object)} is not Unicode text: it holds a lone surrogate")
+    ids = list(vocab.values())
+    foreign: list[int] = []
+    if None in found:
+        foreign = [n for n, token in enumerate(found) if token is None]
+        for n in foreign:
+            if texts[n] not in added:
+                node.fail(f"the token {show(texts[n])} has characters that stand for no byte, and it is no added token")
+        kept = [n for n, token in enumerate(found) if token is not None]
+        texts, ids, found = [texts[n] for n in kept], [ids[n] for n in kept], [found[n] for n in kept]
+
+    def at(n: int) -> str:
+        return f"at {node.where}[{show(texts[n])}]"
+
+    tokens = place_tokens(found, ids, node.file, at)  # type: ignore[arg-type]
+    taken = set(ids)
+    for n in foreign:
+        text, id = list(vocab.items())[n]
+        if type(id) is not int or not 0 <= id <= MAX_ID:
+            node.fail(f"the id {show(id)} of {show(text)} is not an integer from 0 to {MAX_ID}")
+        if id in taken:
+            node.fail(f"the id {id} of {show(text)} is that of another token already")
+        taken.add(id)
+    return tokens
+
+
+def read_rows(
+    lefts: Sequence[str], rights: Sequence[str], vocab: dict[str, int], bad: Callable[[int, str], NoReturn]
+) -> np.ndarray:
+    """The merges as int32 rows (left id, right id, new id). Of a pair that is listed twice the last one counts.
+
+    bad(n, what): raises the error of the nth merge.
+    """
+    import numpy as np
+
+    rows = np.empty((len(lefts), 3), np.int32)
+    for column, texts in enumerate((lefts, rights, list(map(str.__add__, lefts, rights)))):
+        try:
+            rows[:, column] = np.fromiter(map(vocab.__getitem__, texts), np.int32, len(texts))
+        except KeyError as error:
+            n = texts.index(error.args[0])
+            what = ("left part", "right part", "result")[column]
+            bad(
+                n,
+                f"the {what} {show(texts[n])} of the merge {show(lefts[n])} + {show(rights[n])} is not in the vocabulary",
+            )
+    pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
+    _, last = np.unique(pairs[::-1], return_index=True)
+    return rows if len(last) == len(pairs) else rows[np.sort(len(pairs) - 1 - last)]
+
+
+def drop_added(tokens: list[bytes | None], added: Collection[AddedToken], rows: np.ndarray) -> list[bytes | None]:
+    """`tokens` without the model's own entries for added tokens.
+
+    Hugging Face never uses them, since added tokens are found before text is split; here they would let text become
+    a control token nobody allowed. An entry that is a byte or that a merge makes is an ordinary token too.
+    """
+    made = set(rows[:, 2].tolist())
+    for token in added:
+        if token.id < len(tokens) and token.id not in made and len(tokens[token.id] or b"") != 1:
+            tokens[token.id] = None
+    while tokens and tokens[-1] is None:
+        tokens.pop()
+    return tokens
+
+
+def check_bytes(node: Json, tokens: Sequence[bytes | None]) -> None:
+    """FormatError at `node` unless every byte that text can hold is a token."""
+    missing = missing_bytes(tokens)
+    if missing:
+        node.fail(
+            f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}: Hugging Face drops them or "
+            "replaces them by the unknown token, which tokenmill does not"
+        )
+
+
+def tokens_and_merges(
+    vocabulary: Vocabulary, target: str, whole_pieces: bool
+) -> tuple[list[bytes | None], list[list[int]], list[str]]:
+    """The tokens by id that a format of tokens and merges can hold, the merges, and notes on what was left out.
+
+    whole_pieces: whether the format knows the rule that a piece which is a token is that token. ConversionError where a
+    token comes about by that rule only and the format does not know it.
+    """
+    notes: list[str] = []
+    tokens = list(vocabulary.tokens)
+    only_so = None
+    if vocabulary.order == "merges":
+        assert vocabulary.events is not None
+        rows = vocabulary.events.tolist()
+        if vocabulary.whole_pieces and not whole_pieces:
+            only_so = only_whole(tokens, rows)
+    else:
+        tokens, notes = ranks_of(vocabulary, target)
+        merges, unbuilt = merges_of_ranks(tokens)
+        rows = merges.tolist()
+        if unbuilt and not whole_pieces:
+            only_so = unbuilt[0]
+    if only_so is not None:
+        raise ConversionError(
+            f"{tokens[only_so]!r} (id {only_so}) comes about only where a whole piece is this token, and {target} does not "
+            "know that rule, so text would get other ids. Write tokenizer.json instead."
+        )
+    last = {token: id for id, token in enumerate(tokens) if token is not None}
+    if len(last) < sum(token is not None for token in tokens):
+        made = {new for _, _, new in rows}
+        for id, token in enumerate(tokens):
+            if token is not None and last[token] != id:
+                if id in made or vocabulary.whole_pieces:
+                    raise ConversionError(
+                        f"{token!r} has two ids, {id} and {last[token]}, and {target} can hold only one for each token"
+                    )
+                tokens[id] = None
+                notes.append(f"the id {id}, which is never given out, is left out: {token!r} has the id {last[token]}")
+    return tokens, rows, notes

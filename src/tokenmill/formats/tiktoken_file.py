@@ -1,0 +1,155 @@
+"""The .tiktoken file: one line for each token, its bytes in base64 and its rank, which is its id.
+
+    IQ== 0
+    Ig== 1
+
+It holds no split pattern and no special tokens. tiktoken keeps those in the program that reads the file; here they are
+known for the published encodings, stand in a companion file for the vocabularies that tokenmill wrote, and must be named
+by the caller for all others.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from ..errors import ConversionError
+from ..split.coverage import covers_all_text
+from ..split.reference import to_regex
+from ..vocabulary import Vocabulary
+from .rank_merges import ranks_of
+from .reading import fail, missing_bytes, place_tokens, show
+
+__all__ = [
+    "companion_path",
+    "covering_pattern",
+    "looks_like_tiktoken",
+    "parse_tiktoken",
+    "tiktoken_bytes",
+    "tiktoken_tokens",
+]
+
+_INSTEAD = "Write tokenizer.json instead."
+
+_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \r\n"
+_decode = partial(binascii.a2b_base64, strict_mode=True)
+
+
+def companion_path(path: Path) -> Path:
+    """Where the companion of the .tiktoken file `path` stands."""
+    return path.with_name(path.name + ".json")
+
+
+def looks_like_tiktoken(data: bytes) -> bool:
+    """Whether the first line of `data` is a token in base64 and a number."""
+    first = data[:1_000_000].lstrip().split(b"\n", 1)[0].split()
+    try:
+        return len(first) == 2 and first[1].isdigit() and bool(_decode(first[0]))
+    except binascii.Error:
+        return False
+
+
+def parse_tiktoken(data: bytes, file: str) -> tuple[bytes | None, ...]:
+    """The tokens by id. FormatError names the line of whatever is wrong."""
+    # All lines at once, as C loops. binascii skips what is not base64, so first of all there must be nothing of the kind.
+    fields = data.split()
+    clean = not data.translate(None, _CHARACTERS) and data.count(b"=") == data.count(b"= ") + data.count(b"==")
+    if clean and len(fields) == 2 * (data.count(b"\n") + (not data.endswith(b"\n"))):
+        try:
+            tokens, ids = list(map(binascii.a2b_base64, fields[::2])), list(map(int, fields[1::2]))
+        except ValueError:
+            pass
+        else:
+            return _placed(tokens, ids, range(1, len(ids) + 1), file)
+    return _parse_by_line(data, file)
+
+
+def _parse_by_line(data: bytes, file: str) -> tuple[bytes | None, ...]:
+    """The same, slower, for files with blank lines and for damaged ones."""
+    tokens, ids, lines = [], [], []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        fields = line.split()
+        if not fields:
+            continue
+        if len(fields) != 2:
+            fail(file, f"line {number}", f"expected a token in base64 and its rank, found {show(line)}")
+        try:
+            tokens.append(_decode(fields[0]))
+        except binascii.Error as error:
+            fail(file, f"line {number}", f"{show(fields[0])} is not base64 ({error})")
+        try:
+            ids.append(int(fields[1]))
+        except ValueError:
+            fail(file, f"line {number}", f"the rank {show(fields[1])} is not an integer")
+        lines.append(number)
+    return _placed(tokens, ids, lines, file)
+
+
+def _placed(tokens: list[bytes], ids: list[int], lines: Sequence[int], file: str) -> tuple[bytes | None, ...]:
+    if not ids:
+        fail(file, "", "holds no tokens")
+    placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
+    missing = missing_bytes(placed)
+    if missing:
+        what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
+        fail(file, "", f"{what}: cut short, or no byte-level vocabulary")
+    return placed
+
+
+def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:
+    """The tokens by id with which tiktoken gives the ids of `vocabulary`, and notes on those left out.
+
+    ConversionError where tiktoken would give other ids.
+    """
+    if vocabulary.alphabet != "bytes":
+        raise ConversionError(f"tiktoken begins with bytes, and this vocabulary with characters. {_INSTEAD}")
+    tokens, notes = ranks_of(vocabulary, "tiktoken")
+    if len(vocabulary.split_patterns) != 1:
+        count = len(vocabulary.split_patterns)
+        raise ConversionError(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}. {_INSTEAD}")
+    if vocabulary.normalizers:
+        names = ", ".join(vocabulary.normalizers)
+        raise ConversionError(f"tiktoken does not normalise text, and this vocabulary does ({names}). {_INSTEAD}")
+    if vocabulary.add_prefix_space:
+        raise ConversionError(f"tiktoken puts no space before a text, and this vocabulary does. {_INSTEAD}")
+    for token in vocabulary.added_tokens:
+        flags = [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]
+        if not token.special:
+            raise ConversionError(
+                f"the added token {token.content!r} is matched in any text, which tiktoken cannot do. {_INSTEAD}"
+            )
+        if flags:
+            raise ConversionError(
+                f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not know. {_INSTEAD}"
+            )
+    return tokens, notes
+
+
+def covering_pattern(pattern: str) -> str:
+    """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
+    if covers_all_text(pattern):
+        return pattern
+    if to_regex(pattern).search("") is not None:
+        raise ConversionError(f"the split pattern {pattern!r} can match nothing at all, which tiktoken cannot use")
+    return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
+
+
+def tiktoken_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
+    """`vocabulary` as the content of a .tiktoken file, and what that file does not hold, item by item.
+
+    ConversionError where tiktoken would give other ids.
+    """
+    tokens, notes = tiktoken_tokens(vocabulary)
+    pattern = covering_pattern(vocabulary.split_patterns[0])
+    notes.append(f"the split pattern is not in the file; tiktoken takes it as pat_str: {pattern!r}")
+    if vocabulary.added_tokens:
+        special = vocabulary.special_tokens
+        notes.append(f"the special tokens are not in the file; tiktoken takes them as special_tokens: {special!r}")
+    lines = [
+        binascii.b2a_base64(token, newline=False) + b" %d\n" % id
+        for id, token in enumerate(tokens)
+        if token is not None
+    ]
+    return b"".join(lines), notes

@@ -1,0 +1,55 @@
+"""The static site: the page, and packed vocabularies beside it, for any file host. Nothing in it needs a server."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..errors import OutputError, UsageError
+from ..vocabulary import Vocabulary
+from ..writing import atomic_folder
+from .pack import TokenCounts, pack
+from .server import catalog, page_files
+
+__all__ = ["export"]
+
+_MARK = '"made_by":"tokenmill play"'
+
+
+def export(
+    tokenizers: Sequence[tuple[str, Vocabulary]],
+    folder: str | os.PathLike,
+    counts: Mapping[str, TokenCounts] | None = None,
+) -> dict[str, int]:
+    """Write the playground with `tokenizers` (names and vocabularies) as a static site; gives the files' sizes.
+
+    The site encodes in the browser, with the ids of the library, and asks the network for nothing but its own files.
+    An earlier export in `folder` is replaced whole; a folder that holds anything else is refused.
+    counts: for some of the names, what the vocabulary view shows of each token's use.
+    """
+    if not tokenizers:
+        raise UsageError("a static site needs a tokenizer: nobody can open files in it without a server")
+    target = Path(folder)
+    if target.exists() and not _is_ours(target):
+        raise OutputError(
+            f"{target} holds something else than an earlier export. Choose a new folder, or empty that one."
+        )
+    files = page_files()
+    for i, (name, vocabulary) in enumerate(tokenizers):
+        files[f"packs/{i}.tmpack"] = pack(vocabulary, name, (counts or {}).get(name))
+    listing = {"made_by": "tokenmill play", **catalog([name for name, _ in tokenizers])}
+    files["catalog.json"] = json.dumps(listing, ensure_ascii=False, separators=(",", ":")).encode()
+    with atomic_folder(target) as beside:
+        (beside / "packs").mkdir()
+        for name, content in files.items():
+            (beside / name).write_bytes(content)
+    return {name: len(content) for name, content in files.items()}
+
+
+def _is_ours(target: Path) -> bool:
+    if not target.is_dir():
+        return False
+    mark = target / "catalog.json"
+    return not any(target.iterdir()) or (mark.is_file() and _MARK in mark.read_text("utf-8", errors="replace"))

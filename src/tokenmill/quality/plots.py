@@ -1,0 +1,267 @@
+"""The pictures: matplotlib drawings as SVG whose colours are CSS variables, so that one picture serves light and dark.
+
+Each function draws one or several tokenizers, the first in the strongest colour. Lines differ in their dashes and bars
+in their hatching as well as in colour; the colours are Okabe and Ito's, which colour-blind people can tell apart.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import require
+from ..tokenizer import Tokenizer
+from .junk import Swallowed
+from .usage import Usage, ordinary_tokens
+
+__all__ = ["Picture", "bars", "ios_distribution", "rank_frequency", "token_lengths", "usage_by_id"]
+
+# Stand-ins that matplotlib draws with, and the CSS variables they become.
+COLOURS = {
+    "#010101": "var(--ink)",
+    "#020202": "var(--soft)",
+    "#030303": "var(--line)",
+    "#040404": "var(--page)",
+    "#110000": "var(--series-1)",
+    "#220000": "var(--series-2)",
+    "#330000": "var(--series-3)",
+    "#440000": "var(--series-4)",
+}
+INK, SOFT, LINE, PAGE, *SERIES = COLOURS
+DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+MOST = 24  # bars of one series in a picture
+HATCHES = ("", "////", "....", "xxxx")
+STYLE = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.size": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "grid.linewidth": 0.6,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "text.color": INK,
+    "hatch.color": PAGE,
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One drawing. svg: for a page that defines the CSS variables. description: what it shows, in words."""
+
+    key: str
+    title: str
+    description: str
+    svg: str
+
+
+def rank_frequency(usages: Mapping[str, Usage]) -> Picture:
+    """How often the n-th most used token is used, on logarithmic scales."""
+
+    def draw(axes: Any) -> None:
+        import numpy as np
+
+        for name, usage, style in zip(usages, usages.values(), _lines(), strict=False):
+            used = np.sort(usage.by_id[usage.by_id > 0])[::-1].astype(np.float64) / usage.tokens
+            at = np.unique(np.geomspace(1, max(1, len(used)), 400).astype(np.int64))[: len(used)]
+            axes.plot(at, used[at - 1], label=name, **style)
+        axes.set(xscale="log", yscale="log", xlabel="rank of the token by use", ylabel="share of all tokens")
+        axes.xaxis.set_major_formatter(_thousands())
+        axes.yaxis.set_major_formatter(_percent())
+        _legend(axes, len(usages))
+
+    description = (
+        "The share of the text's tokens that each token takes, by rank. A straight line falling by one decade a "
+    )
+    description += (
+        "decade would be Zipf's law; a cliff at the right end is the part of the vocabulary that hardly works."
+    )
+    return _picture("rank_frequency", "Rank and frequency", description, draw)
+
+
+def token_lengths(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Picture:
+    """The lengths of the tokens, by the vocabulary and by the text."""
+
+    def draw(axes: Any) -> None:
+        import numpy as np
+
+        top = 20
+        for name, tok, style in zip(tokenizers, tokenizers.values(), _lines(), strict=False):
+            ids = list(ordinary_tokens(tok))
+            lengths = np.minimum([len(token) for token in ordinary_tokens(tok).values()], top)
+            weights = [("vocabulary", np.ones(len(ids)))]
+            if name in usages:
+                weights.append(("text", usages[name].by_id[ids].astype(np.float64)))
+            for place, (of, weight) in enumerate(weights):
+                share = np.bincount(lengths, weight, top + 1)[1:] / max(1.0, weight.sum())
+                label = of if len(tokenizers) == 1 else f"{name}, {of}"
+                line = _lines()[place] if len(tokenizers) == 1 else style | {"alpha": 1.0 if place == 0 else 0.5}
+                axes.plot(range(1, top + 1), share, marker="o", markersize=3.5, label=label, **line)
+        axes.set(xlabel="bytes of the token", ylabel="share of tokens", ylim=(0, None), xlim=(0.5, top + 0.5))
+        axes.set_xticks([1, 5, 10, 15, top], ["1", "5", "10", "15", f"{top}+"])
+        axes.yaxis.set_major_formatter(_percent())
+        axes.legend()
+
+    description = (
+        "How long the tokens of the vocabulary are, each counted once, and those of the text, each as often as used."
+    )
+    return _picture("token_lengths", "Token length", description, draw)
+
+
+def ios_distribution(swallowed: Mapping[str, Sequence[Swallowed]], sizes: Mapping[str, int]) -> Picture:
+    """Which share of each vocabulary reaches a threshold of IoS."""
+
+    def draw(axes: Any) -> None:
+        import numpy as np
+
+        thresholds = np.linspace(0.3, 1, 141)
+        for name, style in zip(swallowed, _lines(), strict=False):
+            values = np.sort([token.ios for token in swallowed[name]])
+            reached = len(values) - np.searchsorted(values, thresholds - 1e-12)
+            axes.plot(thresholds, reached / max(1, sizes[name]), label=name, **style)
+            for threshold in (0.6, 0.7, 0.8, 0.9):
+                share = reached[int(np.searchsorted(thresholds, threshold - 1e-9))] / max(1, sizes[name])
+                axes.plot([threshold], [share], "o", color=style["color"], markersize=5)
+                if len(swallowed) == 1:
+                    axes.annotate(f"{100 * share:.1f} %", (threshold, share), (4, 6), textcoords="offset points")
+        axes.set(xlabel="threshold T", ylabel="share of the vocabulary with IoS ≥ T", xlim=(0.3, 1.0), ylim=(0, None))
+        axes.yaxis.set_major_formatter(_percent())
+        _legend(axes, len(swallowed))
+
+    description = (
+        "How much of the vocabulary a threshold would call junk: tokens that some merge swallowed to at least that "
+    )
+    description += "share of their occurrences."
+    return _picture("ios", "Distribution of IoS", description, draw)
+
+
+def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, float | None]], note: str) -> Picture:
+    """A figure for each tokenizer and each domain, language or script, as bars. `what` is the name of the figure."""
+    groups = list(dict.fromkeys(group for of in figures.values() for group, value in of.items() if value is not None))[
+        :MOST
+    ]
+
+    def draw(axes: Any) -> None:
+        import numpy as np
+
+        height = 0.8 / max(1, len(figures))
+        at = np.arange(len(groups), dtype=np.float64)
+        for place, (name, of) in enumerate(figures.items()):
+            values = [of.get(group) or 0 for group in groups]
+            look = {"color": SERIES[place % 4], "hatch": HATCHES[place % 4], "edgecolor": PAGE, "linewidth": 0}
+            drawn = axes.barh(at + (place - (len(figures) - 1) / 2) * height, values, height * 0.92, label=name, **look)
+            axes.bar_label(drawn, [f"{value:.2f}" if value else "" for value in values], padding=3, fontsize=10)
+        axes.set_yticks(at, groups)
+        axes.invert_yaxis()
+        axes.grid(axis="y", visible=False)
+        axes.set(xlabel=what)
+        axes.margins(x=0.12)
+        axes.set_xlim(left=0)
+        _legend(axes, len(figures))
+
+    return _picture(key, title, note, draw, 0.9 + 0.3 * len(groups) * max(1.0, len(figures) * 0.6))
+
+
+def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Picture:
+    """How often tokens are used, and how many never, along the ids."""
+
+    def draw(axes: Any) -> None:
+        import numpy as np
+
+        used_axes, unused_axes = axes
+        for name, style in zip(tokenizers, _lines(), strict=False):
+            ids = np.array(list(ordinary_tokens(tokenizers[name])), np.int64)
+            by_id = usages[name].by_id[ids].astype(np.float64)
+            edges = np.unique(np.linspace(0, len(ids), min(128, max(1, len(ids) // 64)) + 1).astype(np.int64))
+            if len(edges) < 2:
+                continue
+            middle = (ids[edges[:-1]] + ids[edges[1:] - 1]) / 2
+            sizes = np.diff(edges)
+            uses = np.add.reduceat(by_id, edges[:-1]) / sizes
+            none = np.add.reduceat((by_id == 0).astype(np.float64), edges[:-1]) / sizes
+            used_axes.plot(middle, np.where(uses > 0, uses, np.nan), label=name, drawstyle="steps-mid", **style)
+            unused_axes.plot(middle, none, drawstyle="steps-mid", **style)
+        used_axes.set(yscale="log", ylabel="mean uses")
+        used_axes.yaxis.set_major_formatter(_thousands())
+        unused_axes.set(xlabel="id of the token", ylabel="never used", ylim=(0, 1))
+        unused_axes.yaxis.set_major_formatter(_percent())
+        unused_axes.xaxis.set_major_formatter(_thousands())
+        _legend(used_axes, len(tokenizers))
+
+    description = (
+        "Along the ids, in equal steps: how often a token is used on average, and which share is never used. Ids "
+    )
+    description += "follow the order of training, so a vocabulary that fits the text falls smoothly."
+    return _picture("usage_by_id", "Usage by id", description, draw, rows=2)
+
+
+def _lines() -> list[dict[str, Any]]:
+    return [{"color": colour, "linestyle": dash} for colour, dash in zip(SERIES, DASHES, strict=True)]
+
+
+def _legend(axes: Any, series: int = 2) -> None:
+    """Above the drawing, where it hides nothing. One series needs none."""
+    if series > 1:
+        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, fontsize=10)
+
+
+def _percent() -> Any:
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda value, _: f"{100 * value:.8f}".rstrip("0").rstrip(".") + " %")
+
+
+def _thousands() -> Any:
+    from matplotlib.ticker import FuncFormatter
+
+    return FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+
+
+def _picture(
+    key: str, title: str, description: str, draw: Callable[[Any], None], height: float = 3.4, rows: int = 1
+) -> Picture:
+    matplotlib = require("matplotlib", "plots", "drawing pictures")
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": key}):
+        figure = Figure(figsize=(6.0, height), layout="constrained")
+        FigureCanvasSVG(figure)
+        figure.patch.set_visible(False)
+        axes = figure.subplots(rows, 1, sharex=True)
+        for each in axes if rows > 1 else [axes]:
+            each.patch.set_visible(False)
+        draw(axes)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    return Picture(key, title, description, _inline(out.getvalue(), key, title))
+
+
+def _inline(svg: str, key: str, title: str) -> str:
+    """The drawing for use inside of a page: themed colours, the page's font, no ids but its own."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(
+        r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', rf'<svg viewBox="\1" role="img" aria-label="{title}">', svg, count=1
+    )
+    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
+    for colour, variable in COLOURS.items():
+        svg = svg.replace(colour, variable)
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)  # how it is written varies with the version
+    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
+    used = set(re.findall(r"#([\w.-]+)[\")]", svg))
+    svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{key}-{match[1]}"' if match[1] in used else "", svg)
+    svg = re.sub(r"#([\w.-]+)([\")])", rf"#{key}-\1\2", svg)
+    return re.sub(r"\n\s*", "\n", svg).strip()

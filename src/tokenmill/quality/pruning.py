@@ -1,0 +1,151 @@
+"""Prune: a smaller vocabulary from a larger one, in which all that stays can still be built.
+
+A token needs the parts of its merges, and they theirs. So a token that was asked to go stays where a token that stays
+needs it. The ids close ranks in their old order, which also keeps the order of the ranks; `id_map` tells which
+rows of an embedding table to keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING
+
+from ..counting import WordCounts
+from ..errors import UsageError
+from ..tokenizer import Tokenizer
+from ..vocabulary import Vocabulary
+from .domains import Domains, Text
+from .replay import events_of
+from .replay import replay as replay_events
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Pruned", "prune"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """tok: the smaller tokenizer. id_map: int32, by old id the new one, -1 for those that went. needed: old ids that
+    were to go but had to stay, since tokens that stay are built from them."""
+
+    tok: Tokenizer
+    id_map: np.ndarray
+    needed: list[int]
+
+    @property
+    def dropped(self) -> int:
+        """How many tokens went."""
+        return int((self.id_map < 0).sum())
+
+
+def prune(
+    tok: Tokenizer,
+    ids: Iterable[int] | None = None,
+    *,
+    unused_on: Text | None = None,
+    min_uses: int = 1,
+    progress: Progress | None = None,
+) -> Pruned:
+    """Shrink a vocabulary by tokens named by id, or by those that a text does not use.
+
+    ids: what is to go. The alphabet (the single bytes) cannot; added tokens can.
+    unused_on: files, folders, globs or word counts: the tokens go that they use fewer than `min_uses` times. With
+        min_uses=1 this text is encoded as before, but for the new ids; added tokens stay.
+
+    >>> smaller = prune(tok, unused_on="corpus/*.txt")
+    >>> smaller.tok.n_vocab, smaller.id_map[300]
+    (24117, 281)
+    """
+    if (ids is None) == (unused_on is None):
+        raise UsageError("say what is to go: either ids, or unused_on with a text")
+    vocabulary = tok.vocabulary
+    alphabet = _alphabet(vocabulary)
+    ordinary = {id for id, token in enumerate(vocabulary.tokens) if token is not None}
+    everything = ordinary | {token.id for token in vocabulary.added_tokens}
+    if ids is not None:
+        going = set(ids)
+        if strangers := sorted(going - everything):
+            raise UsageError(f"{strangers[0]} is no id of this vocabulary, so it cannot be pruned")
+        if fixed := sorted(going & alphabet):
+            raise UsageError(
+                f"{fixed[0]} is {vocabulary.tokens[fixed[0]]!r}, one of the alphabet that every token is built from: leave it out"
+            )
+        made: set[int] = set()
+    else:
+        used, made = _used(tok, unused_on, min_uses, progress)  # type: ignore[arg-type]
+        going = ordinary - alphabet - used
+    needed = sorted((made | _parts_of(vocabulary, (everything - going) | made)) & going)
+    return _renumber(tok, (everything - going) | set(needed), needed)
+
+
+def _used(tok: Tokenizer, text: Text, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
+    """The tokens that the text uses at least `min_uses` times, and those that must stay for it to be encoded as before.
+
+    The latter is whatever an event makes on this text, even if another event undoes it: it stands in others' way.
+    """
+    domains = Domains(text)
+    usage = reduce(add, domains.usages(tok, progress, words=False).values())
+    used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
+    if min_uses > 1:
+        return used, set()
+    counts = WordCounts.merge([domains.counts(name, tok) for name in domains.names])
+    result = replay_events(tok.vocabulary, counts, progress)
+    made = zip(result.events.tolist(), result.happened.tolist(), strict=True)
+    return used, {new for (_, right, new), times in made if times and right >= 0}
+
+
+def _alphabet(vocabulary: Vocabulary) -> set[int]:
+    made = {new for _, right, new in events_of(vocabulary).tolist() if right >= 0}
+    fixed = {vocabulary.unknown} - {None}
+    for id, token in enumerate(vocabulary.tokens):
+        if token is not None and id not in made and (len(token) == 1 or vocabulary.alphabet == "characters"):
+            fixed.add(id)
+    return fixed  # type: ignore[return-value]
+
+
+def _parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
+    """All tokens that some merge of a token in `staying` is made of, directly or further down."""
+    parts: dict[int, set[int]] = {}
+    for left, right, new in events_of(vocabulary).tolist():
+        if right >= 0:
+            parts.setdefault(new, set()).update((left, right))
+    found: set[int] = set()
+    todo = list(staying)
+    while todo:
+        for part in parts.get(todo.pop(), ()):
+            if part not in found:
+                found.add(part)
+                todo.append(part)
+    return found
+
+
+def _renumber(tok: Tokenizer, staying: set[int], needed: list[int]) -> Pruned:
+    import numpy as np
+
+    vocabulary = tok.vocabulary
+    size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)])
+    id_map = np.full(size, -1, np.int32)
+    kept = sorted(staying)
+    id_map[kept] = np.arange(len(kept), dtype=np.int32)
+    tokens = [vocabulary.tokens[id] if id < len(vocabulary.tokens) else None for id in kept]
+    while tokens and tokens[-1] is None:
+        tokens.pop()
+    events = vocabulary.events
+    if events is not None:
+        removal = events[:, 1] < 0
+        alive = (id_map[events[:, 0]] >= 0) & (removal | ((id_map[events[:, 1]] >= 0) & (id_map[events[:, 2]] >= 0)))
+        events = np.where(events < 0, -1, id_map[events])[alive].astype(np.int32)
+    smaller = replace(
+        vocabulary,
+        tokens=tuple(tokens),
+        events=events,
+        added_tokens=tuple(replace(t, id=int(id_map[t.id])) for t in vocabulary.added_tokens if t.id in staying),
+        unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
+    )
+    return Pruned(Tokenizer(smaller, name=tok.name), id_map, needed)

@@ -1,0 +1,300 @@
+"""One self-contained HTML page: figures, pictures and sortable tables. It needs no network and holds nothing but its own.
+
+Nothing from a vocabulary or a file name gets into the page but through `html.escape`. A Content-Security-Policy in the
+page allows its one script, by hash, and no requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import resources
+
+from ..errors import require
+from ..writing import atomic_file
+from .comparison import Comparison
+from .inspection import Inspection
+from .metrics import ratio
+from .plots import Picture, bars, ios_distribution, rank_frequency, token_lengths, usage_by_id
+from .tables import NUMERIC, Column, Figure, Table, Token, cell_text, visible
+from .usage import Usage, ordinary_tokens
+
+__all__ = ["render_comparison", "render_inspection", "require_plots", "write_report"]
+
+Section = tuple[str, str, Sequence[Picture | Table]]  # title, introduction, what is in it
+LONG = 20  # rows from which a table scrolls and can be searched
+MOST_SERIES = 4  # lines that can be told apart in one picture
+
+
+def require_plots() -> None:
+    """Raise MissingExtraError now, rather than after an hour of counting, if pictures cannot be drawn."""
+    require("matplotlib", "plots", "drawing pictures")
+
+
+def write_report(found: Inspection | Comparison, path: str | os.PathLike, top: int | None = 200) -> None:
+    """Write the page for `found` to `path`; lists are cut to `top` rows."""
+    page = render_inspection(found, top) if isinstance(found, Inspection) else render_comparison(found, top)
+    with atomic_file(path, "w") as file:
+        file.write(page)
+
+
+def render_inspection(found: Inspection, top: int | None = 200) -> str:
+    """The page for one tokenizer."""
+    tables = {table.key: table.head(top) for table in found.tables}
+    one = {found.name: found.tok}
+    pictures: list[Picture] = [token_lengths(one, {})]
+    if found.usage is not None:
+        used = {found.name: found.usage}
+        pictures = [
+            rank_frequency(used),
+            usage_by_id(one, used),
+            token_lengths(one, used),
+            ios_distribution({found.name: found.swallowed}, {found.name: len(ordinary_tokens(found.tok))}),
+            _by_script({found.name: tables["scripts"]}),
+        ]
+        if found.usage.words is not None and len(found.usages) > 1:
+            pictures.insert(0, _fertility({found.name: found.usages}))
+    sections: list[Section] = [
+        ("Overview", "", [tables[key] for key in ("vocabulary", "text") if key in tables]),
+        ("Pictures", "", pictures),
+        ("By domain and script", "", [tables[key] for key in ("domains", "baseline", "scripts") if key in tables]),
+        (
+            "Junk",
+            "Tokens that merges climbed over: frequent in training, swallowed by a longer token, and hardly seen alone.",
+            [tables[key] for key in ("thresholds", "junk") if key in tables],
+        ),
+        (
+            "Tokens that cannot be reached, or only in part",
+            "These need no text to be found: they follow from the vocabulary and its split pattern.",
+            [tables[key] for key in ("unreachable", "unbuilt", "partial")],
+        ),
+        ("Doubles", "", [table for key, table in tables.items() if key.startswith("doubles")]),
+        ("Unused and rare tokens", "", [tables[key] for key in ("unused", "rare") if key in tables]),
+        ("Tokens worth a look", "", [tables[key] for key in ("longest", "repeated", "white_space")]),
+    ]
+    lead = "Judged without text: what follows from the vocabulary alone."
+    if found.usages:
+        lead = "Judged on " + ", ".join(found.usages) + "."
+    sections = [section for section in sections if section[2]]
+    return _page(f"Inspection of {found.name}", lead, _headlines(found), sections)
+
+
+def render_comparison(found: Comparison, top: int | None = 200) -> str:
+    """The page for several tokenizers. Pictures show the first four."""
+    tables = {table.key: table.head(top) for table in found.tables}
+    names = list(found.tokenizers)[:MOST_SERIES]
+    toks = {name: found.tokenizers[name] for name in names}
+    totals = {name: found.totals[name] for name in names}
+    sizes = {name: len(ordinary_tokens(tok)) for name, tok in toks.items()}
+    pictures = [
+        _by_script({name: found.scripts[name] for name in names}),
+        rank_frequency(totals),
+        usage_by_id(toks, totals),
+        token_lengths(toks, totals),
+        ios_distribution({name: found.swallowed[name] for name in names}, sizes),
+    ]
+    if totals[names[0]].words is not None:
+        pictures.insert(0, _fertility({name: found.usages[name] for name in names}))
+    sections: list[Section] = [
+        ("Side by side", "", [tables["compression"], tables["vocabularies"]]),
+        (
+            "Pictures",
+            "" if len(names) == len(found.tokenizers) else f"Of the first {MOST_SERIES} tokenizers.",
+            pictures,
+        ),
+        ("By domain and script", "", [tables[key] for key in ("domain_bytes", "domain_fertility", "scripts")]),
+        ("The vocabularies", "", [tables["overlap"]]),
+    ]
+    domains = ", ".join(next(iter(found.usages.values())))
+    return _page(
+        "Comparison of " + ", ".join(found.tokenizers),
+        f"Judged on {domains}. Figures are relative to the first.",
+        [],
+        sections,
+    )
+
+
+def _headlines(found: Inspection) -> list[tuple[str, str]]:
+    """The figures at the top of the page."""
+    values: dict[str, Figure | str] = {}
+    for key in ("vocabulary", "text"):
+        if any(table.key == key for table in found.tables):
+            values.update(found.table(key).rows)
+    shown = [("ordinary tokens", "ordinary tokens")]
+    if found.usage is not None:
+        shown += [
+            ("bytes per token", "bytes per token"),
+            ("tokens per word (fertility)", "tokens per word"),
+            ("vocabulary used", "of the vocabulary used"),
+        ]
+    figures = [(label, str(values[key])) for key, label in shown if str(values[key]) != "unknown"]
+    if found.usage is not None:
+        junk = sum(token.ios >= 0.9 for token in found.swallowed)
+        figures.append(("tokens with IoS ≥ 0.9", f"{junk:,}"))
+    figures.append(("tokens that no text produces", f"{len(found.table('unreachable').rows):,}"))
+    figures.append(("tokens that are not whole UTF-8", f"{len(found.table('partial').rows):,}"))
+    return figures
+
+
+def _fertility(usages: Mapping[str, Mapping[str, Usage]]) -> Picture:
+    """Tokens per word by domain; `usages` by tokenizer and domain, with known words."""
+    figures = {
+        name: {domain: ratio(usage.tokens, usage.words) for domain, usage in of.items()} for name, of in usages.items()
+    }
+    note = "Tokens per word by domain, a word being a run of anything but white space. Fewer is better."
+    return bars("fertility", "Fertility", "tokens per word", figures, note)
+
+
+def _by_script(tables: Mapping[str, Table]) -> Picture:
+    """Characters per token by script; `tables` by tokenizer, as `scripts_table` makes them."""
+    figures = {
+        name: dict(zip(table.column("script"), table.column("characters per token"), strict=True))
+        for name, table in tables.items()
+    }
+    note = "How many characters a token holds, by the script of the piece's first letter. More is better."
+    return bars("by_script", "Characters per token, by script", "characters per token", figures, note)
+
+
+def _page(title: str, lead: str, figures: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
+    from .. import __version__
+
+    style, script = _asset("report.css"), _asset("report.js")
+    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'"
+    links, parts = [], []
+    for number, (heading, introduction, content) in enumerate(sections, 1):
+        links.append(f'<li><a href="#s{number}">{escape(heading)}</a></li>')
+        parts.append(f'<section id="s{number}" aria-labelledby="h{number}"><h2 id="h{number}">{escape(heading)}</h2>')
+        if introduction:
+            parts.append(f"<p>{escape(introduction)}</p>")
+        pictures = [item for item in content if isinstance(item, Picture)]
+        if pictures:
+            parts.append('<div class="pictures">' + "".join(map(_figure, pictures)) + "</div>")
+        tables = [item for item in content if isinstance(item, Table)]
+        if any(_is_overview(table) for table in tables):
+            parts.append('<div class="overview">' + "".join(map(_overview, filter(_is_overview, tables))) + "</div>")
+        parts += [_table(table) for table in tables if not _is_overview(table)]
+        parts.append("</section>")
+    strip = "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in figures)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the report</a>
+<div class="layout">
+<header>
+<h1>{escape(title)}</h1>
+<p class="lead">{escape(lead)}</p>
+{f'<dl class="figures">{strip}</dl>' if strip else ""}
+</header>
+<div class="columns">
+<nav aria-labelledby="contents"><h2 id="contents">Contents</h2><ol>{"".join(links)}</ol></nav>
+<main id="main">
+{"".join(parts)}
+</main>
+</div>
+<footer>Made by tokenmill {escape(__version__)}. In tokens, <span class="token"><span class="space">·</span></span> is a space,
+<span class="token"><span class="space">⇥</span></span> a tab, <span class="token"><span class="space">⏎</span></span> a line feed,
+<span class="token"><span class="escape">FF</span></span> a byte that is no character; the small number after a token is its id.
+A column's heading sorts the table.</footer>
+</div>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _figure(picture: Picture) -> str:
+    return (
+        f"<figure><h3>{escape(picture.title)}</h3>{picture.svg}"
+        f"<figcaption>{escape(picture.description)}</figcaption></figure>"
+    )
+
+
+def _is_overview(table: Table) -> bool:
+    return any(column.kind == "figure" for column in table.columns)
+
+
+def _overview(table: Table) -> str:
+    """A table of figures of several kinds: names and values, nothing to sort."""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>' for name, value in table.rows
+    )
+    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
+    return f'<div><h3 id="{table.key}">{escape(table.title)}</h3><table class="values"><tbody>{rows}</tbody></table>{note}</div>'
+
+
+def _table(table: Table) -> str:
+    out = [f'<h3 id="{table.key}">{escape(table.title)}</h3>']
+    if table.note:
+        out.append(f'<p class="note">{escape(table.note)}</p>')
+    if not table.rows:
+        return "".join([*out, '<p class="empty">None.</p>'])
+    if table.total is not None and table.total > len(table.rows):
+        out.append(f'<p class="cut">The first {len(table.rows):,} of {table.total:,}.</p>')
+    long = len(table.rows) > LONG
+    if long:
+        out.append(
+            f'<label class="filter" hidden>Search <input type="search" data-table="t-{table.key}"><output></output></label>'
+        )
+    box = f'<div class="scroll{" long" if long else ""}" tabindex="0" role="region" aria-labelledby="{table.key}">'
+    sortable = ' class="sortable"' if len(table.rows) > 1 else ""
+    out.append(f'{box}<table id="t-{table.key}"{sortable}><thead><tr>')
+    out += map(_head, table.columns)
+    out.append("</tr></thead><tbody>")
+    for row in table.rows:
+        find = f' data-find="{escape(" ".join(_found(value) for value in row))}"' if long else ""
+        out.append(f"<tr{find}>" + "".join(map(_cell, row, table.columns)) + "</tr>")
+    out.append("</tbody></table></div>")
+    return "".join(out)
+
+
+def _head(column: Column) -> str:
+    kind = ' class="num"' if column.kind in NUMERIC else ""
+    help = f' title="{escape(column.help)}"' if column.help else ""
+    return f'<th scope="col"{kind}{help}>{escape(column.name)}</th>'
+
+
+def _cell(value: object, column: Column) -> str:
+    if isinstance(value, Token):
+        return f'<td class="text" data-value="{value.id:010d}">{_token(value)}</td>'
+    if isinstance(value, tuple):
+        return '<td class="text">' + "<wbr>".join(map(_token, value)) + "</td>"
+    if column.kind == "sample" and isinstance(value, str):
+        return f'<td class="text"><span class="token">{_signs(value.encode())}</span></td>'
+    if column.kind in NUMERIC:
+        return f'<td class="num" data-value="{"" if value is None else value}">{escape(cell_text(value, column))}</td>'
+    return f'<td class="text">{escape(cell_text(value, column))}</td>'
+
+
+def _token(token: Token) -> str:
+    return f'<span class="token">{_signs(token.content)}</span><span class="id">{token.id}</span>'
+
+
+def _signs(content: bytes) -> str:
+    return "".join(
+        escape(text) if kind == "text" else f'<span class="{kind}">{escape(text)}</span>'
+        for kind, text in visible(content)
+    )
+
+
+def _found(value: object) -> str:
+    """What a search for a cell may look for."""
+    if isinstance(value, Token):
+        return f"{value.content.decode('utf-8', 'replace')} {value.id}"
+    if isinstance(value, tuple):
+        return " ".join(map(_found, value))
+    return "" if value is None else str(value)

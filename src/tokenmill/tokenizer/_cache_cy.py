@@ -1,0 +1,305 @@
+# cython: language_level=3
+"""The cache in front of the merge kernel: pieces already seen, with their ids.
+
+Open addressing, linear probing, entries of 32 bytes, two to a cache line, at most half of them used. Pieces come in
+batches: first all keys, hashes and prefetches, then all probes, so that the cache misses of a batch overlap. A piece
+that is not there is merged and put in. When the bytes held would pass the bound, the cache returns to its seed.
+One thread at a time.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.libc.string import memcmp, memcpy, memset
+from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new, tm_prefetch
+from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.tokenizer._merge_cy import Merger, release
+
+COUNT_SHIFT = cython.declare(cython.int, 24)
+ID_MASK = cython.declare(uint32_t, 0xFFFFFF)
+LONGEST_KEPT = cython.declare(cython.size_t, 4096)  # longer pieces hardly ever come twice
+WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
+
+
+@cython.cclass
+class PieceCache:
+    """Pieces with their ids.
+
+    merger: encodes the pieces that are not there.
+    seed: a cache to begin as a copy of; it must not change any more.
+    bound: the bytes that tables and arena may take, once they outgrow the seed.
+    """
+
+    def __cinit__(self, merger: Merger, seed: PieceCache = None, bound: cython.size_t = 0):
+        self.merger = merger
+        self.seed = seed
+        self.bound = bound
+        self.slots = 4096 if seed is None else seed.slots
+        self.shift = 52 if seed is None else seed.shift
+        self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
+        if self.entries == cython.NULL:
+            raise MemoryError
+        if seed is not None:
+            if not _reserve_arena(self, seed.arena_used):
+                raise MemoryError
+            memcpy(self.entries, seed.entries, self.slots * cython.sizeof(Entry))
+            memcpy(self.arena, seed.arena, seed.arena_used)
+            self.used = seed.used
+            self.arena_used = seed.arena_used
+
+    def __dealloc__(self):
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
+        free(self.arena)
+        release(cython.address(self.work), 0)
+
+    @property
+    def nbytes(self):
+        """Bytes of memory held."""
+        return self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
+
+    def __len__(self):
+        return self.used
+
+    # ------------------------------------------------------------------ looking up
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def encode(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
+               ends: cython.pointer(cython.const[cython.size_t]), n: cython.Py_ssize_t,
+               out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+        keys: tm_key[BATCH]
+        hashes: uint64_t[BATCH]
+        limit: cython.pointer(cython.const[uint8_t]) = text + length
+        piece: cython.pointer(cython.const[uint8_t]) = text + start
+        after: cython.pointer(cython.const[uint8_t])
+        o: cython.pointer(uint32_t) = out
+        entries: cython.pointer(Entry) = self.entries
+        entry: cython.pointer(Entry)
+        shift: cython.int = self.shift
+        count: cython.Py_ssize_t
+        tail: uint32_t
+        i: cython.Py_ssize_t
+        for i in range(n):
+            after = text + ends[i]
+            keys[i] = tm_key_of(piece, after - piece, limit)
+            hashes[i] = tm_hash(keys[i])
+            tm_prefetch(entries + (hashes[i] >> shift))
+            piece = after
+        for i in range(n):
+            entry = entries + (hashes[i] >> shift)
+            tail = entry.ids[3]
+            if entry.lo == keys[i].lo and entry.hi == keys[i].hi and tail > ID_MASK:
+                memcpy(o, entry.ids, 16)
+                o[3] = tail & ID_MASK
+                o += tail >> COUNT_SHIFT
+            else:
+                piece = text + (ends[i - 1] if i > 0 else start)
+                count = _seek(self, piece, text + ends[i] - piece, keys[i], hashes[i], o)
+                if count < 0:
+                    return count
+                o += count
+                entries = self.entries
+                shift = self.shift
+        return o - out
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def find(self, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
+             end: cython.pointer(cython.const[uint8_t]), out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+        """The ids of a piece where it is there, else 0; nothing is merged."""
+        key: tm_key = tm_key_of(piece, length, end)
+        return _probe(self, piece, length, key, tm_hash(key), out)
+
+    # ------------------------------------------------------------------ putting in
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def insert(self, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
+               end: cython.pointer(cython.const[uint8_t]), ids: cython.pointer(cython.const[uint32_t]),
+               count: cython.Py_ssize_t) -> cython.bint:
+        """Put in a piece that is not there. False where there is no memory."""
+        key: tm_key = tm_key_of(piece, length, end)
+        return _put(self, piece, length, key, tm_hash(key), ids, count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _seek(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+          out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    """The ids of a piece that is not in its home slot, or does not fit there; merges it where it is new."""
+    count: cython.Py_ssize_t = _probe(cache, piece, length, key, hash, out)
+    if count == 0:
+        count = cache.merger.merge(piece, length, out, cython.address(cache.work))
+        if count > 0 and length <= LONGEST_KEPT:
+            _put(cache, piece, length, key, hash, out, count)
+        elif cache.work.room > WORK_KEPT:
+            release(cython.address(cache.work), WORK_KEPT)
+    return count
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _probe(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+           out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    """The ids of a piece where it is there, else 0."""
+    slot: cython.size_t = hash >> cache.shift
+    entry: cython.pointer(Entry) = cache.entries + slot
+    record: cython.pointer(Record)
+    count: uint32_t
+    while entry.hi != 0:
+        if entry.lo == key.lo and entry.hi == key.hi:
+            count = entry.ids[3] >> COUNT_SHIFT
+            if count > 0:
+                memcpy(out, entry.ids, 4 * count)
+                out[count - 1] &= ID_MASK
+                return count
+            record = _record(cache, entry)
+            count = record.count
+            if record.length == 0 or (
+                record.length == length
+                and memcmp(cython.cast(cython.pointer(uint32_t), record + 1) + count, piece, length) == 0
+            ):
+                memcpy(out, record + 1, 4 * count)
+                return count
+        slot = slot + 1 & cache.slots - 1
+        entry = cache.entries + slot
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _record(cache: PieceCache, entry: cython.pointer(Entry)) -> cython.pointer(Record):
+    return cython.cast(cython.pointer(Record), cache.arena + (cython.cast(uint64_t, entry.ids[1]) << 32 | entry.ids[0]))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+         ids: cython.pointer(cython.const[uint32_t]), count: cython.Py_ssize_t) -> cython.bint:
+    slot: cython.size_t
+    entry: cython.pointer(Entry)
+    record: cython.pointer(Record)
+    kept: cython.size_t = length if key.hi >> 56 == 0xFF else 0  # bytes to compare: of keys that are hashes
+    size: cython.size_t = 0
+    at: uint64_t
+    if kept > 0 or count > 4:
+        size = (cython.sizeof(Record) + 4 * cython.cast(cython.size_t, count) + kept + 7) & ~cython.cast(cython.size_t, 7)
+    if not _make_room(cache, size):
+        return False
+    slot = hash >> cache.shift
+    while cache.entries[slot].hi != 0:
+        slot = slot + 1 & cache.slots - 1
+    entry = cache.entries + slot
+    entry.lo = key.lo
+    entry.hi = key.hi
+    if size == 0:
+        memcpy(entry.ids, ids, 4 * count)
+        entry.ids[3] |= cython.cast(uint32_t, count) << COUNT_SHIFT
+    else:
+        at = cache.arena_used
+        record = cython.cast(cython.pointer(Record), cache.arena + at)
+        record.length = cython.cast(uint32_t, kept)
+        record.count = cython.cast(uint32_t, count)
+        memcpy(record + 1, ids, 4 * count)
+        memcpy(cython.cast(cython.pointer(uint32_t), record + 1) + count, piece, kept)
+        entry.ids[0] = cython.cast(uint32_t, at)
+        entry.ids[1] = cython.cast(uint32_t, at >> 32)
+        cache.arena_used += size
+    cache.used += 1
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _make_room(cache: PieceCache, size: cython.size_t) -> cython.bint:
+    """Room for one more entry and `size` bytes in the arena; clears the cache where the bound asks for it.
+
+    The table may take half of the bound and the arena a quarter; the rest is what growing needs meanwhile. A
+    cache that is itself a seed keeps 3/8 of its slots used, so that the table of its copies has room for others."""
+    if cache.bound == 0:
+        return _reserve_arena(cache, size) and (8 * cache.used < 3 * cache.slots or _grow(cache))
+    if cache.arena_used + size > cache.arena_room and cache.arena_used + size > cache.bound // 4:
+        _clear(cache)
+    if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.bound // 2 or not _grow(cache)):
+        _clear(cache)
+    return _reserve_arena(cache, size)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _reserve_arena(cache: PieceCache, size: cython.size_t) -> cython.bint:
+    room: cython.size_t
+    if cache.arena_used + size <= cache.arena_room:
+        return True
+    room = 2 * cache.arena_room if cache.arena_room > 32768 else 65536
+    if cache.bound > 0 and room > cache.bound // 4:
+        room = cache.bound // 4
+    if room < cache.arena_used + size:
+        room = cache.arena_used + size
+    arena: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), realloc(cache.arena, room))
+    if arena == cython.NULL:
+        return False
+    cache.arena = arena
+    cache.arena_room = room
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _grow(cache: PieceCache) -> cython.bint:
+    entries: cython.pointer(Entry) = cython.cast(
+        cython.pointer(Entry), tm_pages_new(2 * cache.slots * cython.sizeof(Entry))
+    )
+    if entries == cython.NULL:
+        return False
+    old: cython.pointer(Entry) = cache.entries
+    n: cython.size_t = cache.slots
+    cache.entries = entries
+    cache.slots = 2 * n
+    cache.shift -= 1
+    _take(cache, old, n)
+    tm_pages_free(old, n * cython.sizeof(Entry))
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _clear(cache: PieceCache) -> cython.void:
+    memset(cache.entries, 0, cache.slots * cython.sizeof(Entry))
+    cache.used = 0
+    cache.arena_used = 0
+    if cache.seed is not None:
+        _take(cache, cache.seed.entries, cache.seed.slots)
+        cache.used = cache.seed.used
+        cache.arena_used = cache.seed.arena_used  # the records of the seed still stand at the front
+    cache.cleared += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _take(cache: PieceCache, old: cython.pointer(Entry), n: cython.size_t) -> cython.void:
+    """Put in all entries of another table."""
+    i: cython.size_t
+    slot: cython.size_t
+    key: tm_key
+    for i in range(n):
+        if old[i].hi != 0:
+            key.lo = old[i].lo
+            key.hi = old[i].hi
+            slot = tm_hash(key) >> cache.shift
+            while cache.entries[slot].hi != 0:
+                slot = slot + 1 & cache.slots - 1
+            cache.entries[slot] = old[i]

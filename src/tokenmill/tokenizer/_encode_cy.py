@@ -1,0 +1,447 @@
+# cython: language_level=3
+"""The encoding kernel: text to ids, by the scanner, the cache and the merger in turn.
+
+An Encoder is shared by all threads. What changes while it encodes, the cache and the buffer of ids, is in a State; a
+thread takes one from the pool while it holds the GIL, and puts it back after. So nothing in the loops is locked or
+shared, and a process that forks while others encode finds no state half changed, only fewer of them.
+"""
+
+import cython
+from cython.cimports.cpython.buffer import PyBUF_FORMAT
+from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cython.cimports.cpython.exc import PyErr_CheckSignals
+from cython.cimports.cpython.list import PyList_New
+from cython.cimports.cpython.object import PyObject
+from cython.cimports.libc.stdint import uint8_t, uint32_t
+from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.split._scan_cy import Scanner
+from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, PieceCache
+from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer._merge_cy import (
+    NO_MEMORY,
+    NO_TOKEN,
+    SIGNALLED,
+    TOO_LONG,
+    Merger,
+    tm_raise_pending,
+)
+
+from ..errors import UsageError
+
+
+class ForbiddenText(Exception):
+    """A text spells a string that it must not."""
+
+
+# Texts up to this many bytes are encoded without giving up the GIL: handing it over costs as much as they do.
+HOLD = cython.declare(cython.size_t, 4096)
+# Signals are looked for after so many bytes, which take a tenth of a second where every piece is new.
+SLICE = cython.declare(cython.size_t, 4 << 20)
+# A buffer of more ids than this is not kept from one call to the next.
+KEPT = cython.declare(cython.size_t, 1 << 20)
+
+
+@cython.cclass
+class Ids:
+    """A growing array of ids; gives them out by the buffer protocol as unsigned 32-bit integers."""
+
+    data: cython.pointer(uint32_t)
+    room: cython.size_t  # in ids
+    mapped: cython.size_t  # in bytes
+    used: cython.Py_ssize_t
+    shape: cython.Py_ssize_t[1]
+    format: cython.char[2]
+
+    def __cinit__(self):
+        self.format[0] = 73  # "I"
+
+    def __dealloc__(self):
+        tm_pages_free(self.data, self.mapped)
+
+    def __len__(self):
+        return self.used
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def reserve(self, more: cython.size_t, hint: cython.size_t) -> cython.bint:
+        """Room for `more` ids, and at once for `hint` of them where it has to grow: what is not touched costs nothing."""
+        need: cython.size_t = self.used + more
+        if need <= self.room:
+            return True
+        if need < self.room + self.room // 2:
+            need = self.room + self.room // 2
+        if need < self.used + hint:
+            need = self.used + hint
+        size: cython.size_t = (need * 4 + 4095) & ~cython.cast(cython.size_t, 4095)
+        data: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), tm_pages_new(size))
+        if data == cython.NULL:
+            return False
+        memcpy(data, self.data, self.used * 4)
+        tm_pages_free(self.data, self.mapped)
+        self.data = data
+        self.mapped = size
+        self.room = size // 4
+        return True
+
+    @cython.cfunc
+    def trim(self) -> cython.void:
+        """Give back the memory behind the last id."""
+        size: cython.size_t = (cython.cast(cython.size_t, self.used) * 4 + 4095) & ~cython.cast(cython.size_t, 4095)
+        if 0 < size < self.mapped:
+            tm_pages_free(cython.cast(cython.pointer(uint8_t), self.data) + size, self.mapped - size)
+            self.mapped = size
+            self.room = size // 4
+
+    def __getbuffer__(self, view: cython.pointer(Py_buffer), flags: cython.int):
+        self.shape[0] = self.used
+        view.buf = self.data
+        view.obj = self
+        view.len = self.used * 4
+        view.readonly = 0
+        view.itemsize = 4
+        view.format = self.format if flags & PyBUF_FORMAT else cython.NULL
+        view.ndim = 1
+        view.shape = self.shape
+        view.strides = cython.address(view.itemsize)
+        view.suboffsets = cython.NULL
+        view.internal = cython.NULL
+
+
+@cython.cclass
+class State:
+    """What one thread changes while it encodes."""
+
+    cache: PieceCache
+    ids: Ids
+    at: cython.size_t  # how far it is
+    section: cython.size_t  # where the next added token begins
+    which: cython.Py_ssize_t  # which it is
+
+    def __cinit__(self, cache: PieceCache):
+        self.cache = cache
+        self.ids = Ids()
+
+
+@cython.cclass
+class Encoder:
+    """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
+
+    scanner: cuts text into pieces; None where the caller must say where they end.
+    n_ids: ids are below this.
+    cache_bytes: what the caches of all threads together may hold, if that is more than the seed of each.
+    """
+
+    _merger: Merger
+    _seed: PieceCache
+    _scanner: Scanner
+    _pool: list
+    _ints: list
+    _int: cython.pointer(cython.pointer(PyObject))
+    _cache_bytes: cython.size_t
+    _states: cython.size_t
+
+    def __init__(self, merger: Merger, seed: PieceCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
+        self._merger = merger
+        self._seed = seed
+        self._scanner = scanner
+        self._cache_bytes = cache_bytes
+        self._pool = []
+        self._ints = list(range(n_ids))
+        self._int = tm_items(self._ints)
+
+    # ------------------------------------------------------------------ the pool
+
+    @cython.cfunc
+    def _take(self) -> State:
+        state: State
+        if self._pool:
+            state = self._pool.pop()
+        else:
+            self._states += 1
+            state = State(PieceCache(self._merger, self._seed))
+        state.cache.bound = self._cache_bytes // self._states
+        state.ids.used = 0
+        return state
+
+    @cython.cfunc
+    def _give(self, state: State) -> cython.void:
+        if state.ids.room > KEPT:
+            state.ids = Ids()
+        self._pool.append(state)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the caches in the pool hold."""
+        return sum([cython.cast(State, state).cache.nbytes for state in self._pool])
+
+    # ------------------------------------------------------------------ texts
+
+    def encode(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> list:
+        """The ids of a str or of bytes.
+
+        refused: finds strings that must not be there: ForbiddenText with the first of them.
+        finder: finds added tokens, which become their ids; the text between two of them is split on its own.
+        ends: where the pieces end, where there is no scanner; goes without a finder.
+        """
+        state: State = self._take()
+        try:
+            self._run(state, text, refused, finder, ends, True)
+            return self._list(state.ids.data, state.ids.used)
+        finally:
+            self._give(state)
+
+    def encode_to_ids(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None):
+        """The same as an array, which has the buffer protocol."""
+        state: State = self._take()
+        try:
+            self._run(state, text, refused, finder, ends, True)
+            return _array(state)
+        finally:
+            self._give(state)
+
+    def count(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> int:
+        """How many ids there are."""
+        state: State = self._take()
+        try:
+            return self._run(state, text, refused, finder, ends, False)
+        finally:
+            self._give(state)
+
+    def encode_many(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None = None,
+                    finder: Finder | None = None) -> list:
+        """The ids of each of texts[first:last], str or bytes, under one release of the GIL."""
+        state: State = self._take()
+        n: cython.Py_ssize_t = last - first
+        ends: cython.pointer(cython.Py_ssize_t) = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((n + 1) * 8))
+        i: cython.Py_ssize_t
+        result: list = []
+        try:
+            self._run_many(state, texts, first, n, refused, finder, ends)
+            for i in range(n):
+                result.append(self._list(state.ids.data + ends[i], ends[i + 1] - ends[i]))
+            return result
+        finally:
+            free(ends)
+            self._give(state)
+
+    def encode_flat(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None = None,
+                    finder: Finder | None = None) -> tuple:
+        """The ids of texts[first:last] in one array, and as 64-bit integers where those of each text end."""
+        state: State = self._take()
+        n: cython.Py_ssize_t = last - first
+        ends: cython.pointer(cython.Py_ssize_t) = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((n + 1) * 8))
+        try:
+            self._run_many(state, texts, first, n, refused, finder, ends)
+            return _array(state), PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ends + 1), n * 8)
+        finally:
+            free(ends)
+            self._give(state)
+
+    def encode_piece(self, piece: bytes) -> list:
+        """The ids of bytes that are one piece."""
+        state: State = self._take()
+        end: cython.size_t = len(piece)
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(piece))
+        try:
+            if end > 0:
+                self._check(self._encode(state, p, 0, end, end, cython.address(end), 1), piece)
+            return self._list(state.ids.data, state.ids.used)
+        finally:
+            self._give(state)
+
+    def reach(self, data: bytes, start: cython.size_t, most: cython.Py_ssize_t) -> tuple:
+        """How far `most` ids of the text data[start:] take it: (ids before, offset, ids from there on), where the last
+        one is past `most`; or (all ids, the length of data, []) where there are no more than that."""
+        state: State = self._take()
+        length: cython.size_t = len(data)
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        done: cython.Py_ssize_t = 0
+        code: cython.Py_ssize_t
+        try:
+            while start < length:
+                state.ids.used = 0
+                with cython.nogil:
+                    code = self._encode(state, p, start, length, start + 1, cython.NULL, 0)
+                self._check(code, data)
+                if done + state.ids.used > most:
+                    return done, start, self._list(state.ids.data, state.ids.used)
+                done += state.ids.used
+                start = state.at
+            return done, length, []
+        finally:
+            self._give(state)
+
+    @cython.cfunc
+    def _list(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) -> list:
+        """A list of ints. They are made once for each id: to count a reference is cheaper than to make an int."""
+        i: cython.Py_ssize_t
+        item: cython.pointer(PyObject)
+        result: list = PyList_New(n)
+        items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
+        for i in range(n):
+            item = self._int[ids[i]]
+            tm_incref(item)
+            items[i] = item
+        return result
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _run(self, state: State, text, refused: Finder | None, finder: Finder | None, ends, keep: cython.bint) -> cython.Py_ssize_t:
+        """Encode a whole text into state.ids, or only count the ids. Returns their number."""
+        size: cython.Py_ssize_t = 0
+        p: cython.pointer(cython.const[uint8_t]) = _utf8(text, cython.address(size), refused)
+        code: cython.Py_ssize_t
+        length: cython.size_t = size
+        total: cython.Py_ssize_t = 0
+        if ends is not None:
+            if length > 0:
+                given: cython.const[cython.size_t][::1] = ends
+                with cython.nogil:
+                    code = self._encode(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
+                self._check(code, text)
+            return state.ids.used
+        if length <= HOLD:
+            self._check(self._sections(state, p, 0, length, length, finder), text)
+            return state.ids.used
+        state.at = 0
+        while state.at < length:
+            with cython.nogil:
+                code = self._sections(state, p, state.at, length, state.at + SLICE, finder)
+            self._check(code, text)
+            if not keep:
+                total += state.ids.used
+                state.ids.used = 0
+            PyErr_CheckSignals()
+        return total + state.ids.used
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _run_many(self, state: State, texts: tuple, first: cython.Py_ssize_t, n: cython.Py_ssize_t, refused: Finder | None,
+                  finder: Finder | None, ends: cython.pointer(cython.Py_ssize_t)) -> cython.int:
+        """Encode n texts into state.ids; text i has the ids ends[i] to ends[i + 1]."""
+        i: cython.Py_ssize_t
+        code: cython.Py_ssize_t = 0
+        size: cython.Py_ssize_t = 0
+        starts: cython.pointer(cython.pointer(cython.const[uint8_t])) = cython.cast(
+            cython.pointer(cython.pointer(cython.const[uint8_t])), malloc((n + 1) * 8)
+        )
+        try:
+            if starts == cython.NULL or ends == cython.NULL:
+                raise MemoryError
+            for i in range(n):
+                starts[i] = _utf8(texts[first + i], cython.address(ends[i + 1]), refused)
+            ends[0] = 0
+            with cython.nogil:
+                for i in range(n):
+                    code = self._sections(state, starts[i], 0, ends[i + 1], ends[i + 1], finder)
+                    if code < 0:
+                        break
+                    ends[i + 1] = state.ids.used
+            return self._check(code, texts[first + i] if code < 0 else None)
+        finally:
+            free(starts)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _sections(self, state: State, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t,
+                  stop: cython.size_t, finder: Finder | None) -> cython.Py_ssize_t:
+        """Encode text[at:length] with the added tokens that `finder` finds, if it is not None, until `stop` or a
+        little further; leaves state.at there. Where at is 0, a text begins."""
+        code: cython.Py_ssize_t
+        if at == 0:
+            state.section = 0
+            state.which = -1
+        while at < length and at < stop:
+            if at == state.section:
+                state.section = length if finder is None else finder.search(text, at, length, cython.address(state.which))
+            if at < state.section:
+                code = self._encode(state, text, at, state.section, stop, cython.NULL, 0)
+                if code < 0:
+                    return code
+                at = state.at
+            if at == state.section and at < length:
+                if not state.ids.reserve(1, 0):
+                    return NO_MEMORY
+                state.ids.data[state.ids.used] = finder.ids[state.which]
+                state.ids.used += 1
+                at += finder.lengths[state.which]
+                state.section = at
+        state.at = at
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _encode(self, state: State, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t,
+                stop: cython.size_t, given: cython.pointer(cython.const[cython.size_t]),
+                n_given: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Encode text[at:length] from a piece's start until `stop` or a little further; leaves state.at there."""
+        ends: cython.size_t[BATCH]
+        n: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        while at < length and at < stop:
+            if given != cython.NULL:
+                n = n_given if n_given < BATCH else BATCH
+                memcpy(ends, given, n * cython.sizeof(cython.size_t))
+                given += n
+                n_given -= n
+            else:
+                n = self._scanner.scan(text, at, length, ends, BATCH)
+            if not state.ids.reserve(ends[n - 1] - at + 4, (length - at) // 2 if length > HOLD else 0):
+                return NO_MEMORY
+            count = state.cache.encode(text, at, length, ends, n, state.ids.data + state.ids.used)
+            if count < 0:
+                return count
+            state.ids.used += count
+            at = ends[n - 1]
+        state.at = at
+        return 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _check(self, code: cython.Py_ssize_t, text) -> cython.int:
+        """Raise what a negative number of the kernels means."""
+        if code >= 0:
+            return 0
+        if code == SIGNALLED:
+            tm_raise_pending()
+        if code == TOO_LONG:
+            raise UsageError("a piece of the text has 1 GiB or more; the split pattern does not cut it")
+        if code == NO_TOKEN:
+            missing = self._merger.first_missing(text.encode() if isinstance(text, str) else text)
+            raise UsageError(f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text")
+        raise MemoryError
+
+
+@cython.cfunc
+@cython.exceptval(check=True)
+def _utf8(text, size: cython.pointer(cython.Py_ssize_t), refused: Finder | None) -> cython.pointer(cython.const[uint8_t]):
+    """The bytes of a str or of bytes. Raises UnicodeEncodeError where a str has lone surrogates, and ForbiddenText
+    where `refused` finds something."""
+    p: cython.pointer(cython.const[uint8_t])
+    if isinstance(text, str):
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), tm_utf8(text, size))
+    elif isinstance(text, bytes):
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(text))
+        size[0] = PyBytes_GET_SIZE(text)
+    else:
+        raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+    if refused is not None and refused.is_in(p, size[0]):
+        raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
+    return p
+
+
+@cython.cfunc
+def _array(state: State) -> object:
+    """The ids as an object of their own: a copy of few, else the very memory they stand in."""
+    ids: Ids = state.ids
+    if ids.used <= HOLD:
+        return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)
+    state.ids = Ids()
+    ids.trim()
+    return ids

@@ -1,0 +1,48 @@
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+
+cdef enum:
+    # What a node holds. See _corpus_cy.py.
+    FREE = 0x40000000
+    SENTINEL = 0x7FFFFFFF
+    TOKEN = 0x3FFFFFFF
+
+cdef struct Run:
+    size_t start
+    uint64_t count
+
+
+cdef class Corpus:
+    cdef uint32_t* node
+    cdef size_t n_nodes
+    cdef Run* runs
+    cdef size_t n_runs
+    cdef size_t runs_room
+    cdef readonly bint wide
+    cdef int _new_run(self, size_t start, uint64_t count) except? -1 nogil
+
+
+cdef inline size_t run_at(const Run* runs, size_t run, size_t n_runs, size_t place) noexcept nogil:
+    # The run that `place` lies in, at or after `run`; the next one mostly, so gallop. runs[n_runs].start is the end.
+    cdef size_t stride = 1, high, middle
+    while run + stride < n_runs and runs[run + stride].start <= place:
+        run += stride
+        stride <<= 1
+    high = run + stride if run + stride < n_runs else n_runs
+    while high - run > 1:
+        middle = run + ((high - run) >> 1)
+        if runs[middle].start <= place:
+            run = middle
+        else:
+            high = middle
+    return run
+
+
+cdef inline size_t get_place(const char* places, size_t i, bint wide) noexcept nogil:
+    return (<const uint64_t*> places)[i] if wide else (<const uint32_t*> places)[i]
+
+
+cdef inline void put_place(char* places, size_t i, bint wide, size_t place) noexcept nogil:
+    if wide:
+        (<uint64_t*> places)[i] = place
+    else:
+        (<uint32_t*> places)[i] = <uint32_t> place

@@ -1,0 +1,163 @@
+"""The distinct pieces as one array of nodes, the ground that both merge loops walk on.
+
+Definitions
+    node    4 bytes for each token that training begins with (a byte of a piece), then one sentinel after each piece.
+    span    how many nodes a token lies on: the sum of its parts' spans. The first of them is the token's position.
+    pair    two neighbours in a piece. It stands at the position of its left token.
+
+What a node holds
+    below FREE          at a position: the id of the pair that stands there
+    FREE | token        at a position: the token, where no pair stands there (the last token of a piece) or where the
+                        pair is out of the race
+    SENTINEL            between two pieces, and before the first
+    1 << 31 | span      in the last node of a token of span 2 or more: so the position on its left is found without links
+    anything else       inside of a token: never the id of a pair
+
+The token at a position is not stored where a pair stands there: it is the left token of that pair. So a position that
+is merged costs one cache line, seldom two.
+
+    run     pieces lie in the order of falling count. So the count of the piece around a position is a function of the
+            position that changes seldom: a table of (first node, count), walked along with ascending positions. No
+            node stores a count, and counts have 64 bits at no cost.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
+
+BREAK = 0x3FFFFFFF  # as a token id in a piece: what stands here merges with nothing
+
+
+@cython.final
+@cython.cclass
+class Corpus:
+    """The nodes of all pieces of two tokens or more (no pair is in the others), laid down in a given order.
+
+    First `measure` all pieces in order, slice by slice; then `allocate`; then `load` the same slices, in any order or
+    in threads, each from the node where `measure` said it begins.
+    """
+
+    def __cinit__(self):
+        self.n_nodes = 1
+
+    def __dealloc__(self):
+        free(self.node)
+        free(self.runs)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are, sentinels included."""
+        return self.n_nodes
+
+    def measure(
+        self,
+        offsets: cython.const[uint64_t][::1],
+        counts: cython.const[uint64_t][::1],
+        order: cython.const[cython.longlong][::1],
+    ) -> int:
+        """Reserve the nodes of the pieces order[0], order[1], ...; their counts must not rise. The first node."""
+        first: cython.size_t = self.n_nodes
+        n: cython.size_t = first
+        k: cython.Py_ssize_t
+        total: cython.Py_ssize_t = order.shape[0]
+        size: uint64_t
+        count: uint64_t = self.runs[self.n_runs - 1].count if self.n_runs else 0
+        with cython.nogil:
+            for k in range(total):
+                if k + 32 < total:
+                    tm_prefetch(cython.address(offsets[order[k + 32]]))
+                    tm_prefetch(cython.address(counts[order[k + 32]]))
+                size = offsets[order[k] + 1] - offsets[order[k]]
+                if size < 2:
+                    continue
+                if counts[order[k]] != count or self.n_runs == 0:
+                    count = counts[order[k]]
+                    self._new_run(n, count)
+                n += size + 1
+        self.n_nodes = n
+        return first
+
+    def allocate(self, narrow_limit: cython.size_t):
+        """Get the memory. Positions are stored in 32 bits while there are at most `narrow_limit` nodes, else in 64."""
+        self.node = cython.cast(cython.pointer(uint32_t), tm_alloc((self.n_nodes + 1) * 4))
+        if self.node == cython.NULL:
+            raise MemoryError(f"no memory for {self.n_nodes} nodes of 4 bytes")
+        self.node[0] = SENTINEL
+        self.wide = self.n_nodes > narrow_limit
+        self._new_run(self.n_nodes, 0)
+        self.n_runs -= 1
+
+    def load(
+        self,
+        arena: cython.const[uint8_t][::1],
+        offsets: cython.const[uint64_t][::1],
+        order: cython.const[cython.longlong][::1],
+        first: cython.size_t,
+    ):
+        """Lay down the bytes of the pieces order[0], order[1], ... from the node `first` on."""
+        k: cython.Py_ssize_t
+        total: cython.Py_ssize_t = order.shape[0]
+        i: cython.size_t
+        end: cython.size_t
+        node: cython.pointer(uint32_t) = self.node + first
+        if arena.shape[0] == 0:
+            return
+        with cython.nogil:
+            for k in range(total):
+                if k + 24 < total:
+                    tm_prefetch(cython.address(offsets[order[k + 24]]))
+                if k + 12 < total:
+                    tm_prefetch(cython.address(arena[0]) + offsets[order[k + 12]])
+                i = offsets[order[k]]
+                end = offsets[order[k] + 1]
+                if end - i < 2:
+                    continue
+                for i in range(i, end):
+                    node[0] = FREE | arena[i]
+                    node += 1
+                node[0] = SENTINEL
+                node += 1
+
+    def load_ids(
+        self,
+        ids: cython.const[uint32_t][::1],
+        offsets: cython.const[uint64_t][::1],
+        order: cython.const[cython.longlong][::1],
+        first: cython.size_t,
+    ):
+        """As `load`, for pieces that are token ids or BREAK."""
+        k: cython.Py_ssize_t
+        i: cython.size_t
+        end: cython.size_t
+        node: cython.pointer(uint32_t) = self.node + first
+        with cython.nogil:
+            for k in range(order.shape[0]):
+                i = offsets[order[k]]
+                end = offsets[order[k] + 1]
+                if end - i < 2:
+                    continue
+                for i in range(i, end):
+                    node[0] = FREE | ids[i]
+                    node += 1
+                node[0] = SENTINEL
+                node += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _new_run(self, start: cython.size_t, count: uint64_t) -> cython.int:
+        room: cython.size_t
+        block: cython.p_void
+        if self.n_runs == self.runs_room:
+            room = 2 * self.runs_room + 1024
+            block = realloc(self.runs, room * cython.sizeof(Run))
+            if block == cython.NULL:
+                with cython.gil:
+                    raise MemoryError
+            self.runs = cython.cast(cython.pointer(Run), block)
+            self.runs_room = room
+        self.runs[self.n_runs].start = start
+        self.runs[self.n_runs].count = count
+        self.n_runs += 1
+        return 0

@@ -1,0 +1,215 @@
+"""The index of a phase: which pairs stand in the corpus, how often, and where.
+
+A phase is the time for which one index lasts. Where another went before, the nodes are compacted first, so that each
+token lies on one node again. Then there are two walks over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a table of
+65,536, others through a hash table. Then only the pairs that reach the threshold are kept, and the second walk writes
+their positions into their segments (a counting sort).
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdlib import calloc, free
+from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Run, put_place, run_at
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
+
+
+@cython.final
+@cython.cclass
+class PairIndex:
+    """Fills `pairs` with the pairs of `corpus`.
+
+    spans, lengths: uint32, the nodes and the bytes of each token by id; a pair that would make more than `max_bytes` is left out.
+    Call `compact` until it is True and clear the pairs, if a phase went before; then `count` until it is True, then
+    `choose`, then `place` until it is True.
+    """
+
+    corpus: Corpus
+    pairs: Pairs
+    spans: uint32_t[::1]
+    lengths: cython.const[uint32_t][::1]
+    max_bytes: cython.size_t
+    direct: cython.pointer(uint32_t)
+    kept: cython.pointer(uint32_t)  # by id in counting: the id it is kept under, or FREE | left token
+    at = cython.declare(cython.size_t, visibility="readonly")  # the next node to look at
+    run: cython.size_t
+    target: cython.size_t  # of compaction: where the next node goes
+    n_runs: cython.size_t  # of compaction
+
+    def __cinit__(
+        self,
+        corpus: Corpus,
+        pairs: Pairs,
+        spans: uint32_t[::1],
+        lengths: cython.const[uint32_t][::1],
+        max_bytes: cython.size_t,
+    ):
+        self.corpus = corpus
+        self.pairs = pairs
+        self.spans = spans
+        self.lengths = lengths
+        self.max_bytes = max_bytes
+        self.direct = cython.cast(cython.pointer(uint32_t), calloc(1 << 16, 4))
+        if self.direct == cython.NULL:
+            raise MemoryError
+        self.at = 1
+        self.target = 1
+
+    def __dealloc__(self):
+        free(self.direct)
+        free(self.kept)
+
+    def compact(self, nodes: cython.size_t) -> bool:
+        """Of the next nodes leave one for each token; pieces that have become one token go. True when all are done.
+
+        This reads the pairs of the phase that has ended; clear them then, and count.
+        """
+        stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            self._compact(stop)
+        if self.at < self.corpus.n_nodes:
+            return False
+        self.corpus.runs[self.n_runs].start = self.target
+        self.corpus.n_runs = self.n_runs
+        self.corpus.n_nodes = self.target
+        for i in range(self.spans.shape[0]):
+            self.spans[i] = 1
+        self.at = 1
+        self.run = 0
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _compact(self, stop: cython.size_t) -> cython.void:
+        node: cython.pointer(uint32_t) = self.corpus.node
+        runs: cython.pointer(Run) = self.corpus.runs
+        source: cython.size_t = self.at
+        target: cython.size_t = self.target
+        first: cython.size_t
+        token: uint32_t
+        while source < stop:
+            self.run = run_at(runs, self.run, self.corpus.n_runs, source)
+            first = target
+            token = node[source]
+            while token != SENTINEL:
+                token = self.pairs.pair[token].left if token < FREE else token & TOKEN
+                node[target] = FREE | token
+                target += 1
+                source += self.spans[token]
+                token = node[source]
+            source += 1
+            if target - first < 2:
+                target = first
+                continue
+            # The table is overwritten up to this run: of the rest, starts are still read, but not this run's own.
+            if self.n_runs == 0 or runs[self.n_runs - 1].count != runs[self.run].count:
+                runs[self.n_runs].count = runs[self.run].count
+                runs[self.n_runs].start = first
+                self.n_runs += 1
+            node[target] = SENTINEL
+            target += 1
+        self.at = source
+        self.target = target
+
+    def count(self, nodes: cython.size_t) -> bool:
+        """Count the pairs at the next nodes. True when all are counted."""
+        stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
+        with cython.nogil:
+            self._count(stop)
+        return self.at == self.corpus.n_nodes
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _count(self, stop: cython.size_t) -> cython.int:
+        node: cython.pointer(uint32_t) = self.corpus.node
+        place: cython.size_t
+        run_end: cython.size_t = 0
+        pair: cython.size_t
+        record: cython.pointer(Pair)
+        left: uint32_t
+        right: uint32_t
+        count: uint64_t = 0
+        for place in range(self.at, stop):
+            left = node[place]
+            if left == SENTINEL:
+                continue
+            right = node[place + 1]
+            if right == SENTINEL:
+                continue
+            left &= TOKEN
+            right &= TOKEN
+            if place >= run_end:
+                self.run = run_at(self.corpus.runs, self.run, self.corpus.n_runs, place)
+                count = self.corpus.runs[self.run].count
+                run_end = self.corpus.runs[self.run + 1].start
+            if (left | right) < 256:
+                pair = self.direct[(left << 8) | right]
+                if pair == 0:
+                    pair = self.pairs.find(left, right)
+                    self.direct[(left << 8) | right] = cython.cast(uint32_t, pair)
+            else:
+                pair = self.pairs.find(left, right)
+            record = cython.address(self.pairs.pair[pair])
+            record.count += count
+            record.size += 1
+            node[place] = cython.cast(uint32_t, pair)
+        self.at = stop
+        return 0
+
+    def choose(self):
+        """Keep the pairs that reach the threshold, give them segments and queue them."""
+        pairs: Pairs = self.pairs
+        old: cython.size_t
+        kept: cython.size_t = 1
+        left: uint32_t
+        right: uint32_t
+        free(self.direct)
+        self.direct = cython.NULL
+        pairs.forget_table()
+        self.kept = cython.cast(cython.pointer(uint32_t), calloc(pairs.n_pairs, 4))
+        if self.kept == cython.NULL:
+            raise MemoryError
+        for old in range(1, pairs.n_pairs):
+            left = pairs.pair[old].left
+            right = pairs.pair[old].right
+            if (
+                pairs.pair[old].count >= pairs.threshold
+                and cython.cast(cython.size_t, self.lengths[left]) + self.lengths[right] <= self.max_bytes
+            ):
+                self.kept[old] = cython.cast(uint32_t, kept)
+                pairs.pair[kept] = pairs.pair[old]
+                pairs.places[kept] = pairs.new_places(pairs.pair[kept].size)
+                if pairs.places[kept] == cython.NULL:
+                    raise MemoryError(f"no memory for {pairs.pair[kept].size} positions")
+                pairs.enqueue(cython.cast(uint32_t, kept))
+                kept += 1
+            else:
+                self.kept[old] = FREE | left
+        pairs.n_pairs = kept
+        self.at = 1
+
+    def place(self, nodes: cython.size_t) -> bool:
+        """Lay out the positions of the pairs at the next nodes. True when all are."""
+        pairs: Pairs = self.pairs
+        node: cython.pointer(uint32_t) = self.corpus.node
+        stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
+        place: cython.size_t
+        pair: uint32_t
+        with cython.nogil:
+            for place in range(self.at, stop):
+                if node[place] < FREE:
+                    pair = self.kept[node[place]]
+                    node[place] = pair
+                    if pair < FREE:
+                        put_place(pairs.places[pair], 0, self.corpus.wide, place)
+                        pairs.places[pair] += pairs.width
+        self.at = stop
+        if stop < self.corpus.n_nodes:
+            return False
+        for pair in range(1, pairs.n_pairs):
+            pairs.places[pair] -= pairs.pair[pair].size * pairs.width
+        free(self.kept)
+        self.kept = cython.NULL
+        return True

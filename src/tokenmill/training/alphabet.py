@@ -1,0 +1,95 @@
+"""What training begins with: the 256 bytes, or the characters of the corpus.
+
+`characters` is the alphabet of Sennrich et al. (ACL 2016): the most frequent characters that together make up the
+share `coverage` of all occurrences. Every other character is the unknown token, which never merges and so splits the
+piece it stands in. Ids: the unknown token, if there is one, is 0; then the characters in code point order, as Hugging
+Face sorts them (so ties between pairs fall as they do there).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..counting import WordCounts
+
+__all__ = ["BREAK", "Alphabet", "byte_alphabet", "character_alphabet"]
+
+BREAK = 0x3FFFFFFF  # the id of what never merges; the same in _corpus_cy.py
+_BLOCK = 1 << 16  # pieces decoded at once
+
+
+@dataclass(frozen=True, eq=False)
+class Alphabet:
+    """The first tokens and the pieces written in them.
+
+    tokens: the bytes of each token by id; None for the unknown token.
+    ids: uint8 or uint32 array, the pieces one after the other as token ids or BREAK.
+    offsets: uint64 array: piece i is ids[offsets[i]:offsets[i + 1]].
+    """
+
+    tokens: tuple[bytes | None, ...]
+    ids: np.ndarray
+    offsets: np.ndarray
+    unknown: int | None = None
+
+
+def byte_alphabet(counts: WordCounts) -> Alphabet:
+    """The 256 bytes; the id of a byte is its value."""
+    return Alphabet(tuple(bytes([byte]) for byte in range(256)), counts.arena, counts.offsets)
+
+
+def character_alphabet(counts: WordCounts, kept: np.ndarray, coverage: float, unknown: bool) -> Alphabet:
+    """The characters of the pieces `kept` (bool array) by falling count, until they cover the share `coverage`.
+
+    A byte that is no part of well-formed UTF-8 is a character of its own.
+    """
+    import numpy as np
+
+    # Python's own decoder finds the ill-formed bytes: each becomes a surrogate, U+DC00 + byte.
+    data, offsets = counts.arena.tobytes(), counts.offsets.tolist()
+    sizes = np.empty(len(counts), np.uint64)
+    parts = []
+    total = np.zeros(0x110000, np.uint64)
+    for first in range(0, len(counts), _BLOCK):
+        last = min(first + _BLOCK, len(counts))
+        texts = [data[offsets[i] : offsets[i + 1]].decode("utf-8", "surrogateescape") for i in range(first, last)]
+        points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+        sizes[first:last] = [len(text) for text in texts]
+        weights = np.where(kept[first:last], counts.counts[first:last], np.uint64(0))
+        np.add.at(total, points, np.repeat(weights, sizes[first:last].astype(np.int64)))
+        parts.append(points)
+    ends = np.zeros(len(counts) + 1, np.uint64)
+    np.cumsum(sizes, out=ends[1:])
+
+    seen = np.flatnonzero(total)
+    ranked = sorted(zip((-total[seen].astype(object)).tolist(), seen.tolist(), strict=True))
+    wanted = Fraction(str(coverage)) * sum(-count for count, _ in ranked)
+    covered = 0
+    alphabet = []
+    for count, point in ranked:
+        if covered >= wanted:
+            break
+        covered -= count
+        alphabet.append(point)
+    if len(alphabet) < len(ranked) and not unknown:
+        raise UsageError(
+            f"coverage {coverage} leaves out {len(ranked) - len(alphabet)} of {len(ranked)} characters, "
+            "so they need an unknown_token; give one, or coverage 1.0"
+        )
+
+    first_id = 1 if unknown else 0
+    id_of = np.full(0x110000, BREAK, np.uint32)
+    tokens: list[bytes | None] = [None] * first_id
+    spelt = sorted((chr(point).encode("utf-8", "surrogateescape"), point) for point in alphabet)
+    for id, (token, point) in enumerate(spelt, first_id):
+        id_of[point] = id
+        tokens.append(token)
+    ids = np.concatenate([id_of[points] for points in parts]) if parts else np.zeros(0, np.uint32)
+    return Alphabet(tuple(tokens), ids, ends, 0 if unknown else None)

@@ -1,0 +1,88 @@
+"""The textbook loop of byte-pair encoding, to be checked by eye. It is what the fast trainer is held to.
+
+    Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, ACL 2016 (arXiv 1508.07909)
+
+Count every pair of neighbours, merge the most frequent one everywhere, begin again. Each step reads the whole
+corpus: on 20 MB of English one merge takes about a second.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+__all__ = ["Pair", "count_pairs", "merge_piece", "train_naive"]
+
+Pair = tuple[int, int]
+
+
+def train_naive(
+    pieces: Iterable[tuple[Sequence[int], int]],
+    tokens: list[bytes],
+    vocab_size: int,
+    min_pair_count: int = 1,
+    max_token_bytes: int | None = None,
+) -> list[tuple[int, int, int]]:
+    """The merges (left id, right id, new id) in order; the new tokens are appended to `tokens`.
+
+    pieces: the distinct pieces as token ids, each with its count.
+    tokens: the bytes of the tokens to begin with, by id.
+    vocab_size: stop when there are as many tokens. The loop also stops when no pair is left that is seen
+        `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
+
+    >>> tokens = [bytes([b]) for b in range(256)]
+    >>> train_naive([(b"low", 5), (b"lower", 2), (b"newest", 6)], tokens, 259)
+    [(119, 101, 256), (108, 111, 257), (101, 256, 258)]
+    >>> tokens[256:]
+    [b'we', b'lo', b'ewe']
+    """
+    pieces = [(list(ids), count) for ids, count in pieces if count]
+    id_of = {token: id for id, token in enumerate(tokens)}
+    merges = []
+    while len(tokens) < vocab_size:
+        pairs = count_pairs(pieces)
+        if max_token_bytes is not None:
+            pairs = {pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes}
+        # The highest count first; of equals, the smaller left id, then the smaller right id.
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
+        if best is None or pairs[best] < min_pair_count:
+            break
+        joined = tokens[best[0]] + tokens[best[1]]
+        new = id_of.setdefault(joined, len(tokens))  # bytes that are a token already keep their id
+        if new == len(tokens):
+            tokens.append(joined)
+        merges.append((*best, new))
+        pieces = [(merge_piece(ids, best, new), count) for ids, count in pieces]
+    return merges
+
+
+def count_pairs(pieces: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]:
+    """How often each pair of neighbours stands in the corpus. Pairs may overlap: b"aaa" holds (a, a) twice.
+
+    >>> count_pairs([(b"aaa", 10)])
+    Counter({(97, 97): 20})
+    """
+    pairs: Counter[Pair] = Counter()
+    for ids, count in pieces:
+        for pair in pairwise(ids):
+            pairs[pair] += count
+    return pairs
+
+
+def merge_piece(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    """`ids` with each occurrence of `pair` replaced by `new`, from left to right, without overlaps.
+
+    >>> merge_piece([1, 1, 1, 2], (1, 1), 3)
+    [3, 1, 2]
+    """
+    merged = []
+    i = 0
+    while i < len(ids):
+        if tuple(ids[i : i + 2]) == pair:
+            merged.append(new)
+            i += 2
+        else:
+            merged.append(ids[i])
+            i += 1
+    return merged

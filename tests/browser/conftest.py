@@ -1,0 +1,132 @@
+"""A real Chromium for the playground's tests, and the page in it: from the local server, and as a static site."""
+
+import contextlib
+import http.server
+import os
+import shutil
+import threading
+
+import pytest
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Chromium, driven by Playwright; the tests are skipped where either is absent."""
+    api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install 'tokenmill[test]'")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = os.environ.get("TOKENMILL_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("needs Chromium: apt-get install chromium, or name one in TOKENMILL_CHROMIUM")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def small_tokenizers():
+    """Names and vocabularies of every kind that the encoder knows, without any file: see playground_examples."""
+    from playground_examples import vocabularies
+
+    return vocabularies()
+
+
+class Local:
+    """The local server in a thread."""
+
+    def __init__(self, tokenizers, allow_paths=False):
+        import uvicorn
+
+        from tokenmill.playground.pack import pack
+        from tokenmill.playground.server import bind, make_app
+
+        self.socket = bind()
+        self.port = self.socket.getsockname()[1]
+        app = make_app([(name, pack(v, name)) for name, v in tokenizers], self.port, allow_paths)
+        self.server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+        )
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
+        self.thread.start()
+        self.address = f"http://127.0.0.1:{self.port}/"
+
+    def stop(self):
+        self.server.should_exit = True
+        self.thread.join(10)
+        self.socket.close()
+
+
+@pytest.fixture(scope="session")
+def local(small_tokenizers):
+    """The local server with the small tokenizers, paths allowed."""
+    pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
+    pytest.importorskip("starlette", reason="needs the extra play: pip install 'tokenmill[play]'")
+    local = Local(small_tokenizers, allow_paths=True)
+    yield local
+    local.stop()
+
+
+@contextlib.contextmanager
+def file_server(folder):
+    """A server that knows nothing but files, as a static host does."""
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *args, **options):
+            super().__init__(*args, directory=folder, **options)
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def site(small_tokenizers, tmp_path_factory):
+    """The address of the static export of the small tokenizers, served as files."""
+    from tokenmill.playground.export import export
+
+    folder = tmp_path_factory.mktemp("site") / "site"
+    export(small_tokenizers, folder)
+    with file_server(folder) as address:
+        yield address
+
+
+class Problems(list):
+    """What a page complained of: errors in scripts, refused or foreign requests, violations of its policy."""
+
+    def watch(self, page, address):
+        page.on("pageerror", lambda error: self.append(f"error: {error}"))
+        page.on("console", lambda message: self.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("request", lambda request: self.foreign(request.url, address))
+
+    def foreign(self, url, address):
+        if not url.startswith((address, "blob:", "data:")):
+            self.append(f"a request to {url}")
+
+
+@pytest.fixture
+def open_page(chromium):
+    """open_page(address, fragment="", **context options): a page that is ready. It must not complain by the end."""
+    contexts, problems = [], Problems()
+
+    def open(address, fragment="", **options):
+        context = chromium.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        problems.watch(page, address.split("#")[0])
+        page.problems = problems
+        page.goto(address + fragment)
+        page.wait_for_selector("#tokens .t, #message.problem, #panel-tokens[hidden]", state="attached")
+        return page
+
+    yield open
+    for context in contexts:
+        context.close()
+    assert not problems

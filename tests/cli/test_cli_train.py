@@ -1,0 +1,139 @@
+"""tokenmill train: what it makes, what it says, and how it ends when something is wrong."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import tokenmill
+
+TEXT = "The cat sat on the mat. The dog sat on the log, and the cats watched.\n" * 50
+
+
+def run(*arguments, **options):
+    command = [sys.executable, "-m", "tokenmill", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def test_train_makes_a_tokenizer_and_says_what_it_made(corpus, tmp_path):
+    result = run("train", corpus, "--vocab-size", 280, "-o", tmp_path / "tok", "--special-token", "<|end|>", "--json")
+    assert result.returncode == 0, result.stderr
+    summary = json.loads(result.stdout)
+    assert summary["documents"] == 1
+    assert summary["bytes"] == len(TEXT)
+    assert summary["tokens"] == 280
+    assert {"count", "train", "save"} <= summary["seconds"].keys()
+    tok = tokenmill.load(tmp_path / "tok")
+    assert tok.n_vocab == 280
+    assert tok.special_tokens_set == {"<|end|>"}
+    assert summary["bytes_per_token"] == round(len(TEXT) / len(tok.encode(TEXT)), 4)
+
+
+def test_train_from_saved_counts_gives_the_same_bytes(corpus, tmp_path):
+    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
+    assert run("train", tmp_path / "counts", "--vocab-size", 300, "-o", tmp_path / "a").returncode == 0
+    assert run("train", corpus, "--vocab-size", 300, "-o", tmp_path / "b").returncode == 0
+    for name in os.listdir(tmp_path / "b"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_the_result_does_not_depend_on_threads_or_files(corpus, tmp_path):
+    lines = TEXT.splitlines(keepends=True)
+    (tmp_path / "one.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))
+    (tmp_path / "many").mkdir()
+    for i, line in enumerate(lines):
+        (tmp_path / "many" / f"{i:03}.txt").write_text(line)
+    made = []
+    for source in (tmp_path / "one.jsonl", tmp_path / "many", f"{tmp_path}/many/*.txt"):
+        for threads in (1, 2, 7):
+            out = tmp_path / f"tok{len(made)}"
+            result = run("train", source, "--vocab-size", 290, "-o", out, "--num-threads", threads)
+            assert result.returncode == 0, result.stderr
+            made.append({name: (out / name).read_bytes() for name in os.listdir(out)})
+    assert all(files == made[0] for files in made)
+
+
+def test_a_corpus_that_runs_out_of_pairs_keeps_its_tokens(tmp_path):
+    (tmp_path / "a.txt").write_text("abab")
+    result = run("train", tmp_path / "a.txt", "--vocab-size", 1000, "-o", tmp_path / "tok", "--json")
+    assert result.returncode == 0
+    assert json.loads(result.stdout)["tokens"] == 258
+    assert "ran out of pairs" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["{tmp}/missing.txt", "--vocab-size", "300"], 1, "missing.txt"),
+        (["{corpus}", "--vocab-size", "255"], 2, "256"),
+        (["{corpus}", "--vocab-size", "256", "--special-token", "<s>"], 2, "257"),
+        (["{corpus}", "--vocab-size", "300", "--split", "(unclosed"], 2, "unclosed"),
+        (["{corpus}", "--vocab-size", "300", "--special-token", ""], 2, "special token is empty"),
+        (["{corpus}", "--vocab-size", "300", "--algorithm", "magic"], 2, "magic"),
+        (["{corpus}", "--vocab-size", "many"], 2, "--vocab-size"),
+        (["{tmp}/empty.txt", "--vocab-size", "300"], 1, "empty"),
+        (["{tmp}/broken.zst", "--vocab-size", "300"], 1, "broken.zst"),
+        (["{tmp}/binary.bin", "--vocab-size", "300"], 1, "looks binary"),
+    ],
+)
+def test_a_mistake_is_one_message(corpus, tmp_path, arguments, code, message):
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "broken.zst").write_bytes(b"\x28\xb5\x2f\xfd" + bytes(range(40)))
+    (tmp_path / "binary.bin").write_bytes(bytes(range(256)) * 10)
+    result = run("train", *(a.format(tmp=tmp_path, corpus=corpus) for a in arguments), "-o", tmp_path / "tok")
+    assert result.returncode == code, result.stderr
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "tok").exists()
+
+
+def test_counts_do_not_take_a_split_pattern(corpus, tmp_path):
+    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
+    result = run("train", tmp_path / "counts", "--split", "gpt2", "--vocab-size", 300, "-o", tmp_path / "tok")
+    assert result.returncode == 2
+    assert "leave out --split" in result.stderr
+
+
+def test_a_full_disk_leaves_nothing(corpus, full_disk):
+    (full_disk / "filler").write_bytes(b"x" * 256_000)
+    result = run("train", corpus, "--vocab-size", 280, "-o", full_disk / "tok")
+    assert result.returncode == 1
+    assert "No space left" in result.stderr
+    assert os.listdir(full_disk) == ["filler"]
+
+
+def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path):
+    os.mkfifo(tmp_path / "endless.txt")  # a source that never ends: the process can only be stopped
+    command = [
+        sys.executable,
+        "-m",
+        "tokenmill",
+        "train",
+        tmp_path / "endless.txt",
+        "--vocab-size",
+        "1000",
+        "-o",
+        tmp_path / "tok",
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with open(tmp_path / "endless.txt", "wb") as pipe:
+        for i in range(100):
+            pipe.write(b"all work and no play %d\n" % i * 1000)
+        pipe.flush()
+        time.sleep(1.0)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert not (tmp_path / "tok").exists()

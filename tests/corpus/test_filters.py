@@ -1,0 +1,160 @@
+"""Each filter takes what it is against, and never a letter of a script outside the Latin one."""
+
+import base64
+import hashlib
+import re
+from collections import Counter
+
+import pytest
+import regex
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tokenmill.corpus.filters import DEFAULT_FILTERS, FILTERS, chosen_filters, clean_segments
+from tokenmill.corpus.wikitext import Segment
+from tokenmill.errors import UsageError
+
+FOREIGN = regex.compile(r"[[\p{L}\p{M}]--\p{Latin}]", regex.V1)
+
+
+def run(name, text):
+    return FILTERS[name](text, Counter())
+
+
+def all_filters(text):
+    return clean_segments([Segment(text)], DEFAULT_FILTERS, Counter())
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("line-ends", "a\r\nb\rc\u2028d\x85e\n", "a\nb\nc\nd\ne\n"),
+        ("urls", "see https://a.org/b_(c)?d=1#e, or www.b.de.", "see  , or  ."),
+        ("urls", "看https://a.org/看吧", "看 看吧"),
+        ("urls", 'href="http://a.org/x" (ftp://b.org/y), (see http://b.org)', 'href=" "  , (see  )'),
+        ("urls", "[ http://a.org/x ] <www.b.org>.", "   ."),
+        ("urls", "awww. that:// is no URL", "awww. that:// is no URL"),
+        ("emails", "mail me: Jane.Doe+x@mail.example.org.", "mail me:  ."),
+        ("emails", "電郵a@b.co請 <a@b.co>", "電郵 請  "),
+        ("emails", "@user and a@b", "@user and a@b"),
+        ("hex", "md5 " + hashlib.md5(b"").hexdigest() + "!", "md5  !"),
+        ("hex", "x" + "0" * 31 + "x", "x" + "0" * 31 + "x"),
+        ("base64", f"key {base64.b64encode(bytes(range(50))).decode()}.", "key  ."),
+        ("base64", "pneumonoultramicroscopicsilicovolcanoconiosis", "pneumonoultramicroscopicsilicovolcanoconiosis"),
+        ("base64", base64.b64encode(bytes(range(20))).decode(), base64.b64encode(bytes(range(20))).decode()),
+        ("repeats", "Hmmmmm", "H mmm "),
+        ("repeats", "-----", " --- "),
+        ("repeats", "aaa", "aaa"),
+        ("repeats", "哈哈哈哈哈 ๆๆๆๆ ـــــ", "哈哈哈哈哈 ๆๆๆๆ ـــــ"),
+        ("repeats", "😀😀😀😀😀", " 😀😀😀 "),
+        ("pipes", "a|b|c|d|e\nf|g|h", "a|b|c d e\nf|g|h"),
+        ("long-runs", "a " + "x" * 51 + " b " + "x" * 50, "a   b " + "x" * 50),
+        ("long-runs", "字" * 200, "字" * 200),
+        ("spaces", "\u3000a \t\xa0b\u2003\n c  ", "a b\nc"),
+        ("line-starts", "• – (one\n  \u201ctwo\u201d\n+ three\n$4\n+5", "one\ntwo\u201d\nthree\n$4\n+5"),
+        ("line-starts", "-\n\n  \nx", "\n\n\nx"),
+        ("line-starts", "\u0301x", "\u0301x"),
+        ("letterless-lines", "12\nab\n...\n\nж 1\n字", "ab\nж 1\n字"),
+    ],
+)
+def test_what_each_filter_does(name, before, after):
+    assert run(name, before) == after
+
+
+def test_all_filters_in_a_row():
+    text = (
+        "  • Hello,\u00a0world!   See https://example.org/x (or a@b.org).\n"
+        "=====\n"
+        "| a | b | c | d |\n"
+        "1234\n"
+        f"{'f' * 32} and {'Ab1+' * 12}\n"
+        "Soooooo long"
+    )
+    assert all_filters(text) == "Hello, world! See (or ).\na | b c d\nand\nS ooo long"
+
+
+def test_verbatim_segments_are_left_alone():
+    code = "  x = 'https://a.org'  # -----\n\n\n\ty"
+    segments = [Segment("  Run -----\n\n"), Segment(code, verbatim=True), Segment("....\n")]
+    assert clean_segments(segments, DEFAULT_FILTERS, Counter()) == f"Run ---\n{code}"
+
+
+def test_what_was_removed_is_counted():
+    removed = Counter()
+    clean_segments([Segment("https://a.org/1 https://a.org/2\n- x@y.org\n____\n42\n")], DEFAULT_FILTERS, removed)
+    assert removed == {
+        "url: a.org": 2,
+        "e-mail: x@y.org": 1,
+        "repeats: ____": 1,
+        "line start: -": 1,
+        "line start: ___": 1,
+        "line: 42": 1,
+    }
+
+
+def test_filters_by_name():
+    assert chosen_filters(None) == DEFAULT_FILTERS
+    assert chosen_filters(()) == ()
+    with pytest.raises(UsageError, match="no filter is called 'url'; there are line-ends, urls"):
+        chosen_filters(["url"])
+
+
+SCRIPTS = "字がカ한ไทยລາວខ្មែរမြန်མာབོདཨዐሀعربיעጀ हिंदीবাংлаωЖ၀ՀაᏣᠮޝۇꦗꆈ𐐀𑄇𗀀"
+mixed = st.text(
+    st.one_of(
+        st.sampled_from(SCRIPTS),
+        st.characters(codec="utf-8"),
+        st.sampled_from(" \n-|.@:/abcdef0123456789ABCDEFxyz+=_•\u3000\u200d\u200c\u0301"),
+    ),
+    max_size=200,
+)
+ascii_runs = st.sampled_from(
+    ["https://a.org/", "www.x.org", "a@b.org", "f" * 40, "Ab1+" * 12, "x" * 60, "----", "|" * 5, "\r\n", "0000000"]
+)
+texts = st.lists(st.one_of(mixed, ascii_runs), max_size=12).map("".join)
+
+
+@settings(max_examples=300)
+@given(texts)
+@example("看https://a.org/看a@b.co看" + "f" * 40 + "看" + "A1" * 30 + "看" + "x" * 60 + "看看看看看||||看")
+@example("\n".join(["ส" * 300, "字" * 1000, "ـ" * 9, "ᠠ᠊᠊᠊᠊"]))
+def test_no_letter_of_a_foreign_script_is_ever_lost(text):
+    """All of them, in their order; and none of them is torn from its neighbour."""
+    for name in FILTERS:
+        assert FOREIGN.findall(run(name, text)) == FOREIGN.findall(text), name
+    cleaned = all_filters(text)
+    assert FOREIGN.findall(cleaned) == FOREIGN.findall(text)
+
+
+@settings(max_examples=300)
+@given(texts)
+def test_cleaned_text_is_clean(text):
+    cleaned = all_filters(text)
+    assert not re.search(r"[!-~]{51}|https?://[a-z]|[^\S\n ]|  |\n\n", cleaned)
+    for line in cleaned.split("\n") if cleaned else []:
+        assert regex.search(r"\p{L}", line)
+        assert not regex.match(r"[\p{P}\s]", line)
+        assert line.count("|") <= 2
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_no_filter_is_quadratic(name):
+    """A megabyte of what each pattern begins with; a quadratic one would take hours and hit the timeout of the test."""
+    for unit in (
+        "http://",
+        "www.",
+        "a@",
+        "a.a@",
+        "f",
+        "Ab1",
+        "-",
+        "|",
+        " ",
+        "\n",
+        "\n\n-",
+        "\t \n",
+        "字",
+        "+ ",
+        "x" * 50 + " ",
+    ):
+        run(name, unit * (1_000_000 // len(unit)))

@@ -1,0 +1,28 @@
+"""The byte alphabet is that of Hugging Face, and reading it in bulk is reading it one by one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import pre_tokenizers
+
+from tokenmill.formats.byte_alphabet import CHARACTERS, to_bytes, to_text, tokens_of_texts
+
+
+def test_it_is_the_alphabet_of_hugging_face():
+    assert set(CHARACTERS) == set(pre_tokenizers.ByteLevel.alphabet())
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    for text in ("".join(map(chr, range(0x80))), "\u00ad\u0100\u0143 漢字 \U0001f600\u007f"):
+        assert to_text(text.encode()) == level.pre_tokenize_str(text)[0][0]
+
+
+@given(st.lists(st.binary()))
+def test_bytes_come_back(tokens):
+    texts = [to_text(token) for token in tokens]
+    assert [to_bytes(text) for text in texts] == tokens
+    assert tokens_of_texts(texts) == tokens
+
+
+@given(st.lists(st.text(st.sampled_from("aĠÃ 漢\ud800\U0001f600Ń\u0144"))))
+def test_texts_outside_of_the_alphabet_are_none(texts):
+    for text, token in zip(texts, tokens_of_texts(texts), strict=True):
+        inside = all(character in CHARACTERS for character in text)
+        assert token == (to_bytes(text) if inside else None)

@@ -1,0 +1,249 @@
+"""The Hugging Face folder: tokenizers and transformers give our ids with it, and it reads back to what it was."""
+
+import dataclasses
+import json
+import random
+
+import numpy as np
+import pytest
+import tokenizers
+from transformers import AutoTokenizer
+
+from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill.errors import ConversionError
+from tokenmill.formats import read, to_hf, write
+from tokenmill.split.patterns import PATTERNS
+
+TEXTS = [
+    "", "low lower lowest", "  newest\t\n\n wider ", "l\u00f6w \u00e9t\u00e9s \u6f22\u5b57 \U0001f600", "low<|endoftext|>est<|user|> low", "<|endoftext|>",
+    "<|user|><|user|>", "1234567 x\ty ## a b\r\n", "it's I'LL 'twas \u017fo", "\u00a0low\u2003low  ",
+]  # fmt: skip
+
+
+def agree(vocabulary, hf, texts=TEXTS):
+    ours = Tokenizer(vocabulary)
+    for text in texts:
+        assert hf.encode(text, add_special_tokens=False).ids == ours.encode(text, allowed_special="all"), text
+
+
+@pytest.fixture(params=["plain", "ranked"])
+def vocabulary(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_tokenizers_gives_our_ids_and_the_folder_comes_back(vocabulary, pattern, tmp_path):
+    vocabulary = dataclasses.replace(vocabulary, split_patterns=(PATTERNS[pattern],))
+    assert write(vocabulary, tmp_path / "it") == []
+    hf = tokenizers.Tokenizer.from_file(str(tmp_path / "it" / "tokenizer.json"))
+    agree(vocabulary, hf)
+    for text in TEXTS:
+        assert hf.decode(hf.encode(text).ids, skip_special_tokens=False) == text
+    assert read(tmp_path / "it").fingerprint() == vocabulary.fingerprint()
+    assert read(tmp_path / "it" / "tokenizer.json").fingerprint() == vocabulary.fingerprint()
+
+
+def test_transformers_opens_the_folder(vocabulary, tmp_path):
+    write(vocabulary, tmp_path)
+    hf = AutoTokenizer.from_pretrained(tmp_path)
+    ours = Tokenizer(vocabulary)
+    for text in TEXTS:
+        assert hf(text)["input_ids"] == ours.encode(text, allowed_special="all")
+        assert hf.decode(hf(text)["input_ids"]) == text
+    assert hf.eos_token == "<|endoftext|>"
+    assert set(hf.all_special_tokens) == set(vocabulary.special_tokens)
+    assert {text: hf.convert_tokens_to_ids(text) for text in vocabulary.special_tokens} == vocabulary.special_tokens
+    assert hf.decode(ours.encode("low<|user|>", allowed_special="all"), skip_special_tokens=True) == "low"
+
+
+def test_without_companion_the_ids_are_the_same(vocabulary, tmp_path):
+    write(vocabulary, tmp_path)
+    (tmp_path / "tokenmill.json").unlink()
+    found = read(tmp_path)
+    assert found.order == "merges" and found.added_tokens == vocabulary.added_tokens
+    assert found.split_patterns == (PATTERNS["gpt2"],)
+    assert found.tokens == vocabulary.tokens
+    for text in TEXTS:
+        assert Tokenizer(found).encode(text, allowed_special="all") == Tokenizer(vocabulary).encode(
+            text, allowed_special="all"
+        )
+
+
+def test_a_changed_tokenizer_json_is_believed_instead_of_the_companion(plain, tmp_path):
+    write(plain, tmp_path)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(path.read_text().replace('"single_word": false', '"single_word": true', 1))
+    assert read(tmp_path).added_tokens[0].single_word
+
+
+def test_cl100k_as_tokenizer_json_gives_tiktokens_ids(cl100k, corpus_bytes):
+    from tokenmill.formats import to_tiktoken
+
+    hf, encoding = to_hf(cl100k), to_tiktoken(cl100k)
+    for name in ("en", "multi", "code"):
+        text = corpus_bytes(name, 300_000).decode()
+        assert hf.encode(text, add_special_tokens=False).ids == encoding.encode(text, disallowed_special=())
+    text = "a<|endoftext|> b<|endofprompt|>"
+    assert hf.encode(text).ids == encoding.encode(text, allowed_special="all")
+
+
+@pytest.mark.parametrize("name", ["gpt2", "gpt-neox-20b"])
+def test_published_files_read_with_the_ids_of_tokenizers(name, shared, published_files, corpus_bytes, tmp_path):
+    hf = tokenizers.Tokenizer.from_str(published_files(name))
+    found = read(shared / "vocab" / f"{name}-tokenizer.json.zst")
+    texts = [corpus_bytes(corpus, 20_000).decode() for corpus in ("en", "multi", "code")]
+    texts += ["e\u0301 \u212b \ufb01", "a    b\t\t  c" + " " * 60 + "d", "low<|endoftext|>est  <|padding|>", *TEXTS]
+    agree(found, hf, texts)
+    write(found, tmp_path)
+    assert read(tmp_path).fingerprint() == found.fingerprint()
+    agree(found, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), texts)
+
+
+def test_gpt2_keeps_its_end_of_text_out_of_the_ordinary_tokens(shared):
+    found = read(shared / "vocab" / "gpt2-tokenizer.json.zst")
+    assert found.special_tokens == {"<|endoftext|>": 50256}
+    assert len(found.tokens) <= 50257 and 50256 not in {id for id, token in enumerate(found.tokens) if token}
+    assert len(found.events) == 50000 and not found.whole_pieces
+
+
+def test_ids_of_added_tokens_hold_wherever_they_stand(plain):
+    """Between the ordinary ids, after a gap, out of order: tokenizers numbers added tokens by itself if it may."""
+    count = len(plain.tokens)
+    tokens = (*plain.tokens[:-2], None, *plain.tokens[-2:])
+    rows = [[id + (id >= count - 2) for id in row] for row in plain.events.tolist()]
+    for ids in ((count - 2, count + 1), (count + 9, count - 2), (count - 2, count + 500), (count + 1, count + 2)):
+        added = tuple(AddedToken(text, id) for text, id in zip(plain.special_tokens, ids, strict=True))
+        moved = dataclasses.replace(plain, tokens=tokens, events=np.array(rows, np.int32), added_tokens=added)
+        hf = to_hf(moved)
+        assert {text: hf.token_to_id(text) for text in moved.special_tokens} == moved.special_tokens
+        agree(moved, hf)
+
+
+def test_added_tokens_keep_their_flags(plain, tmp_path):
+    start = len(plain.tokens)
+    added = (
+        AddedToken("<mask>", start, lstrip=True),
+        AddedToken("<s>", start + 1, rstrip=True, special=False),
+        AddedToken("word", start + 2, single_word=True, special=False, normalized=True),
+        AddedToken("  ", start + 3, special=False, normalized=True),
+        AddedToken("\u00e9\u6f22", start + 4, special=False),
+    )
+    vocabulary = dataclasses.replace(plain, added_tokens=added)
+    write(vocabulary, tmp_path)
+    texts = [
+        "low  <mask> low",
+        "<s>   low<s>",
+        "words word, sword word",
+        "a  b    c   d",
+        "\u00e9\u6f22\u00e9t\u00e9\u6f22 x",
+        "low<mask><s>",
+    ]
+    agree(vocabulary, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), texts)
+    assert read(tmp_path).added_tokens == added
+    (tmp_path / "tokenmill.json").unlink()
+    assert read(tmp_path).added_tokens == added
+
+
+@pytest.mark.parametrize("normalizers", [("NFC",), ("NFKC",), ("NFD", "NFC")])
+def test_normalizers(plain, normalizers, tmp_path):
+    vocabulary = dataclasses.replace(plain, normalizers=normalizers)
+    write(vocabulary, tmp_path)
+    agree(
+        vocabulary,
+        tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")),
+        ["e\u0301t\u00e9 \ufb01 \u212b", "\uac00\u1100\u1161"],
+    )
+    (tmp_path / "tokenmill.json").unlink()
+    assert read(tmp_path).normalizers == normalizers
+
+
+@pytest.mark.parametrize("patterns", [(PATTERNS["gpt2"],), ()])
+def test_prefix_space(plain, patterns, tmp_path):
+    vocabulary = dataclasses.replace(plain, split_patterns=patterns, add_prefix_space=True)
+    write(vocabulary, tmp_path)
+    texts = ["low", " low", "\nlow", "", "low<|endoftext|>low<|user|> low", "<|user|>"]
+    agree(vocabulary, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), texts)
+    (tmp_path / "tokenmill.json").unlink()
+    assert read(tmp_path).fingerprint() == vocabulary.fingerprint()
+    with pytest.raises(ConversionError, match="only with the gpt2 pattern or with none"):
+        to_hf(dataclasses.replace(vocabulary, split_patterns=(PATTERNS["cl100k"],)))
+
+
+def test_several_patterns_one_inside_the_other(plain, tmp_path):
+    vocabulary = dataclasses.replace(plain, split_patterns=(r"\p{N}", r"[low]+", PATTERNS["gpt2"]))
+    write(vocabulary, tmp_path)
+    agree(vocabulary, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")))
+    assert read(tmp_path).fingerprint() == vocabulary.fingerprint()
+
+
+@pytest.fixture
+def characters() -> Vocabulary:
+    """A vocabulary that begins with characters, with an unknown token."""
+    texts = ["<unk>", *"abc\u00e9 ", "ab", "abc", " ab", "\u00e9a"]
+    ids = {text: id for id, text in enumerate(texts)}
+    pairs = [("a", "b"), ("ab", "c"), (" ", "ab"), ("\u00e9", "a")]
+    rows = [[ids[left], ids[right], ids[left + right]] for left, right in pairs]
+    return Vocabulary(
+        (None, *(text.encode() for text in texts[1:])), (PATTERNS["whitespace"],), "merges", np.array(rows, np.int32),
+        added_tokens=(AddedToken("<unk>", 0),), whole_pieces=False, alphabet="characters", unknown=0,
+    )  # fmt: skip
+
+
+def test_characters(characters, tmp_path):
+    write(characters, tmp_path)
+    hf = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    agree(characters, hf, ["abc ab\u00e9abc", "zzabz \u6f22", "", "ab<unk>c"])
+    assert hf.decode(hf.encode("abc ab\u00e9a ").ids) == "abc ab\u00e9a "
+    assert AutoTokenizer.from_pretrained(tmp_path).unk_token == "<unk>"
+    assert read(tmp_path).fingerprint() == characters.fingerprint()
+    (tmp_path / "tokenmill.json").unlink()
+    assert read(tmp_path).fingerprint() == characters.fingerprint()
+
+
+def test_random_ranks_give_the_same_ids_there():
+    """Vocabularies that no training makes: tokens that no pair builds, ids in any order."""
+    chosen = random.Random(11)
+    singles = [bytes([byte]) for byte in range(256)]
+    for _ in range(30):
+        longer = {bytes(chosen.choices(b"abc", k=chosen.randint(2, 6))) for _ in range(chosen.randint(1, 25))}
+        tokens = tuple(chosen.sample(singles + sorted(longer), 256 + len(longer)))
+        vocabulary = Vocabulary(tokens, (PATTERNS["whitespace"],))
+        texts = ["".join(chosen.choices("aaabbcc ", k=30)) for _ in range(30)]
+        agree(vocabulary, to_hf(vocabulary), texts)
+
+
+def test_what_tokenizer_json_cannot_hold_is_refused(plain):
+    def refused(said, **fields):
+        with pytest.raises(ConversionError, match=said):
+            to_hf(dataclasses.replace(plain, **fields))
+
+    refused("spelt like the ordinary token with the id 108", added_tokens=(AddedToken("l", 5000),))
+    refused("occurs twice", added_tokens=(AddedToken("<a>", 5000), AddedToken("<a>", 5001)))
+    refused("lone surrogate", added_tokens=(AddedToken("\ud800", 5000),))
+    refused("which Hugging Face's regular expressions", split_patterns=(r"a\Kb",))
+    refused("has two ids, 97 and", tokens=(*plain.tokens, b"a"), whole_pieces=True)
+
+
+def test_a_second_name_of_an_id_is_left_out_and_told(plain, tmp_path):
+    id = len(plain.tokens)
+    vocabulary = dataclasses.replace(plain, added_tokens=(AddedToken("<old>", id), AddedToken("<new>", id)))
+    assert write(vocabulary, tmp_path) == [f"the added token '<old>' is left out: its id, {id}, is that of '<new>' too"]
+    assert tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")).encode("<new>").ids == [id]
+
+
+def test_files_beside_stay_and_an_older_output_goes(plain, picky, tmp_path):
+    write(picky, tmp_path / "it")
+    assert (tmp_path / "it" / "events.txt").exists()
+    (tmp_path / "it" / "model.safetensors").write_bytes(b"weights")
+    write(plain, tmp_path / "it")
+    assert (tmp_path / "it" / "model.safetensors").read_bytes() == b"weights"
+    assert not (tmp_path / "it" / "events.txt").exists()
+    assert read(tmp_path / "it").fingerprint() == plain.fingerprint()
+
+
+def test_the_same_vocabulary_is_the_same_bytes(plain, tmp_path):
+    for name in ("a", "b"):
+        write(plain, tmp_path / name)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+    json.loads((tmp_path / "a" / "tokenizer.json").read_text())

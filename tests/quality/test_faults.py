@@ -1,0 +1,158 @@
+"""Tokens no text gives: made on purpose, one for each reason, and checked against every short text."""
+
+import itertools
+import os
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quality_examples import BYTES, make_vocabulary, random_events
+
+from tokenmill import AddedToken, Tokenizer, WordCounts
+from tokenmill.quality.faults import completions, partial_table, reach_of_tokens, unbuilt_table, unreachable_table
+from tokenmill.quality.tables import Token
+from tokenmill.quality.usage import measure_usage
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
+
+
+def reasons(tok):
+    return {
+        tok.decode_single_token_bytes(id): found.reason for id, found in reach_of_tokens(tok).items() if found.reason
+    }
+
+
+NOT_UTF8 = {bytes([b]): "not UTF-8" for b in [0xC0, 0xC1, *range(0xF5, 0x100)]}
+
+
+def test_a_clean_vocabulary_has_none_but_bytes():
+    tok = Tokenizer(make_vocabulary([*BYTES, b"ow", b"low"], [(111, 119, 256), (108, 256, 257)]))
+    assert reasons(tok) == NOT_UTF8
+    assert reach_of_tokens(tok)[257].witness == "low"
+
+
+def test_merges():
+    """abc is built from ab, but a later-listed, earlier-ranked bc takes the b away."""
+    events = [(98, 99, 256), (97, 98, 257), (257, 99, 258)]
+    tok = Tokenizer(make_vocabulary([*BYTES, b"bc", b"ab", b"abc"], events, whole_pieces=False))
+    assert reasons(tok) == NOT_UTF8 | {b"abc": "merges"}
+    assert [row[1] for row in unreachable_table(tok, reach_of_tokens(tok)).rows[:2]] == ["merges", "not UTF-8"]
+    whole = Tokenizer(make_vocabulary([*BYTES, b"bc", b"ab", b"abc"], events))
+    assert reasons(whole) == NOT_UTF8
+    (row,) = unbuilt_table(whole).rows
+    assert row[0].content == b"abc" and [token.content for token in row[1]] == [b"a", b"bc"]
+    assert unbuilt_table(tok).rows == []
+
+
+def test_an_alphabet_with_gaps():
+    """Vocabularies exist that lack bytes: what cannot be encoded is no witness, and no crash."""
+    tok = Tokenizer(make_vocabulary([b"a", b"b", b"ab", b"ax", b"ba"], [(0, 1, 2)]))
+    assert reasons(tok) == {}
+    assert (Token(3, b"ax"), ()) in unbuilt_table(tok).rows
+    assert reasons(Tokenizer(make_vocabulary([b"a", b"x", b"ay"], [], whole_pieces=False))) == {b"ay": "merges"}
+
+
+def test_split():
+    tok = Tokenizer(make_vocabulary([*BYTES, b"a b"], [(97, 32, 256)], split_patterns=(r"\S+|\s+",)))
+    assert reasons(tok)[b"a b"] == "split"
+
+
+def test_split_only_where_it_stands_alone():
+    r"""A line feed alone is a piece, and two of them, but this pattern leaves the last of several to what follows."""
+    tokens = [*BYTES, b"\n\n"]
+    pattern = r"\s+(?!\S)|\s?\S+|\s"
+    tok = Tokenizer(make_vocabulary(tokens, [(10, 10, 256)], split_patterns=(pattern,)))
+    assert tok.encode("\n\na") != [256, 97]
+    assert reach_of_tokens(tok)[256].reason == ""
+
+
+def test_added():
+    """An added token of two spaces that any text is searched for leaves none for the ordinary one of three."""
+    events = [(32, 32, 256), (256, 32, 257)]
+    tokens = make_vocabulary([*BYTES, b"  ", b"   "], events, added_tokens=(AddedToken("  ", 258, special=False),))
+    assert reasons(Tokenizer(tokens)) == NOT_UTF8 | {b"  ": "added", b"   ": "added"}
+    special = make_vocabulary([*BYTES, b"  ", b"   "], events, added_tokens=(AddedToken("  ", 258),))
+    assert reasons(Tokenizer(special)) == NOT_UTF8
+
+
+def test_normaliser():
+    token = "e\u0301".encode()
+    events = [(token[0], token[1], 256), (256, token[2], 257)]
+    tok = Tokenizer(make_vocabulary([*BYTES, token[:2], token], events, normalizers=("NFC",)))
+    assert len(token) == 3 and reasons(tok)[token] == "normaliser"
+
+
+def test_not_utf8_and_no_witness():
+    tokens = [*BYTES, b"\xa9a\xff", b"\xe4\xb8\xad", b"\xe4\xb8", b"\xed\xa0"]
+    events = [(0xE4, 0xB8, 258), (258, 0xAD, 257), (0xED, 0xA0, 259)]
+    tok = Tokenizer(make_vocabulary(tokens, events))
+    found = reasons(tok)
+    assert found[b"\xa9a\xff"] == "not UTF-8"
+    assert found[b"\xed\xa0"] == "not UTF-8"  # half a surrogate
+    assert b"\xe4\xb8" not in found
+    witness = reach_of_tokens(tok)[258].witness
+    assert 258 in tok.encode(witness) and witness != "中"
+    assert {row[0].id for row in partial_table(tok, reach_of_tokens(tok)).rows} == {256, 258, 259}
+
+
+def test_used_tokens_are_reachable():
+    """Text that is no UTF-8 can give what no text gives."""
+    tok = Tokenizer(make_vocabulary([*BYTES, b"\xff\xff"], [(255, 255, 256)]))
+    usage = measure_usage(tok, WordCounts.from_mapping({b"\xff\xff": 1}))
+    assert reach_of_tokens(tok)[256].reason == "not UTF-8"
+    assert reach_of_tokens(tok, usage)[256].reason == ""
+    assert partial_table(tok, reach_of_tokens(tok, usage), usage).rows[0][1] == 1
+
+
+@pytest.mark.parametrize("order", ["merges", "events", "ranks"])
+def test_against_every_short_text(order):
+    """With two letters and no split, a token said to be out of reach appears in no text of up to 9 letters."""
+    for seed in range(12 * SWEEP):
+        rng = random.Random(seed)
+        tokens, events = random_events(rng, b"ab", 12, 0.3 if order == "events" else 0.0)
+        rng.shuffle(events) if order == "merges" else None
+        tokens = [token if 97 <= token[0] <= 98 else None for token in tokens]
+        vocabulary = make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pieces=False)
+        tok = Tokenizer(vocabulary)
+        seen: dict[int, str] = {}
+        for length in range(1, 10):
+            for letters in itertools.product("ab", repeat=length):
+                text = "".join(letters)
+                for id in tok.encode_bytes(text.encode()):
+                    seen.setdefault(id, text)
+        for id, found in reach_of_tokens(tok).items():
+            assert bool(found.reason) == (id not in seen), (seed, tokens[id], found, seen.get(id))
+            assert not found.reason or found.reason == "merges"
+            assert found.witness is None or id in tok.encode(found.witness)
+
+
+@given(st.text(min_size=1, max_size=4), st.data())
+def test_completions_hold_the_token(text, data):
+    encoded = text.encode("utf-8", "replace")
+    start = data.draw(st.integers(0, len(encoded) - 1))
+    token = encoded[start : data.draw(st.integers(start + 1, len(encoded)))]
+    try:
+        token.decode()
+        return
+    except UnicodeDecodeError:
+        found = list(itertools.islice(completions(token), 200))
+    assert found
+    for completed in found:
+        assert token in completed.encode()
+        assert len(completed.encode()) <= len(token) + 6
+
+
+@pytest.mark.parametrize(
+    "token", [b"\xff", b"a\xffb", b"\xc3a", b"\x80\x80\x80\x80", b"\xed\xa0", b"\xf5\x80", b"\xc0"]
+)
+def test_completions_of_what_is_no_text(token):
+    assert list(completions(token)) == []
+
+
+def test_completions_reach_every_end():
+    """Both ends change, each with each: the heads that end in A9 with the tails that begin with C3."""
+    found = list(completions(b"\xa9 \xc3"))
+    assert len(found) == len(set(found))
+    assert {text[-1] for text in found} == {chr(c) for c in range(0xC0, 0x100)}
+    assert "é À" in found and "中À" not in found

@@ -1,0 +1,242 @@
+"""Figures beside figures worked out by hand or in another way."""
+
+import math
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
+
+from tokenmill import AddedToken, Tokenizer, WordCounts
+from tokenmill.errors import UsageError
+from tokenmill.quality import domains as domains_module
+from tokenmill.quality import usage as usage_module
+from tokenmill.quality.domains import Domains
+from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
+from tokenmill.quality.lists import (
+    doubles_tables,
+    rare_table,
+    repeated_table,
+    unused_table,
+    white_space_table,
+)
+from tokenmill.quality.metrics import (
+    baseline_table,
+    mean_token_characters,
+    renyi_efficiency,
+    scripts_table,
+    text_table,
+    word_initial_share,
+)
+from tokenmill.quality.replay import replay
+from tokenmill.quality.usage import measure_usage
+
+LOW = make_vocabulary([*BYTES, b"ow", b"low", b" low"], [(111, 119, 256), (108, 256, 257), (32, 257, 258)])
+COUNTS = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3, b" low": 4, "é".encode(): 1})
+
+
+def test_usage():
+    usage = measure_usage(Tokenizer(LOW), COUNTS, words=15)
+    assert {id: n for id, n in enumerate(usage.by_id.tolist()) if n} == {
+        257: 7, ord("e"): 2, ord("r"): 2, ord("h"): 3, 256: 3, 258: 4, 0xC3: 1, 0xA9: 1
+    }  # fmt: skip
+    assert usage.tokens == 7 + 2 + 2 + 3 + 3 + 4 + 2
+    assert usage.pieces == 15 and usage.bytes == 15 + 10 + 9 + 16 + 2 and usage.characters == usage.bytes - 1
+    assert usage.tokens_by_piece.tolist() == [1, 3, 2, 1, 2]
+    double = usage + usage
+    assert double.tokens == 2 * usage.tokens and double.words == 30 and double.by_id[257] == 14
+
+
+@pytest.mark.parametrize("order", ["merges", "ranks", "events"])
+def test_pieces_at_once_and_one_by_one(order, monkeypatch):
+    """All pieces of a slice in one call, cut apart by the sizes of their tokens; empty pieces among them."""
+    for seed in range(30):
+        rng = random.Random(seed)
+        tokens, events = random_events(rng, b"abc", 20, 0.2 if order == "events" else 0.0)
+        tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order))
+        pieces = [b"", *random_pieces(rng, b"abc", 40), b""]
+        offsets = np.cumsum([0, *map(len, pieces)]).astype(np.uint64)
+        arena = np.frombuffer(b"".join(pieces), np.uint8)
+        counts = WordCounts(arena, offsets, np.ones(len(pieces), np.uint64))
+        monkeypatch.setattr(usage_module, "SLICE", rng.randint(1, 200))
+        ids, numbers = usage_module.segment(tok, counts)
+        each = [tok.encode_bytes(piece) for piece in pieces]
+        assert ids.tolist() == [id for of in each for id in of] and numbers.tolist() == list(map(len, each))
+
+
+def test_text_table():
+    figures = dict(text_table(Tokenizer(LOW), measure_usage(Tokenizer(LOW), COUNTS, words=15)).rows)
+    assert figures["bytes per token"].value == 52 / 23
+    assert figures["words per token"].value == 15 / 23
+    assert figures["tokens per word (fertility)"].value == 23 / 15
+    assert figures["vocabulary used"].value == 8 / 259
+    assert figures["word-initial, of the tokens of the text"].value == 4 / 23
+    unknown = dict(text_table(Tokenizer(LOW), measure_usage(Tokenizer(LOW), COUNTS)).rows)
+    assert unknown["words"].value is None and str(unknown["words"]) == "unknown"
+
+
+def test_empty_counts():
+    usage = measure_usage(Tokenizer(LOW), WordCounts.from_mapping({}))
+    figures = dict(text_table(Tokenizer(LOW), usage).rows)
+    assert figures["bytes per token"].value is None and figures["vocabulary used"].value == 0
+
+
+def test_vocabulary_figures():
+    tok = Tokenizer(make_vocabulary([*BYTES, " é".encode(), b" \n", b"\n\t", "é".encode()]))
+    assert word_initial_share(tok) == 1 / 260
+    assert mean_token_characters(tok) == (192 + 2 + 2 + 2 + 1) / 260  # 64 bytes begin no character
+
+
+@given(st.lists(st.integers(0, 10**6), min_size=2, max_size=30), st.floats(0.1, 5).filter(lambda a: abs(a - 1) > 1e-3))
+def test_renyi(counts, alpha):
+    total = sum(counts)
+    value = renyi_efficiency(np.array(counts, np.uint64), len(counts), alpha)
+    if total == 0:
+        assert value is None
+        return
+    expected = math.log(sum((n / total) ** alpha for n in counts if n)) / (1 - alpha) / math.log(len(counts))
+    assert value == pytest.approx(expected, abs=1e-9) and -1e-9 <= value <= 1 + 1e-9
+    near = [renyi_efficiency(np.array(counts, np.uint64), len(counts), a) for a in (1, 1 + 1e-6)]
+    assert near[0] == pytest.approx(near[1], abs=1e-4)
+
+
+def test_scripts():
+    pieces = {" слово": 3, "word": 2, "漢字": 1, "123": 7, "ひらがな": 1, "!é": 1, "ⴰ": 1}
+    counts = WordCounts.from_mapping({piece.encode(): n for piece, n in pieces.items()} | {b"\xff\xfe": 2})
+    tok = Tokenizer(make_vocabulary(BYTES, []))
+    table = scripts_table([(counts, measure_usage(tok, counts))])
+    figures = {row[0]: row[1:] for row in table.rows}
+    assert figures["Cyrillic"] == (33, 33, 1.0, 18 / 33, 11.0)
+    assert figures["Latin"] == (8 + 3, 11, 1.0, 10 / 11, 11 / 3)
+    assert figures["Han"][0] == 6 and figures["Hiragana"][0] == 12 and figures["Other"][0] == 3
+    assert figures["no letters"][:2] == (25, 25) and figures["no letters"][4] is None
+
+
+def test_baseline():
+    tok = Tokenizer(LOW)
+    ours, theirs = measure_usage(tok, COUNTS), measure_usage(Tokenizer(make_vocabulary(BYTES, [])), COUNTS)
+    (row,) = baseline_table({"all": ours}, {"all": theirs}, "bytes").rows
+    assert row == ("all", 23, 52, 23 / 52, 52 / 23)
+
+
+def test_junk():
+    counts = WordCounts.from_mapping({b"low": 90, b"how": 10, b"lower": 10})
+    found = swallowed_tokens(LOW, replay(LOW, counts))
+    assert [(f.id, f.ios, f.by, f.before, f.merged, f.alone) for f in found] == [(256, 100 / 110, 257, 110, 100, 10)]
+    table = thresholds_table(found, 259)
+    assert dict(zip(table.column("T"), table.column("tokens"), strict=True)) == {0.6: 1, 0.7: 1, 0.8: 1, 0.9: 1, 1.0: 0}
+    assert table.column("seen 100 times or more")[0] == 1
+    (row,) = junk_table(LOW, found, 0.9).rows
+    assert (row[0].content, row[1].content, row[3:]) == (b"ow", b"low", (110, 100, 10))
+    assert junk_table(LOW, found, 0.95).rows == []
+
+
+def test_lists():
+    extra = ["é".encode(), "e\u0301".encode(), b"Low", b"----", b" ---- ", b"  ", b"\n\n\n", "\u3000".encode(), b"---"]
+    tok = Tokenizer(make_vocabulary([*BYTES, b"low", b" low", *extra]))
+    groups = {table.key: [{t.content for t in row[2]} for row in table.rows] for table in doubles_tables(tok)[1:]}
+    assert groups["doubles_nfc"] == [{"é".encode(), "e\u0301".encode()}]
+    assert {b"low", b"Low"} in groups["doubles_case"]
+    assert {b"low", b" low", b"Low"} in groups["doubles_case_and_outer_white_space"]
+    assert "doubles_same_bytes" not in groups
+    summary = {row[0]: row[1:4] for row in doubles_tables(tok)[0].rows}
+    assert summary["same bytes"] == (0, 0, 0) and summary["NFC"] == (1, 2, 1)
+    assert [row[0].content for row in repeated_table(tok).rows] == [b" ---- ", b"----"]
+    assert [row[0].content for row in white_space_table(tok).rows][:3] == [b"\n\n\n", "\u3000".encode(), b"  "]
+    usage = measure_usage(tok, WordCounts.from_mapping({b"low": 3, b" low": 200, b"Low": 1}))
+    assert [row[:2] for row in rare_table(tok, usage, 100).rows] == [
+        (rare, n) for rare, n in [(_token(tok, b"Low"), 1), (_token(tok, b"low"), 3)]
+    ]
+    assert b"Low" not in {row[0].content for row in unused_table(tok, usage).rows}
+    assert len(unused_table(tok, usage).rows) == len(extra) - 1
+
+
+def _token(tok, content):
+    from tokenmill.quality.tables import Token
+
+    return Token(tok.encode_single_token(content), content)
+
+
+def test_same_bytes_twice():
+    tok = Tokenizer(make_vocabulary([*BYTES, b"aa", b"aa"], [(97, 97, 256)]))
+    (row,) = doubles_tables(tok)[1].rows
+    assert row[1] == 2 and [token.id for token in row[2]] == [256, 257]
+
+
+def test_domains(tmp_path, monkeypatch):
+    (tmp_path / "de").mkdir()
+    for name, text in {
+        "en.txt": "low  low\u00a0lower",
+        "fr.txt": "bas",
+        "de/a.txt": "tief",
+        "de/b.txt": "tiefer",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
+    several = Domains([tmp_path / "en.txt", tmp_path / "de"])
+    assert several.names == ["en", "de"]
+    assert several.words("en") == 3 and several.words("de") == 2
+    assert Counter(dict(several.counts("en", tok).items())) == Counter(
+        {b"low": 2, b"  ": 1, "\u00a0".encode(): 1, b"lower": 1}
+    )
+    assert Domains(tmp_path / "de").names == ["a", "b"]
+    assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "fr.txt"]).names == ["de", "fr"]
+    assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "de"]).names == [f"{tmp_path}/de", f"{tmp_path}/de (2)"]
+    monkeypatch.setattr(domains_module, "MOST_FILES", 1)
+    assert Domains(tmp_path / "de").names == ["de"]
+    assert Domains({"x": [tmp_path / "en.txt"], "y": COUNTS}).names == ["x", "y"]
+    usages = several.usages(tok)
+    assert usages["en"].tokens == usages["en"].bytes == len("low  low\u00a0lower".encode())
+
+
+def test_text_is_normalised_for_a_tokenizer_that_does(tmp_path):
+    text = "e\u0301te\u0301 d\n \n" * 3
+    (tmp_path / "fr.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "fr.jsonl").write_text('{"text": "e\\u0301"}\n{"text": "x"}\n', encoding="utf-8")
+    tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",), normalizers=("NFC",)))
+    plain = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",)))
+    domains = Domains([tmp_path / "fr.txt", tmp_path / "fr.jsonl"])
+    usages = domains.usages(tok)
+    first, second = usages
+    assert (
+        usages[first].tokens == len(tok.encode(text)) < len(plain.encode(text)) == domains.usages(plain)[first].tokens
+    )
+    assert dict(domains.counts(second, tok).items()) == {"é".encode(): 1, b"x": 1}
+
+
+@pytest.mark.parametrize("patterns", [(r"\w+|\W+",), ()])
+def test_text_is_searched_for_added_tokens(tmp_path, patterns):
+    """As `encode_ordinary` does: those that are not special are found in any text, with their flags."""
+    text = "low <x> low<y>  low <z> é<x>"
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    added = (
+        AddedToken("<x>", 258, special=False, lstrip=True),
+        AddedToken("<y>", 260, special=False, rstrip=True),
+        AddedToken("<z>", 261),
+    )
+    tok = Tokenizer(
+        make_vocabulary(
+            [*BYTES, b"ow", b"low"],
+            [(111, 119, 256), (108, 256, 257)],
+            split_patterns=patterns,
+            added_tokens=added,
+            add_prefix_space=True,
+        )
+    )
+    usage = Domains(tmp_path / "a.txt").usages(tok)["a"]
+    expected = Counter(tok.encode_ordinary(text))
+    assert {id: n for id, n in enumerate(usage.by_id.tolist()) if n} == expected
+    assert usage.tokens == expected.total() and usage.words == len(text.split())
+
+
+def test_counts_of_another_split_are_refused():
+    tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
+    counts = WordCounts.from_mapping({b"low": 1}, (r"\w+",))
+    with pytest.raises(UsageError, match="cut by"):
+        Domains(counts).counts("word counts", tok)
+    assert Domains(counts).words("word counts") is None
+    with pytest.raises(UsageError, match="no text"):
+        Domains([])

@@ -1,0 +1,101 @@
+"""A pruned vocabulary builds all that it keeps, and encodes the text it was pruned on as before."""
+
+import os
+import random
+
+import numpy as np
+import pytest
+from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
+
+from tokenmill import AddedToken, Tokenizer, WordCounts
+from tokenmill.errors import UsageError
+from tokenmill.quality import prune
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
+
+
+def test_worked_example():
+    """low needs ow; with low gone, ow may go too."""
+    vocabulary = make_vocabulary([*BYTES, b"ow", b"low", b"er"], [(111, 119, 256), (108, 256, 257), (101, 114, 258)])
+    tok = Tokenizer(vocabulary)
+    asked = prune(tok, [256])
+    assert asked.needed == [256] and asked.dropped == 0 and asked.tok == tok
+    both = prune(tok, [256, 257])
+    assert both.needed == [] and both.dropped == 2 and both.id_map[258] == 256 and both.id_map[257] == -1
+    assert both.tok.encode("lower") == [108, 111, 119, 256]
+    assert both.tok.events == [("merge", 101, 114, 256)]
+
+
+def test_unused():
+    vocabulary = make_vocabulary([*BYTES, b"ow", b"low", b"er"], [(111, 119, 256), (108, 256, 257), (101, 114, 258)])
+    result = prune(Tokenizer(vocabulary), unused_on=WordCounts.from_mapping({b"low": 3, b"e": 1}))
+    assert result.needed == [256] and result.id_map.tolist()[256:] == [256, 257, -1]
+    rare = prune(Tokenizer(vocabulary), unused_on=WordCounts.from_mapping({b"low": 3, b"er": 9}), min_uses=4)
+    assert rare.id_map.tolist()[256:] == [-1, -1, 256]
+
+
+@pytest.mark.parametrize("order", ["merges", "events", "ranks"])
+def test_text_is_encoded_as_before(order):
+    for seed in range(60 * SWEEP):
+        rng = random.Random(seed)
+        tokens, events = random_events(rng, b"abc", 30, 0.3 if order == "events" else 0.0)
+        vocabulary = make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pieces=bool(seed % 2))
+        tok = Tokenizer(vocabulary)
+        pieces = random_pieces(rng, b"abc", 6)
+        result = prune(tok, unused_on=WordCounts.from_mapping(pieces))
+        for piece in pieces:
+            before = tok.encode_bytes(piece)
+            assert result.tok.encode_bytes(piece) == result.id_map[before].tolist(), (seed, piece)
+            assert result.tok.decode_bytes(result.tok.encode_bytes(piece)) == piece
+
+
+@pytest.mark.parametrize("order", ["merges", "ranks"])
+def test_what_stays_can_be_built(order):
+    for seed in range(60 * SWEEP):
+        rng = random.Random(seed)
+        tokens, events = random_events(rng, b"abc", 30, 0.0)
+        tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pieces=False))
+        asked = rng.sample(range(256, len(tokens)), 8)
+        result = prune(tok, asked)
+        assert set(np.flatnonzero(result.id_map < 0)) == set(asked) - set(result.needed)
+        for old, new in enumerate(result.id_map.tolist()):
+            if new >= 0:
+                assert result.tok.decode_single_token_bytes(new) == tokens[old]
+                if tok.encode_bytes(tokens[old]) == [old]:
+                    assert result.tok.encode_bytes(tokens[old]) == [new], (seed, tokens[old])
+        kept = [new for new in result.id_map.tolist() if new >= 0]
+        assert kept == list(range(len(kept)))  # dense, in the old order
+
+
+def test_added_tokens_keep_their_place_in_the_order():
+    vocabulary = make_vocabulary(
+        [None, *BYTES, b"aa", None, b"bb"],
+        [(98, 98, 257), (99, 99, 259)],
+        added_tokens=(AddedToken("<pad>", 0), AddedToken("<eot>", 258)),
+    )
+    result = prune(Tokenizer(vocabulary), [257])
+    assert result.id_map[[0, 256, 257, 258, 259]].tolist() == [0, 256, -1, 257, 258]
+    assert result.tok.vocabulary.special_tokens == {"<pad>": 0, "<eot>": 257}
+    assert result.tok.encode("bb<eot>", allowed_special="all") == [258, 257]
+    assert prune(Tokenizer(vocabulary), [258]).tok.special_tokens_set == {"<pad>"}
+
+
+def test_characters():
+    tokens = [b"?", "é".encode(), b"a", "éa".encode()]
+    tok = Tokenizer(make_vocabulary(tokens, [(1, 2, 3)], alphabet="characters", unknown=0, whole_pieces=False))
+    result = prune(tok, [3])
+    assert result.tok.encode("éaü") == [1, 2, 0] and result.tok.n_vocab == 3
+    with pytest.raises(UsageError, match="alphabet"):
+        prune(tok, [1])
+
+
+def test_wrong_calls():
+    tok = Tokenizer(make_vocabulary([*BYTES, b"aa"], [(97, 97, 256)]))
+    with pytest.raises(UsageError, match="either"):
+        prune(tok)
+    with pytest.raises(UsageError, match="either"):
+        prune(tok, [256], unused_on=WordCounts.from_mapping({}))
+    with pytest.raises(UsageError, match="300 is no id"):
+        prune(tok, [300])
+    with pytest.raises(UsageError, match="alphabet"):
+        prune(tok, [97])

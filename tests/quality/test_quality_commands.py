@@ -1,0 +1,113 @@
+"""tokenmill inspect, compare and prune, as a user runs them."""
+
+import contextlib
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tokenmill
+from tokenmill.cli.main import app
+
+TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands")
+    (folder / "a.txt").write_text(TEXT, encoding="utf-8")
+    (folder / "b.txt").write_text("the slower the lower\n" * 10, encoding="utf-8")
+    tokenmill.train(folder / "a.txt", 278).save(folder / "large")
+    tokenmill.train(folder / "a.txt", 265).save(folder / "small")
+    return folder
+
+
+def run(folder, *arguments, code=0):
+    """The command run in this process, in `folder`."""
+    with contextlib.chdir(folder):
+        result = CliRunner(env={"COLUMNS": "200"}).invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def table(result, key):
+    return next(t for t in json.loads(result.stdout)["tables"] if t["key"] == key)
+
+
+def test_inspect(folder):
+    result = run(folder, "inspect", "large", "a.txt", "b.txt", "--json", "--top", "5", "--baseline", "small")
+    answer = json.loads(result.stdout)
+    tok = tokenmill.load(folder / "large")
+    assert answer["fingerprint"] == tok.vocabulary.fingerprint() and answer["domains"] == ["a", "b"]
+    rows = {row["domain"]: row for row in table(result, "domains")["rows"]}
+    assert rows["a"]["tokens"] == len(tok.encode(TEXT)) and rows["a"]["bytes"] == len(TEXT)
+    assert rows["a"]["tokens per word"] == len(tok.encode(TEXT)) / len(TEXT.split())
+    assert table(result, "longest")["total"] == 278 and len(table(result, "longest")["rows"]) == 5
+    base = table(result, "baseline")["rows"][0]
+    assert base["baseline tokens"] == len(tokenmill.load(folder / "small").encode(TEXT))
+    assert {row["T"] for row in table(result, "thresholds")["rows"]} == {0.6, 0.7, 0.8, 0.9, 1.0}
+
+
+def test_inspect_for_people(folder):
+    plain = run(folder, "inspect", "large", "a.txt").stdout
+    assert "Tokens that a threshold would call junk" in plain and "bytes per token" in plain
+    assert run(folder, "inspect", "large", "--markdown").stdout.startswith("# Inspection of large\n")
+    result = run(folder, "inspect", "large", "a.txt", "--html", "report.html")
+    assert result.stdout == "" and "report.html" in result.stderr
+    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_inspect_counts(folder):
+    tokenmill.count(folder / "a.txt").save(folder / "counts")
+    from_counts = table(run(folder, "inspect", "large", "counts", "--json"), "junk")
+    assert from_counts == table(run(folder, "inspect", "large", "a.txt", "--json"), "junk")
+    tokenmill.count(folder / "a.txt", split="gpt2").save(folder / "gpt2-counts")
+    assert "cut by" in run(folder, "inspect", "large", "gpt2-counts", code=2).stderr
+
+
+def test_compare(folder):
+    result = run(folder, "compare", "large", "small", "--on", "a.txt", "b.txt", "--json")
+    rows = table(result, "compression")["rows"]
+    assert [row["tokenizer"] for row in rows] == ["large", "small"]
+    assert rows[0]["relative"] == 1 < rows[1]["relative"]
+    assert table(result, "domain_fertility")["rows"][1]["domain"] == "b"
+    first = run(folder, "compare", "--on", "a.txt", "b.txt", "--html", "both.html", "--json", "large", "small")
+    assert first.stdout == result.stdout and (folder / "both.html").exists()
+    assert "Compression" in run(folder, "compare", "large", "--on", "a.txt").stdout
+
+
+def test_prune(folder):
+    result = run(folder, "prune", "large", "--unused-on", "b.txt", "b.txt", "-o", "pruned", "--json")
+    summary = json.loads(result.stdout)
+    old, new = tokenmill.load(folder / "large"), tokenmill.load(folder / "pruned")
+    id_map = np.load(folder / "pruned" / "id_map.npy")
+    assert summary["tokens"] == new.n_vocab < 278 and summary["dropped"] == 278 - new.n_vocab
+    text = (folder / "b.txt").read_text(encoding="utf-8")
+    assert new.encode(text) == id_map[old.encode(text)].tolist()
+    (folder / "ids").write_text("277\n\n276\n", encoding="utf-8")
+    run(folder, "prune", "large", "--ids", "ids", "-o", "pruned2", "--id-map", "map.npy")
+    assert tokenmill.load(folder / "pruned2").n_vocab == 276 and (np.load(folder / "map.npy")[276:] == -1).all()
+    (folder / "bad").write_text("1\nx\n", encoding="utf-8")
+    assert "line 2: 'x' is no id" in run(folder, "prune", "large", "--ids", "bad", "-o", "no", code=1).stderr
+    assert not (folder / "no").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("inspect", "large", "a.txt", "--json", "--markdown"), "choose one"),
+        (("compare", "large", "small"), "--on SRC"),
+        (("compare", "large", "large", "--on", "a.txt"), "named twice"),
+        (("prune", "large", "-o", "no"), "either --unused-on"),
+        (("compare", "--on", "a.txt"), "Missing argument"),
+    ],
+)
+def test_wrong_calls(folder, arguments, message):
+    assert message in " ".join(run(folder, *arguments, code=2).stderr.split())
+
+
+def test_missing_files(folder):
+    assert "no such file" in run(folder, "inspect", "large", "none.txt", code=1).stderr
+    run(folder, "inspect", "none", "a.txt", code=1)

@@ -1,0 +1,172 @@
+"""The report: well-formed, self-contained, nothing from a vocabulary as markup, the same bytes each time."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from quality_examples import BYTES, make_vocabulary
+
+from tokenmill import AddedToken, Tokenizer, WordCounts
+from tokenmill.quality import compare, inspect
+from tokenmill.quality.report import render_comparison, render_inspection, write_report
+
+pytest.importorskip("matplotlib")
+
+HOSTILE = [
+    b"<script>alert(1)</script>",
+    b"</script>",
+    b'"><img src=x onerror=alert(1)>',
+    b"&amp;",
+    b"]]>",
+    b"\x00\x1b[31m",
+    b"$a$",
+]
+NAME = "<b onmouseover=x>$&\"'"
+VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
+
+
+class Checker(HTMLParser):
+    """Notes all tags with their attributes, and whether each is closed in order."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.tags, self.ids, self.text = [], [], [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    tokens = [*BYTES, *HOSTILE, b"ow", b"low"]
+    ow = len(tokens) - 2
+    vocabulary = make_vocabulary(
+        tokens, [(111, 119, ow), (108, ow, ow + 1)], added_tokens=(AddedToken("<|x|><i>", len(tokens)),)
+    )
+    return Tokenizer(vocabulary, name=NAME)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return WordCounts.from_mapping({b"low": 300, b"how": 3, **{token: 5 for token in HOSTILE}})
+
+
+def check(page):
+    checker = Checker(page)
+    assert len(checker.ids) == len(set(checker.ids))
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    policy = next(a["content"] for tag, a in checker.tags if tag == "meta" and "http-equiv" in a)
+    assert "default-src 'none'" in policy and f"script-src 'sha256-{digest}'" in policy
+    for tag, attributes in checker.tags:
+        assert tag not in {"img", "iframe", "object", "embed", "link", "i", "b"}, tag
+        for name, value in attributes.items():
+            assert not name.startswith("on")
+            assert name not in ("src", "action", "srcset") and (
+                name not in ("href", "xlink:href") or value.startswith("#")
+            )
+    references = {a.get("href") or a.get("xlink:href") for _, a in checker.tags} - {None}
+    references |= set(re.findall(r"url\((#[^)]+)\)", page))
+    assert {reference[1:] for reference in references} <= set(checker.ids)
+    assert "url(http" not in page and "@import" not in page
+    return checker
+
+
+def test_inspection(hostile, counts):
+    found = inspect(hostile, {NAME: counts, "plain": counts})
+    page = render_inspection(found)
+    checker = check(page)
+    assert "<script>alert(1)</script>" in "".join(checker.text).replace("·", " ")
+    assert page == render_inspection(inspect(hostile, {NAME: counts, "plain": counts}))
+    assert sum(tag == "svg" for tag, _ in checker.tags) == 5
+    assert "#0101" not in page.replace(" ", "") and "DejaVu Sans'" not in page
+    headings = [a for tag, a in checker.tags if tag == "th"]
+    assert headings
+
+
+def test_inspection_without_text(hostile):
+    checker = check(render_inspection(inspect(hostile)))
+    assert sum(tag == "svg" for tag, _ in checker.tags) == 1
+
+
+def test_comparison(hostile, counts):
+    plain = Tokenizer(make_vocabulary(BYTES, []), name="bytes")
+    found = compare([hostile, plain, plain, plain, plain], {NAME: counts})
+    assert list(found.tokenizers) == [NAME, "bytes", "bytes (2)", "bytes (3)", "bytes (4)"]
+    page = render_comparison(found)
+    check(page)
+    assert "first 4 tokenizers" in page
+
+
+def test_lists_are_cut(hostile, counts, tmp_path):
+    write_report(inspect(hostile, counts), tmp_path / "report.html", top=30)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "The first 30 of 265." in page and page.count("data-find=") >= 30
+
+
+def test_comparison_tables(hostile, counts):
+    plain = Tokenizer(make_vocabulary(BYTES, []), name="bytes")
+    found = compare({"a": hostile, "b": plain}, counts)
+    row = found.table("compression").rows[1]
+    assert row[2] == sum(len(piece) * n for piece, n in counts.items())
+    assert row[3] == row[2] / found.table("compression").rows[0][2]
+    assert found.table("overlap").rows[1][1] == 1.0 and found.table("overlap").rows[0][2] == 256 / 265
+    assert found.table("vocabularies").column("IoS ≥ 0.9") == [1 / 265, 0.0]
+    assert json.loads(json.dumps(found.to_json()))["tokenizers"]["b"] == plain.vocabulary.fingerprint()
+    assert found.to_markdown().startswith("# Comparison of a, b\n")
+    with pytest.raises(KeyError, match="there are compression"):
+        found.table("nothing")
+
+
+def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path):
+    """By keyboard alone, under the page's own policy."""
+    api = pytest.importorskip("playwright.sync_api")
+    import shutil
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("needs Chromium")
+    write_report(inspect(hostile, counts), tmp_path / "report.html")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        try:
+            page = browser.new_page()
+            complaints, requests = [], []
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on("request", lambda request: requests.append(request.url))
+            page.goto((tmp_path / "report.html").as_uri())
+            column = "[...document.querySelectorAll('#t-longest tbody tr:not([hidden]) td:nth-child(4)')].map(td => +td.dataset.value)"
+            assert page.evaluate(column) != sorted(page.evaluate(column), reverse=True)
+            used = page.locator("#t-longest th:nth-child(4) button")
+            used.focus()
+            page.keyboard.press("Enter")
+            assert page.evaluate(column) == sorted(page.evaluate(column), reverse=True)
+            assert page.locator("#t-longest th:nth-child(4)").get_attribute("aria-sort") == "descending"
+            page.keyboard.press("Space")
+            assert page.evaluate(column) == sorted(page.evaluate(column))
+            page.locator("label:has([data-table=t-longest]) input").fill("low")
+            assert page.evaluate(column) == [300]
+            assert complaints == [] and len(requests) == 1
+        finally:
+            browser.close()

@@ -1,0 +1,139 @@
+// Several encodings of one text, aligned by byte offset.
+
+import type { Encoded } from "./encoder/encoder";
+import { INSIDE_CHARACTER } from "./encoder/flags";
+
+export interface Aligned {
+  /** Byte offsets at which any of the encodings cuts, ascending; 0 and the end are among them. */
+  cuts: Int32Array;
+  /** The same in UTF-16 units, and whether the cut lies inside a character. */
+  units: Int32Array;
+  inside: Uint8Array;
+  /** For each cut, which encodings make it, as bits. */
+  makers: Uint8Array;
+  lanes: number;
+}
+
+/** Bring the cuts of encodings of the same text together. */
+export function align(encodings: readonly Encoded[]): Aligned {
+  const lanes = encodings.length;
+  const most = encodings.reduce((sum, one) => sum + one.ids.length, 2);
+  const cuts = new Int32Array(most);
+  const units = new Int32Array(most);
+  const inside = new Uint8Array(most);
+  const makers = new Uint8Array(most);
+  const at = new Int32Array(lanes);
+  const all = (1 << lanes) - 1;
+  makers[0] = all;
+  let count = 1;
+  for (;;) {
+    let next = Number.POSITIVE_INFINITY;
+    for (let lane = 0; lane < lanes; lane++) {
+      const { ends } = encodings[lane]!;
+      while (at[lane]! < ends.length && ends[at[lane]!]! <= cuts[count - 1]!) at[lane]!++; // tokens without bytes
+      if (at[lane]! < ends.length) next = Math.min(next, ends[at[lane]!]!);
+    }
+    if (next === Number.POSITIVE_INFINITY) break;
+    let bits = 0;
+    for (let lane = 0; lane < lanes; lane++) {
+      const { ends, units: ours, flags } = encodings[lane]!;
+      if (at[lane]! >= ends.length || ends[at[lane]!] !== next) continue;
+      bits |= 1 << lane;
+      units[count] = ours[at[lane]!]!;
+      inside[count] = flags[at[lane]!]! & INSIDE_CHARACTER ? 1 : 0;
+    }
+    cuts[count] = next;
+    makers[count] = bits;
+    count++;
+  }
+  return {
+    cuts: cuts.subarray(0, count),
+    units: units.subarray(0, count),
+    inside: inside.subarray(0, count),
+    makers: makers.subarray(0, count),
+    lanes,
+  };
+}
+
+/** A line of aligned text: the stretches between cuts `from` and `to`. */
+export interface Line {
+  from: number;
+  to: number;
+  /** Whether all encodings cut it alike. */
+  same: boolean;
+}
+
+/** Break aligned text into lines of about `columns`: behind line feeds, else at a cut that all make, if there is one. */
+export function breakLines(aligned: Aligned, text: string, columns: number): Line[] {
+  const { units, makers, cuts } = aligned;
+  const all = (1 << aligned.lanes) - 1;
+  const lines: Line[] = [];
+  let from = 0;
+  let used = 0;
+  let common = -1; // the last cut of this line that all make
+  let usedAtCommon = 0;
+  const end = (to: number) => {
+    let same = true;
+    for (let cut = from + 1; cut < to; cut++) same &&= makers[cut] === all;
+    // A cut at the very end of the line counts, too, but only once: for the line that it ends.
+    if (to < cuts.length) same &&= makers[to] === all;
+    lines.push({ from, to, same });
+    from = to;
+  };
+  for (let cut = 1; cut < cuts.length; cut++) {
+    const before = used;
+    const broken = aligned.inside[cut - 1] || aligned.inside[cut];
+    used += broken ? 2 * (cuts[cut]! - cuts[cut - 1]!) : width(text, units[cut - 1]!, units[cut]!);
+    if (used > columns && cut - 1 > from) {
+      if (common > from && usedAtCommon > columns / 2) {
+        end(common);
+        used -= usedAtCommon;
+      } else {
+        end(cut - 1);
+        used -= before;
+      }
+      common = -1;
+    }
+    if (makers[cut] === all) {
+      common = cut;
+      usedAtCommon = used;
+      if (text[units[cut]! - 1] === "\n") {
+        end(cut);
+        used = 0;
+        common = -1;
+      }
+    }
+  }
+  if (from < cuts.length - 1) end(cuts.length - 1);
+  return lines;
+}
+
+/** About how many columns a stretch takes: two for each character of East Asia and each picture. (Bytes show as hex.) */
+function width(text: string, from: number, to: number): number {
+  let columns = 0;
+  for (let i = from; i < to; i++) {
+    const code = text.charCodeAt(i);
+    columns += code >= 0x1100 && (code < 0xd800 || code >= 0xf900) && !(code >= 0x2000 && code < 0x2e80) ? 2 : 1;
+  }
+  return columns;
+}
+
+/** How each encoding compares with the others. */
+export interface Figures {
+  tokens: number;
+  /** Cuts that it alone makes, and cuts that all others make and it does not. */
+  alone: number;
+  missing: number;
+}
+
+export function figures(aligned: Aligned, encodings: readonly Encoded[]): Figures[] {
+  const all = (1 << aligned.lanes) - 1;
+  const found = encodings.map((one) => ({ tokens: one.ids.length, alone: 0, missing: 0 }));
+  for (const bits of aligned.makers) {
+    for (let lane = 0; lane < aligned.lanes; lane++) {
+      if (bits === 1 << lane) found[lane]!.alone++;
+      if (bits === (all & ~(1 << lane))) found[lane]!.missing++;
+    }
+  }
+  return found;
+}

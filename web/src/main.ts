@@ -1,0 +1,154 @@
+// The page begins here: the worker, the session, the views, and the address.
+
+import { Line } from "./calls";
+import { CompareTab } from "./ui/comparetab";
+import { byId, copy, debounced, fill, grouped, h } from "./ui/dom";
+import { fromFragment, LONGEST_LINKED, type Place, toFragment } from "./ui/fragment";
+import { notify } from "./ui/notices";
+import { type Catalog, Opening } from "./ui/opening";
+import { SAMPLES } from "./ui/samples";
+import { MOST_COMPARED, Session } from "./ui/session";
+import { TokensTab } from "./ui/tokens";
+import { TrainingTab } from "./ui/trainingtab";
+import { startViews } from "./ui/views";
+import { VocabularyTab } from "./ui/vocabularytab";
+
+interface TrustedTypes {
+  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): string };
+}
+
+const trusted = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes;
+const policy = trusted?.createPolicy("tokenmill", { createScriptURL: (url) => (url === "worker.js" ? url : "") });
+const worker = new Worker(policy?.createScriptURL("worker.js") ?? "worker.js", { type: "module" });
+const session = new Session(new Line(worker));
+
+const ORDERS = { ranks: "rank order", merges: "listed merges", events: "event order (Picky)" };
+
+startTheme();
+const showView = startViews(session);
+const tokens = new TokensTab(session, notify);
+new CompareTab(session, notify);
+new VocabularyTab(session, notify);
+const training = new TrainingTab(session);
+drawChooser();
+void start();
+
+// For the browser's console: await tokenmill.encode("some text")
+Object.assign(globalThis, {
+  tokenmill: {
+    names: () => session.choices.map((choice) => choice.name),
+    async encode(text: string, options: { tokenizer?: string; special?: boolean } = {}): Promise<number[]> {
+      const key = options.tokenizer ?? session.current;
+      await session.ready(key);
+      const [result] = await session.line.ask("encode", [key], text, options.special ?? false);
+      if (result === undefined || "error" in result) throw new Error(result?.error ?? "no tokenizer is chosen");
+      return Array.from(result.ids);
+    },
+  },
+});
+
+async function start(): Promise<void> {
+  const place = await fromFragment(location.hash);
+  if (place.words !== null) training.setWords(place.words);
+  try {
+    const response = await fetch("catalog.json", { credentials: "same-origin", cache: "no-cache" });
+    const catalog: Catalog = await response.json();
+    for (const { name, pack } of catalog.tokenizers)
+      session.choices.push({ key: name, name, source: pack, summary: null });
+    new Opening(session, catalog, (text) => tokens.setText(text), notify);
+  } catch (error) {
+    notify(`The list of tokenizers could not be read: ${error instanceof Error ? error.message : error}`, true);
+  }
+  takePlace(place);
+  if (session.choices.length === 0) notify("No tokenizer yet: drop a file here, or open one.");
+  const remember = debounced(400, () => void rememberPlace());
+  session.on(["view", "tokenizer", "text", "choices", "words"], remember);
+  addEventListener("hashchange", async () => takePlace(await fromFragment(location.hash)));
+}
+
+/** Go where a link says. */
+function takePlace(place: Place): void {
+  const known = place.tokenizers.filter((name) => session.choice(name) !== undefined);
+  const names = session.choices.map((choice) => choice.key);
+  session.compared = (known.length > 1 ? known : names).slice(0, MOST_COMPARED);
+  if (known.length > 1 || known.length === 0) session.compared = session.compared.slice(0, Math.max(2, known.length));
+  const current = known[0] ?? names[0];
+  if (current !== undefined) {
+    session.current = current;
+    session.tell("tokenizer");
+  }
+  session.tell("choices");
+  if (place.text !== null) tokens.setText(place.text);
+  else if (session.text === "") tokens.setText(SAMPLES[0]![1]);
+  showView(place.view, false);
+}
+
+function place(longest: number): Place {
+  const compared = session.compared.filter((key) => key !== session.current);
+  return {
+    view: session.view,
+    tokenizers: session.current === "" ? [] : [session.current, ...compared].slice(0, MOST_COMPARED),
+    text: session.text.length <= longest ? session.text : null,
+    words: session.words === "" ? null : session.words,
+  };
+}
+
+async function rememberPlace(): Promise<void> {
+  history.replaceState(null, "", await toFragment(place(4000)));
+}
+
+function drawChooser(): void {
+  const select = byId<HTMLSelectElement>("tokenizer");
+  select.addEventListener("change", () => session.choose(select.value));
+  const draw = () => {
+    select.disabled = session.choices.length === 0;
+    fill(select, ...session.choices.map((choice) => h("option", { value: choice.key }, choice.name)));
+    if (session.choices.length === 0) fill(select, h("option", {}, "none"));
+    else select.value = session.current;
+  };
+  const about = async () => {
+    byId("about").textContent = "";
+    if (session.current === "") return;
+    const key = session.current;
+    try {
+      const summary = await session.ready(key);
+      if (key !== session.current) return;
+      byId("about").textContent =
+        `${grouped(summary.tokens)} ids, ${ORDERS[summary.order]}, ${summary.fingerprint.slice(0, 12)}`;
+    } catch (error) {
+      notify(error instanceof Error ? error.message : String(error), true);
+    }
+  };
+  session.on(["choices", "tokenizer"], draw);
+  session.on(["tokenizer"], () => void about());
+  const link = byId("link");
+  link.addEventListener("click", async () => {
+    const whole = session.text.length <= LONGEST_LINKED;
+    const address = new URL(location.href);
+    address.hash = await toFragment(place(LONGEST_LINKED));
+    await copy(link, address.href);
+    if (!whole) notify(`The text is longer than ${grouped(LONGEST_LINKED)} characters, so the link leaves it out.`);
+  });
+}
+
+function startTheme(): void {
+  const select = byId<HTMLSelectElement>("theme");
+  const apply = (theme: string) => {
+    if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
+    else delete document.documentElement.dataset.theme;
+    select.value = theme === "light" || theme === "dark" ? theme : "auto";
+  };
+  try {
+    apply(localStorage.getItem("theme") ?? "auto");
+  } catch {
+    apply("auto"); // storage may be forbidden
+  }
+  select.addEventListener("change", () => {
+    apply(select.value);
+    try {
+      localStorage.setItem("theme", select.value);
+    } catch {
+      // it then lasts as long as the page
+    }
+  });
+}

@@ -1,0 +1,83 @@
+// Small helpers for the page. Text goes in as text; there is no way here to put in HTML.
+
+type Child = Node | string | null | undefined;
+type Properties = Record<string, string | number | boolean | null | undefined | ((event: Event) => void)>;
+
+/** Make an element: properties beginning with "on" are listeners, true and false set and leave out attributes. */
+export function h<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  properties: Properties = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Tag] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, String(value));
+  }
+  for (const child of children) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+
+/** The element of the page with this id. */
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`the page has no element ${id}`);
+  return element as T;
+}
+
+/** Replace what is in `element`. */
+export function fill(element: Element, ...children: Child[]): void {
+  element.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
+}
+
+/** 1234567 as "1,234,567". */
+export function grouped(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+/** A run of calls of which only the newest waiting one matters: the one before it is given up. */
+export function latest<Args extends unknown[]>(
+  run: (...args: Args) => Promise<void>,
+): (...args: Args) => Promise<void> {
+  let busy = false;
+  let waiting: Args | null = null;
+  return async (...args) => {
+    waiting = args;
+    if (busy) return;
+    busy = true;
+    try {
+      while (waiting !== null) {
+        const next: Args = waiting;
+        waiting = null;
+        await run(...next);
+      }
+    } finally {
+      busy = false;
+    }
+  };
+}
+
+/** Calls `run` once, `wait` milliseconds after the last call. */
+export function debounced(wait: number, run: () => void): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(run, wait);
+  };
+}
+
+/** Put text on the clipboard, and say so on the button for a moment. */
+export async function copy(button: HTMLElement, text: string): Promise<void> {
+  const label = button.textContent;
+  let done = "Copied";
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    done = "Not allowed";
+  }
+  button.textContent = done;
+  setTimeout(() => {
+    button.textContent = label;
+  }, 1200);
+}

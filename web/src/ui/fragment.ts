@@ -1,0 +1,75 @@
+// The part of the address behind "#", which browsers never send: the view, the tokenizers and the text.
+
+export interface Place {
+  view: string;
+  tokenizers: string[];
+  text: string | null;
+  words: string | null;
+}
+
+/** Texts longer than this are left out of links. */
+export const LONGEST_LINKED = 100_000;
+
+export async function toFragment(place: Place): Promise<string> {
+  const parts = new URLSearchParams();
+  parts.set("view", place.view);
+  if (place.tokenizers.length > 0) parts.set("with", place.tokenizers.join(","));
+  if (place.text !== null) parts.set("text", await packed(place.text));
+  if (place.words !== null) parts.set("words", place.words);
+  return `#${parts}`;
+}
+
+export async function fromFragment(fragment: string): Promise<Place> {
+  const parts = new URLSearchParams(fragment.replace(/^#/, ""));
+  const text = parts.get("text");
+  return {
+    view: parts.get("view") ?? "",
+    tokenizers: (parts.get("with") ?? "").split(",").filter((name) => name !== ""),
+    text: text === null ? null : await unpacked(text),
+    words: parts.get("words"),
+  };
+}
+
+async function packed(text: string): Promise<string> {
+  const bytes = await through(new TextEncoder().encode(text), new CompressionStream("deflate-raw"));
+  let binary = "";
+  for (const byte of bytes) binary += String.fromCharCode(byte);
+  return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+/** The text of a link; null where it is damaged. */
+async function unpacked(code: string): Promise<string | null> {
+  try {
+    const binary = atob(code.replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
+    const data = await through(bytes, new DecompressionStream("deflate-raw"), 4 * LONGEST_LINKED);
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(data);
+  } catch {
+    return null;
+  }
+}
+
+/** What comes out of a stream; more than `limit` bytes, which only a hostile link holds, are refused. */
+async function through(
+  bytes: Uint8Array,
+  stream: CompressionStream | DecompressionStream,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Uint8Array> {
+  const reader = new Blob([bytes as BlobPart]).stream().pipeThrough(stream).getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > limit) throw new RangeError("too long");
+    parts.push(value);
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

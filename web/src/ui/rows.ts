@@ -1,0 +1,64 @@
+// A long list of rows of one height, of which only those near the window exist.
+
+import { h } from "./dom";
+
+const MARGIN = 300; // pixels
+
+export class Rows {
+  private count = 0;
+  private height = 1;
+  private render: (row: number) => HTMLElement = () => h("div");
+  private readonly body = h("div", { class: "rows", role: "presentation" });
+  private drawn = new Map<number, HTMLElement>();
+
+  constructor(readonly root: HTMLElement) {
+    root.replaceChildren(this.body);
+    root.addEventListener("scroll", () => this.draw(), { passive: true });
+    new ResizeObserver(() => this.draw()).observe(root);
+  }
+
+  /** Show `count` rows of `height` pixels; `render` makes one. */
+  set(count: number, height: number, render: (row: number) => HTMLElement): void {
+    this.count = count;
+    this.height = height;
+    this.render = render;
+    this.drawn.clear();
+    this.body.replaceChildren();
+    this.body.style.height = `${count * height}px`;
+    this.draw();
+  }
+
+  /** The element of a row, if it is drawn. */
+  element(row: number): HTMLElement | undefined {
+    return this.drawn.get(row);
+  }
+
+  /** Scroll so that a row can be seen. */
+  reveal(row: number): void {
+    const { root, height } = this;
+    if (row * height < root.scrollTop) root.scrollTop = row * height;
+    else if ((row + 1) * height > root.scrollTop + root.clientHeight) {
+      root.scrollTop = (row + 1) * height - root.clientHeight;
+    }
+    this.draw();
+  }
+
+  private draw(): void {
+    const { root, height, count } = this;
+    const first = Math.max(0, Math.floor((root.scrollTop - MARGIN) / height));
+    const last = Math.min(count, Math.ceil((root.scrollTop + root.clientHeight + MARGIN) / height));
+    for (const [row, element] of this.drawn) {
+      if (row >= first && row < last) continue;
+      element.remove();
+      this.drawn.delete(row);
+    }
+    for (let row = first; row < last; row++) {
+      if (this.drawn.has(row)) continue;
+      const element = this.render(row);
+      element.style.top = `${row * height}px`;
+      element.style.height = `${height}px`;
+      this.drawn.set(row, element);
+      this.body.append(element);
+    }
+  }
+}

@@ -1,0 +1,96 @@
+// What the views share: the tokenizers, the text, the line to the worker, and who wants to hear of changes.
+
+import type { Line, Summary } from "../calls";
+import type { Encoded } from "../encoder/encoder";
+
+/** A tokenizer that can be chosen. */
+export interface Choice {
+  key: string;
+  name: string;
+  /** Where its packed vocabulary is, or the packed vocabulary. */
+  source: string | Uint8Array;
+  summary: Summary | null;
+}
+
+export type Change = "choices" | "tokenizer" | "text" | "special" | "view" | "words";
+
+export const MOST_COMPARED = 4;
+
+export class Session {
+  choices: Choice[] = [];
+  /** The key of the tokenizer of the Tokens and Vocabulary views; empty where there is none. */
+  current = "";
+  /** The keys of the compared tokenizers. */
+  compared: string[] = [];
+  text = "";
+  special = false;
+  view = "tokens";
+  words = "";
+  private readonly listeners = new Map<Change, (() => void)[]>();
+  private readonly loading = new Map<string, Promise<Summary>>();
+
+  constructor(readonly line: Line) {}
+
+  on(changes: Change[], run: () => void): void {
+    for (const change of changes) this.listeners.set(change, [...(this.listeners.get(change) ?? []), run]);
+  }
+
+  tell(change: Change): void {
+    for (const run of this.listeners.get(change) ?? []) run();
+  }
+
+  choice(key: string): Choice | undefined {
+    return this.choices.find((choice) => choice.key === key);
+  }
+
+  nameOf(key: string): string {
+    return this.choice(key)?.name ?? key;
+  }
+
+  /** Make sure that the worker holds a tokenizer. */
+  ready(key: string): Promise<Summary> {
+    const choice = this.choice(key);
+    if (choice === undefined) return Promise.reject(new Error("no tokenizer is chosen"));
+    let loading = this.loading.get(key);
+    if (loading === undefined) {
+      loading = this.line.ask("load", key, choice.source).then((summary) => {
+        choice.summary = summary;
+        if (typeof choice.source !== "string") choice.source = new Uint8Array(0); // the worker has it now
+        return summary;
+      });
+      loading.catch(() => this.loading.delete(key));
+      this.loading.set(key, loading);
+    }
+    return loading;
+  }
+
+  /** Encode the text with each of some tokenizers. */
+  async encode(keys: string[]): Promise<(Encoded | { error: string })[]> {
+    await Promise.all(keys.map((key) => this.ready(key)));
+    const { text } = this;
+    const results = await this.line.ask("encode", keys, text, this.special);
+    return results.map((result) => ("error" in result ? result : { ...result, text: result.text ?? text }));
+  }
+
+  /** Add a tokenizer under a name that no other has, and choose it. */
+  add(name: string, source: string | Uint8Array): Choice {
+    const names = new Set(this.choices.map((choice) => choice.name));
+    let free = name;
+    for (let i = 2; names.has(free); i++) free = `${name} (${i})`;
+    const choice: Choice = { key: `${free}#${this.choices.length}`, name: free, source, summary: null };
+    this.choices.push(choice);
+    this.tell("choices");
+    return choice;
+  }
+
+  choose(key: string): void {
+    this.current = key;
+    if (!this.compared.includes(key) && this.compared.length < 2) this.compared = [...this.compared, key];
+    this.tell("tokenizer");
+  }
+
+  setText(text: string): void {
+    this.text = text;
+    this.tell("text");
+  }
+}

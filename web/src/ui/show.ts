@@ -1,0 +1,59 @@
+// How bytes and text are shown.
+
+import { toText } from "../encoder/bytes";
+
+const SIGNS: Record<string, string> = {
+  " ": "\u00b7",
+  "\n": "\u23ce",
+  "\t": "\u21e5",
+  "\r": "\u240d",
+  "\u00a0": "\u237d",
+};
+
+// Control characters, format characters, separators other than the space, and unassigned code points.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Cn}\p{Co}]/gu;
+
+/** `text` with white space and control characters as signs. A line feed keeps its line break behind the sign. */
+export function visible(text: string, breakLines = true): string {
+  return text.replace(UNSEEN, (char) => {
+    if (char === "\n" && breakLines) return `${SIGNS[char]}\n`;
+    return SIGNS[char] ?? sign(char.codePointAt(0)!);
+  });
+}
+
+function sign(code: number): string {
+  if (code < 0x20) return String.fromCharCode(0x2400 + code); // control pictures
+  if (code === 0x7f) return "\u2421";
+  return `\u27e8${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+}
+
+/** Bytes as pairs of hex digits. */
+export function hex(bytes: Uint8Array, separator = " "): string {
+  return Array.from(bytes, (byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(separator);
+}
+
+/** A token's bytes as one line: the text with signs, or hex where it is no whole UTF-8. */
+export function label(bytes: Uint8Array): string {
+  if (bytes.length === 0) return "(empty)";
+  const text = toText(bytes);
+  return text === null ? partial(bytes) : visible(text, false);
+}
+
+/** Bytes that are no whole UTF-8: the whole characters as text, the other bytes as hex digits behind `mark`. */
+export function partial(bytes: Uint8Array, mark = "\\x"): string {
+  let shown = "";
+  for (let i = 0; i < bytes.length; ) {
+    const lead = bytes[i]!;
+    const length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf5 ? 4 : 0;
+    const text = length > 0 && i + length <= bytes.length ? toText(bytes.subarray(i, i + length)) : null;
+    shown += text === null ? mark + hex(bytes.subarray(i, i + 1)) : visible(text, false);
+    i += text === null ? 1 : length;
+  }
+  return shown;
+}
+
+/** A token as JSON would have it, with \xHH for bytes that are no whole UTF-8. */
+export function quoted(bytes: Uint8Array): string {
+  const text = toText(bytes);
+  return text === null ? `"${hex(bytes, "").replace(/../g, "\\x$&")}"` : JSON.stringify(text);
+}

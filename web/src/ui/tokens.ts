@@ -1,0 +1,172 @@
+// The Tokens view: text in, coloured tokens out.
+
+import type { Encoded } from "../encoder/encoder";
+import { byId, copy, fill, grouped, h, latest } from "./dom";
+import { Editor, LONGEST } from "./editor";
+import type { Notify } from "./notices";
+import { SAMPLES } from "./samples";
+import type { Session } from "./session";
+import { hex, label, quoted, visible } from "./show";
+import { isAdded, pieceOf, tokenBytes, tokenText } from "./tokentext";
+import { TokenView } from "./tokenview";
+
+export class TokensTab {
+  private encoded: Encoded | null = null;
+  private readonly view: TokenView;
+  private readonly editor: Editor;
+  private readonly visible = byId<HTMLInputElement>("visible");
+  private readonly asIds = byId<HTMLInputElement>("as-ids");
+  /** Encode what is there now, and draw it. */
+  readonly refresh: () => Promise<void>;
+
+  constructor(
+    private readonly session: Session,
+    private readonly notify: Notify,
+  ) {
+    this.view = new TokenView(
+      byId("tokens"),
+      (token) => this.explain(token),
+      (token) => this.showInText(token),
+    );
+    this.editor = new Editor(
+      {
+        box: byId("text"),
+        bar: byId("parts"),
+        back: byId("part-back"),
+        on: byId("part-on"),
+        where: byId("part-of"),
+      },
+      (text) => {
+        samples.value = "";
+        session.setText(text);
+      },
+      () => notify(`Texts may have ${grouped(LONGEST)} characters here; the rest was left out.`, true),
+    );
+    this.refresh = latest(() => this.encode());
+    session.on(["text", "tokenizer", "special"], () => void this.refresh());
+
+    const samples = byId<HTMLSelectElement>("sample");
+    fill(
+      samples,
+      h("option", { value: "" }, "Your own"),
+      ...SAMPLES.map(([name], i) => h("option", { value: i }, name)),
+    );
+    samples.addEventListener("change", () => {
+      const sample = SAMPLES[Number(samples.value)];
+      if (samples.value !== "" && sample) this.setText(sample[1]);
+    });
+    const special = byId<HTMLInputElement>("special");
+    special.addEventListener("change", () => {
+      session.special = special.checked;
+      session.tell("special");
+    });
+    for (const box of [this.visible, this.asIds]) box.addEventListener("change", () => this.draw());
+    byId("copy-ids").addEventListener("click", () => void copy(byId("copy-ids"), this.idsText()));
+    byId("copy-tokens").addEventListener("click", () => void copy(byId("copy-tokens"), this.tokensText()));
+    byId("copy-text").addEventListener("click", () => void copy(byId("copy-text"), session.text));
+  }
+
+  /** Take a text from elsewhere: a sample, a file, a link. */
+  setText(text: string): void {
+    this.editor.text = text;
+    this.session.setText(text);
+  }
+
+  private async encode(): Promise<void> {
+    const { session } = this;
+    const key = session.current;
+    if (key === "") return;
+    try {
+      const [result] = await session.encode([key]);
+      if (result === undefined || key !== session.current) return;
+      if ("error" in result) {
+        this.notify(result.error, true);
+        return;
+      }
+      this.notify("");
+      this.encoded = result;
+      this.draw();
+    } catch (error) {
+      this.notify(error instanceof Error ? error.message : String(error), true);
+    }
+  }
+
+  private draw(): void {
+    const { encoded } = this;
+    if (encoded === null) return;
+    this.view.set(encoded, { visible: this.visible.checked, asIds: this.asIds.checked });
+    byId("count-tokens").textContent = grouped(encoded.ids.length);
+    byId("count-characters").textContent = grouped(encoded.characters);
+    byId("count-bytes").textContent = grouped(encoded.bytes);
+    byId("count-ratio").textContent =
+      encoded.ids.length > 0 ? (encoded.bytes / encoded.ids.length).toFixed(2) : "\u2013";
+    const changed = encoded.text !== this.session.text;
+    fill(
+      byId("detail"),
+      h(
+        "p",
+        { class: "hint" },
+        encoded.ids.length === 0
+          ? "Tokens show here as you type."
+          : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text.",
+        changed ? " This tokenizer normalises the text first; what it makes of it is shown." : null,
+      ),
+    );
+  }
+
+  private explain(token: number): void {
+    const { encoded } = this;
+    if (encoded === null) return;
+    const [first, after] = pieceOf(encoded, token);
+    const bytes = tokenBytes(encoded, token);
+    const piece = [];
+    for (let i = first; i < Math.min(after, first + 40); i++) {
+      const { text, whole } = tokenText(encoded, i);
+      piece.push(h("span", { class: i === token ? "mini here" : "mini" }, whole ? visible(text, false) : text));
+    }
+    const start = token > 0 ? encoded.ends[token - 1]! : 0;
+    fill(
+      byId("detail"),
+      h(
+        "dl",
+        { class: "facts" },
+        fact("Token", h("code", { class: "shown" }, label(bytes))),
+        fact("Id", h("code", {}, String(encoded.ids[token]))),
+        fact(
+          "Bytes",
+          h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
+        ),
+        fact(
+          isAdded(encoded, token) ? "Added token" : `Piece of ${after - first}`,
+          h("code", { class: "pieces" }, ...piece, after - first > 40 ? "…" : null),
+        ),
+        fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
+      ),
+    );
+  }
+
+  private showInText(token: number): void {
+    const { encoded } = this;
+    if (encoded === null || encoded.text !== this.session.text) return;
+    this.editor.select(token > 0 ? encoded.units[token - 1]! : 0, encoded.units[token]!);
+  }
+
+  private idsText(): string {
+    return `[${Array.from(this.encoded?.ids ?? []).join(", ")}]`;
+  }
+
+  private tokensText(): string {
+    const { encoded } = this;
+    if (encoded === null) return "[]";
+    const tokens: string[] = [];
+    for (let i = 0; i < encoded.ids.length; i++) {
+      const { text, whole } = tokenText(encoded, i);
+      tokens.push(whole ? JSON.stringify(text) : quoted(tokenBytes(encoded, i)));
+    }
+    return `[${tokens.join(", ")}]`;
+  }
+}
+
+function fact(name: string, value: Node | string): HTMLElement {
+  return h("div", {}, h("dt", {}, name), h("dd", {}, value));
+}

@@ -1,0 +1,299 @@
+// One moment of a training run, drawn: what the step did, the pieces, the pairs with their index, and the queue.
+
+import type { Moment } from "../training/history";
+import { pairKey, pairOf, type Report, type Trainer } from "../training/trainer";
+import { fill, grouped, h } from "./dom";
+import { hex, label } from "./show";
+
+const MOST_PIECES = 120;
+const MOST_PAIRS = 60;
+const MOST_QUEUED = 80;
+
+export function drawMoment(
+  root: HTMLElement,
+  moment: Moment,
+  past: readonly Report[],
+  go: (step: number) => void,
+): void {
+  const scrolled = root.querySelector(".events ol")?.scrollTop ?? 0;
+  fill(
+    root,
+    h("section", { class: "card story", "aria-live": "polite" }, ...story(moment)),
+    h("section", { class: "card" }, h("h3", {}, "Pieces"), pieces(moment)),
+    h("section", { class: "card" }, h("h3", {}, "Pairs and where they are"), pairs(moment)),
+    h("section", { class: "card" }, h("h3", {}, "Queue"), queue(moment)),
+    h("section", { class: "card events" }, h("h3", {}, "Events"), events(moment, past, go)),
+  );
+  const list = root.querySelector<HTMLElement>(".events ol");
+  const here = list?.querySelector<HTMLElement>(".here");
+  if (list) list.scrollTop = scrolled;
+  if (list && here) {
+    const top = here.offsetTop - list.offsetTop;
+    if (top < list.scrollTop || top + here.offsetHeight > list.scrollTop + list.clientHeight) {
+      list.scrollTop = top - list.clientHeight / 2;
+    }
+  }
+}
+
+function name(trainer: Trainer, id: number): string {
+  return label(trainer.tokens[id]!.bytes);
+}
+
+function token(trainer: Trainer, id: number, kind = ""): HTMLElement {
+  return h("span", { class: `tok ${kind}`, title: `id ${id}` }, name(trainer, id));
+}
+
+function times(count: number): string {
+  return count === 1 ? "once" : `${grouped(count)} times`;
+}
+
+function plural(count: number, one: string, many = `${one}s`): string {
+  return `${grouped(count)} ${count === 1 ? one : many}`;
+}
+
+/** What the step did, in words, and the work so far. */
+function story({ trainer, report }: Moment): HTMLElement[] {
+  const told: HTMLElement[] = [];
+  if (report === null) {
+    told.push(
+      h("h3", {}, "The beginning"),
+      h(
+        "p",
+        {},
+        `Each piece is a row of its bytes. Every pair of neighbours has been counted once, noted in the index and put into the queue.`,
+      ),
+    );
+  } else if (report.event.kind === "merge") {
+    const { left, right, id } = report.event;
+    const stale = report.popped.length - 1;
+    const what = {
+      new: "a new token",
+      back: "a removed token that comes back",
+      again: "another way to a token that is there",
+      removed: "",
+    };
+    told.push(
+      h("h3", {}, "Merge ", token(trainer, left), " ", token(trainer, right), " → ", token(trainer, id, "new")),
+      h(
+        "p",
+        {},
+        `${times(report.times)[0]!.toUpperCase()}${times(report.times).slice(1)}, in ${plural(report.touched.length, "piece")}; ` +
+          `${plural(trainer.pieces.length - report.touched.length, "piece")} left alone. It makes ${what[report.outcome]}, id ${id}. `,
+        stale > 0
+          ? `On the way ${plural(stale, "stale entry", "stale entries")} left the queue.`
+          : "The top of the queue was up to date.",
+      ),
+    );
+    if (report.ios.length > 0) {
+      const judged = report.ios.map((one) =>
+        h(
+          "li",
+          {},
+          `IoS of `,
+          token(trainer, one.id),
+          ` = ${grouped(one.used)} / ${grouped(one.frequency)} = ${one.value.toFixed(2)}: `,
+          one.removed
+            ? h("strong", {}, "will be removed")
+            : one.id < 256
+              ? "stays, as every byte does"
+              : `stays, below ${trainer.options.refine}`,
+        ),
+      );
+      told.push(h("ul", { class: "ios" }, ...judged));
+    }
+  } else {
+    const { id } = report.event;
+    told.push(
+      h("h3", {}, "Remove ", token(trainer, id, "gone")),
+      h(
+        "p",
+        {},
+        `Its IoS ${report.ios[0]!.value.toFixed(2)} reached the threshold ${trainer.options.refine}. `,
+        report.times === 0
+          ? "It stands nowhere alone any more."
+          : `The ${plural(report.times, "occurrence")} left over, in ${plural(report.touched.length, "piece")}, `,
+        report.times === 0 ? null : "fall apart into ",
+        ...(report.times === 0 ? [] : report.parts.flatMap((part) => [token(trainer, part), " "])),
+      ),
+    );
+  }
+  told.push(work(trainer));
+  return told;
+}
+
+/** Two bars: the pairs that naive and incremental training have looked at. */
+function work(trainer: Trainer): HTMLElement {
+  const { naive, incremental } = trainer.work;
+  const most = Math.max(naive, incremental, 1);
+  const bar = (title: string, value: number, kind: string) => {
+    const inner = h("span", { class: `fill ${kind}` });
+    inner.style.width = `${(100 * value) / most}%`;
+    return h(
+      "div",
+      { class: "bar-row" },
+      h("span", {}, title),
+      h("span", { class: "track" }, inner),
+      h("b", {}, grouped(value)),
+    );
+  };
+  return h(
+    "div",
+    { class: "work" },
+    h("p", { class: "hint" }, "Pairs looked at so far"),
+    bar("Naive", naive, "naive"),
+    bar("Incremental", incremental, "incremental"),
+    h(
+      "p",
+      { class: "hint" },
+      "Naive training counts every pair before each merge and looks at each again to merge it. Incremental training counts once, and then looks only into pieces that the index names.",
+    ),
+  );
+}
+
+function pieces({ trainer, report }: Moment): HTMLElement {
+  const before = new Map(report?.touched.map((one) => [one.piece, one.before]) ?? []);
+  const order = trainer.pieces.map((_, i) => i);
+  order.sort((a, b) => Number(before.has(b)) - Number(before.has(a)) || a - b);
+  const shown = trainer.pieces.length > MOST_PIECES ? order.slice(0, MOST_PIECES) : trainer.pieces.map((_, i) => i);
+  const made = report?.event.kind === "merge" ? report.event.id : -1;
+  const rows = shown.map((i) => {
+    const old = before.get(i);
+    const kind = (id: number) => (old !== undefined && id === made ? "new" : "");
+    return h(
+      "li",
+      { class: old === undefined ? "piece-row" : "piece-row touched" },
+      h("span", { class: "number" }, String(i + 1)),
+      h("span", { class: "row-of" }, ...trainer.segments[i]!.map((id) => token(trainer, id, kind(id)))),
+      h("span", { class: "size" }, `×${grouped(trainer.pieces[i]!.count)}`),
+      old === undefined
+        ? null
+        : h("span", { class: "was" }, h("span", {}, "was "), ...old.map((id) => token(trainer, id, "old"))),
+    );
+  });
+  const hidden = trainer.pieces.length - shown.length;
+  return h(
+    "div",
+    {},
+    h("ol", { class: "piece-list" }, ...rows),
+    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more piece")}`) : null,
+  );
+}
+
+function pairs({ trainer, report }: Moment): HTMLElement {
+  const deltas = report?.deltas ?? new Map<number, number>();
+  const keys = new Set([...trainer.counts.keys(), ...deltas.keys()]);
+  const sorted = Array.from(keys).sort((a, b) => (trainer.counts.get(b) ?? 0) - (trainer.counts.get(a) ?? 0) || a - b);
+  const changed = sorted.filter((key) => deltas.has(key));
+  const rest = sorted.filter((key) => !deltas.has(key));
+  const shown = new Set([...changed, ...rest].slice(0, MOST_PAIRS));
+  const rows = sorted
+    .filter((key) => shown.has(key))
+    .map((key) => {
+      const [left, right] = pairOf(key);
+      const delta = deltas.get(key) ?? 0;
+      const count = trainer.counts.get(key) ?? 0;
+      const where = Array.from(trainer.index.get(key) ?? [], (i) => i + 1).sort((a, b) => a - b);
+      const places =
+        where.length > 8 ? `${where.slice(0, 8).join(", ")} and ${where.length - 8} more` : where.join(", ");
+      return h(
+        "tr",
+        { class: delta === 0 ? "" : count === 0 ? "changed gone" : "changed" },
+        h("td", {}, token(trainer, left), " ", token(trainer, right)),
+        h("td", { class: "figure" }, grouped(count)),
+        h("td", { class: "figure" }, delta === 0 ? "" : `${delta > 0 ? "+" : "\u2212"}${grouped(Math.abs(delta))}`),
+        h("td", {}, places || "–"),
+      );
+    });
+  const hidden = sorted.length - shown.size;
+  return h(
+    "div",
+    {},
+    h(
+      "table",
+      { class: "pairs" },
+      h(
+        "thead",
+        {},
+        h("tr", {}, ...["Pair", "Count", "Change", "In pieces"].map((head) => h("th", { scope: "col" }, head))),
+      ),
+      h("tbody", {}, ...rows),
+    ),
+    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more pair")}, unchanged`) : null,
+  );
+}
+
+function queue({ trainer, report }: Moment): HTMLElement {
+  const entries = trainer.queue.sorted();
+  const stale = (left: number, right: number, count: number) =>
+    (trainer.counts.get(pairKey(left, right)) ?? 0) !== count;
+  const staleOnes = entries.filter((entry) => stale(entry.left, entry.right, entry.count)).length;
+  const taken = (report?.popped ?? []).map(({ entry, now }) =>
+    h(
+      "li",
+      { class: now === entry.count ? "taken" : "taken stale" },
+      token(trainer, entry.left),
+      " ",
+      token(trainer, entry.right),
+      ` ${grouped(entry.count)}`,
+      h(
+        "span",
+        { class: "why" },
+        now === entry.count ? "taken" : now === 0 ? "stale: dropped" : `stale: back with ${grouped(now)}`,
+      ),
+    ),
+  );
+  const rows = entries.slice(0, MOST_QUEUED).map(({ left, right, count }) => {
+    const now = trainer.counts.get(pairKey(left, right)) ?? 0;
+    return h(
+      "li",
+      { class: now === count ? "" : "stale" },
+      token(trainer, left),
+      " ",
+      token(trainer, right),
+      ` ${grouped(count)}`,
+      now === count ? null : h("span", { class: "why" }, `stale: now ${grouped(now)}`),
+    );
+  });
+  const hidden = entries.length - rows.length;
+  return h(
+    "div",
+    {},
+    h(
+      "p",
+      { class: "hint" },
+      `${plural(entries.length, "entry", "entries")}, ${grouped(staleOnes)} stale. The highest count leaves first.`,
+    ),
+    taken.length > 0
+      ? h("ol", { class: "queue taken-list", "aria-label": "Taken from the queue in this step" }, ...taken)
+      : null,
+    h("ol", { class: "queue" }, ...rows),
+    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more entry", "more entries")}`) : null,
+  );
+}
+
+/** An event by the bytes of its tokens, as hex digits: "merge 65 72", "remove 6572". */
+function spelled(trainer: Trainer, { event }: Report): string {
+  const digits = (id: number) => hex(trainer.tokens[id]!.bytes, "").toLowerCase();
+  return event.kind === "merge" ? `merge ${digits(event.left)} ${digits(event.right)}` : `remove ${digits(event.id)}`;
+}
+
+function events({ trainer, step }: Moment, past: readonly Report[], go: (step: number) => void): HTMLElement {
+  const rows = past.map((report, i) => {
+    const { event } = report;
+    // Later tokens do not exist yet in this moment's trainer: what is behind is told by its number only.
+    const known = i < step;
+    const text = !known
+      ? `${i + 1}`
+      : event.kind === "merge"
+        ? `${i + 1}  ${name(trainer, event.left)} + ${name(trainer, event.right)} → ${name(trainer, event.id)}`
+        : `${i + 1}  remove ${name(trainer, event.id)}`;
+    const kind = `event ${event.kind === "remove" ? "removal" : ""} ${i + 1 === step ? "here" : ""} ${known ? "" : "later"}`;
+    const button = h("button", { type: "button", class: kind, "aria-current": i + 1 === step ? "step" : null }, text);
+    if (known) button.dataset.event = spelled(trainer, report);
+    button.addEventListener("click", () => go(i + 1));
+    return h("li", {}, button);
+  });
+  const limit = 400;
+  const from = Math.max(0, Math.min(rows.length - limit, step - limit / 2));
+  return h("ol", { start: from + 1 }, ...rows.slice(from, from + limit));
+}

@@ -1,0 +1,41 @@
+// The four views, as tabs: arrow keys, Home and End move among them, Alt and a digit goes to one from anywhere.
+
+import { byId } from "./dom";
+import type { Session } from "./session";
+
+const VIEWS = ["tokens", "compare", "vocabulary", "training"];
+
+/** Wire the tabs up; gives the function that shows a view. */
+export function startViews(session: Session): (view: string, focus: boolean) => void {
+  const tabs = VIEWS.map((view) => byId(`tab-${view}`));
+  const show = (wanted: string, focus: boolean) => {
+    const view = VIEWS.includes(wanted) ? wanted : "tokens";
+    for (const [i, name] of VIEWS.entries()) {
+      const on = name === view;
+      tabs[i]!.setAttribute("aria-selected", String(on));
+      tabs[i]!.tabIndex = on ? 0 : -1;
+      byId(`panel-${name}`).hidden = !on;
+      if (on && focus) tabs[i]!.focus();
+    }
+    byId("chooser").classList.toggle("dim", view === "compare" || view === "training");
+    session.view = view;
+    session.tell("view");
+  };
+  for (const [i, tab] of tabs.entries()) {
+    tab.addEventListener("click", () => show(VIEWS[i]!, false));
+    tab.addEventListener("keydown", (event) => {
+      const moves: Record<string, number> = { ArrowRight: i + 1, ArrowLeft: i + 3, Home: 0, End: VIEWS.length - 1 };
+      const to = moves[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      show(VIEWS[to % VIEWS.length]!, true);
+    });
+  }
+  document.addEventListener("keydown", (event) => {
+    const view = event.altKey && !event.ctrlKey && !event.metaKey ? VIEWS[Number(event.key) - 1] : undefined;
+    if (view === undefined) return;
+    event.preventDefault();
+    show(view, true);
+  });
+  return show;
+}
