@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..corpus.sources import is_url, size_of
 from ..errors import UsageError
 from ..writing import atomic_file, output_errors
 from .spill import Run, Spill
@@ -39,7 +40,7 @@ class Manifest:
     options: everything else that changes what is counted.
     """
 
-    def __init__(self, folder: Path, paths: Sequence[Path], options: dict[str, Any]):
+    def __init__(self, folder: Path, paths: Sequence[Path | str], options: dict[str, Any]):
         self.folder = folder
         self._sources = _fingerprint(paths)
         self._options = json.loads(json.dumps(options))
@@ -66,7 +67,9 @@ class Manifest:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["version"] != VERSION:
                 raise ValueError(f"it is of version {content['version']}")
-            runs = [Run(self.folder / Path(name).name, bits, rows, nbytes) for name, bits, rows, nbytes in content["runs"]]
+            runs = [
+                Run(self.folder / Path(name).name, bits, rows, nbytes) for name, bits, rows, nbytes in content["runs"]
+            ]
             kept = (content["sources"], content["options"])
             progress, dropped, prunes = content["progress"], int(content["dropped"]), int(content["prunes"])
         except FileNotFoundError:
@@ -110,7 +113,9 @@ def working_folder(output: Path, resume: bool) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise UsageError(f"another process is counting into {output} at this moment; wait, or choose another") from error
+            raise UsageError(
+                f"another process is counting into {output} at this moment; wait, or choose another"
+            ) from error
         if not resume:
             for path in folder.iterdir():
                 if path.name != "lock":
@@ -124,9 +129,13 @@ def working_folder(output: Path, resume: bool) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fingerprint(paths: Sequence[Path]) -> str:
+def _fingerprint(paths: Sequence[Path | str]) -> str:
     digest = hashlib.sha256()
     for path in paths:
-        status = os.stat(path)
-        digest.update(f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="surrogateescape"))
+        if is_url(path):
+            name, size, date = str(path), size_of(path), 0
+        else:
+            status = os.stat(path)
+            name, size, date = os.path.abspath(path), status.st_size, status.st_mtime_ns
+        digest.update(f"{name}\0{size}\0{date}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
