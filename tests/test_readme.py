@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import tokenmill
+
 README = Path(__file__).resolve().parents[1] / "README.md"
 PAGES = [README, *sorted((README.parent / "docs" / "how-to").glob("*.md"))]
 
@@ -35,7 +37,17 @@ def commands(block: str) -> str:
 def test_the_page_runs_as_printed(page, tmp_path):
     if not blocks(page):
         pytest.skip("the page has nothing to run")
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+    commands_folder = tmp_path / "bin"  # `tokenmill` and `python` are those of the Python that runs the tests
+    commands_folder.mkdir()
+    for name, arguments in (("tokenmill", "-m tokenmill"), ("python", "")):
+        (commands_folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+        (commands_folder / name).chmod(0o755)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(tokenmill.__file__).parents[1]),
+        "PATH": f"{commands_folder}:{os.environ['PATH']}",
+        "COLUMNS": "100",
+    }
     script = ["set -euo pipefail"]
     for number, (language, text) in enumerate(blocks(page)):
         if language == "console":

@@ -45,7 +45,9 @@ class Local:
         self.socket = bind()
         self.port = self.socket.getsockname()[1]
         app = make_app([(name, pack(v, name)) for name, v in tokenizers], self.port, allow_paths)
-        self.server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1))
+        self.server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1)
+        )
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.socket]}, daemon=True)
         self.thread.start()
         self.address = f"http://127.0.0.1:{self.port}/"
@@ -118,7 +120,7 @@ def open_page(chromium):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)
-        problems.watch(page, address)
+        problems.watch(page, address.split("#")[0])
         page.problems = problems
         page.goto(address + fragment)
         page.wait_for_selector("#tokens .t, #message.problem, #panel-tokens[hidden]", state="attached")

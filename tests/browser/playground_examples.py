@@ -6,12 +6,15 @@ from tokenmill.split.patterns import PATTERNS
 from tokenmill.training.naive import train_naive
 from tokenmill.vocabulary import AddedToken, Vocabulary
 
-TEXT = """The quick brown fox jumps over the lazy dog. The fox isn't quick: it's lazy, they've said; we'll see.
+TEXT = (
+    """The quick brown fox jumps over the lazy dog. The fox isn't quick: it's lazy, they've said; we'll see.
 def lower(newest, widest):\n    return newest + widest  # lowest of the low, the newest of the new\n
 Größe und Äußerung, naïve café, ρυθμός, русские слова, 日本語の文, 한국어 문장, العربية, हिन्दी, ไทย.
 1234567 times 3.14159, 2026-11-21; aaaa aaaaaaa ababab abcabcabc   spaces\t\ttabs\r\nlines\n\n\n
 👩‍👩‍👧 🇯🇵 👍🏽 ❤️ <|endoftext|> low lower lowest newer newest wider widest low low lower
-""" * 3
+"""
+    * 3
+)
 
 SPECIAL = (
     AddedToken("<|endoftext|>", 1000),
@@ -53,7 +56,10 @@ def vocabularies():
         ("merges", Vocabulary(tuple(tokens), gpt2, "merges", events, SPECIAL, whole_pieces=False)),
         ("whole", Vocabulary(tuple(tokens), cl100k, "merges", events, SPECIAL, whole_pieces=True)),
         ("shuffled", Vocabulary(tuple(shuffled), (PATTERNS["o200k"],))),
-        ("no-bytes", Vocabulary((*(bytes([b]) for b in range(32, 127)), b"ab", b"abc", b"ca", b"\n"), (), whole_pieces=False)),
+        (
+            "no-bytes",
+            Vocabulary((*(bytes([b]) for b in range(32, 127)), b"ab", b"abc", b"ca", b"\n"), (), whole_pieces=False),
+        ),
         ("flags", Vocabulary(tuple(tokens), gpt2, "merges", events, flags, False, normalizers=("NFC",))),
         ("prefix", Vocabulary(tuple(tokens), gpt2, "merges", events, SPECIAL, False, add_prefix_space=True)),
         ("nested", Vocabulary(tuple(tokens), (r"\p{N}{1,2}|\n", PATTERNS["llama3"]))),

@@ -128,7 +128,7 @@ def test_merges_may_be_pairs_and_of_two_that_are_the_same_the_last_counts():
 def test_bytes_that_no_text_holds_may_be_missing():
     vocab = {text: id for text, id in document()["model"]["vocab"].items() if id not in (0xC0, 0xFF)}
     check_same_ids(document(model={"vocab": vocab}))
-    with pytest.raises(FormatError, match=r"\$.model.vocab: 1 bytes that text can hold have no token, such as 0x41"):
+    with pytest.raises(FormatError, match=r"\$.model.vocab: 1 bytes that text can hold have no token, such as b'A'"):
         parse(document(model={"vocab": {text: id for text, id in vocab.items() if text != "A"}}))
 
 
@@ -248,5 +248,5 @@ def test_damage_below_the_json_is_one_error(raw, said):
 def test_every_cut_of_a_file_is_one_error():
     raw = json.dumps(document(added_tokens=[added(265, "<s>")]), ensure_ascii=False).encode()
     for cut in range(0, len(raw), 11):
-        with pytest.raises(FormatError, match="t.json"):
+        with pytest.raises(FormatError, match=r"t\.json"):
             parse(raw[:cut])

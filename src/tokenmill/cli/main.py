@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import typer
@@ -53,4 +56,7 @@ def _root() -> None:
     pass
 
 
-from . import clean, compare, count, inspect, play, prune, train  # noqa: E402,F401
+# Every module here that is no helper and not this one holds a verb.
+for _module in iter_modules([str(Path(__file__).parent)]):
+    if not _module.name.startswith("_") and _module.name not in ("demo", "main"):
+        import_module(f".{_module.name}", __package__)

@@ -8,10 +8,11 @@ may be counted in any order and by any thread. Several threads may draw blocks f
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..corpus.sources import suffix_of
 from ..errors import InputError
@@ -19,8 +20,6 @@ from ._count_cy import cut
 from .decompress import ByteStream
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..split import Splitter
 
 __all__ = ["BLOCK", "Binary", "Block", "Source", "Sources", "encode", "open_source"]
@@ -64,10 +63,12 @@ class Source:
 
     def __init__(self, path: Path):
         self.path = path
+        self.number = 0  # its place among the sources
         self.lock = threading.Lock()
         self.done = False
         self._stream: ByteStream | None = None
         self._was_read = 0
+        self._skip = 0  # bytes that were counted before the count was interrupted
 
     def draw(self, block: Block, pause: Callable[[], None] = lambda: None) -> bool:
         """Fill `block`; False where the file has no more. Where it must wait for a pipe, it calls `pause`."""
@@ -77,6 +78,7 @@ class Source:
             try:
                 if self._stream is None:
                     self._stream = ByteStream(self.path, pause)
+                    self._stream.skip(self._skip, pause)
                 self._fill(block, self._stream)
             except BaseException:
                 self.close()
@@ -90,6 +92,14 @@ class Source:
         """How many bytes of the file on disk have been read."""
         stream = self._stream
         return stream.bytes_read() if stream is not None else self._was_read
+
+    def place(self) -> list[int]:
+        """How far blocks have been drawn, for `resume`; no thread may be drawing."""
+        raise NotImplementedError
+
+    def resume(self, place: list[int]) -> None:
+        """Begin at a `place` rather than at the front."""
+        raise NotImplementedError
 
     def close(self) -> None:
         self.done = True
@@ -115,6 +125,13 @@ class TextSource(Source):
         self._binary = binary
         self._rest = b""  # read, but not yet given out: what follows the last certain cut
         self._begun = False
+
+    def place(self) -> list[int]:
+        return [self._stream.position - len(self._rest) if self._stream is not None else self._skip]
+
+    def resume(self, place: list[int]) -> None:
+        (self._skip,) = place
+        self._begun = self._skip > 0
 
     def _fill(self, block: Block, stream: ByteStream) -> None:
         if len(block.buffer) > BLOCK and len(self._rest) < BLOCK // 2:
@@ -178,6 +195,12 @@ class JsonLinesSource(Source):
         self._rest = b""
         self._line = 0  # how many have been given out
 
+    def place(self) -> list[int]:
+        return [self._stream.position - len(self._rest) if self._stream is not None else self._skip, self._line]
+
+    def resume(self, place: list[int]) -> None:
+        self._skip, self._line = place
+
     def _fill(self, block: Block, stream: ByteStream) -> None:
         parts = [self._rest]
         while True:
@@ -221,7 +244,10 @@ class Sources:
     """Hands the threads their sources: each opens one of its own while there are any, then helps with the others'."""
 
     def __init__(self, sources: Iterable[Source]):
-        self._waiting = list(sources)[::-1]
+        self._sources = list(sources)
+        for number, source in enumerate(self._sources):
+            source.number = number
+        self._next = 0  # the first that no thread has taken yet
         self._open: list[Source] = []
         self._read = 0  # bytes of the files that are done
         self._lock = threading.Lock()
@@ -231,8 +257,9 @@ class Sources:
         with self._lock:
             self._read += sum(source.bytes_read() for source in self._open if source.done)
             self._open = [source for source in self._open if not source.done]
-            if self._waiting:
-                self._open.append(self._waiting.pop())
+            if self._next < len(self._sources):
+                self._next += 1
+                self._open.append(self._sources[self._next - 1])
                 return self._open[-1]
             if not self._open:
                 return None
@@ -243,6 +270,21 @@ class Sources:
         """How many bytes of the files on disk have been read."""
         with self._lock:
             return self._read + sum(source.bytes_read() for source in self._open)
+
+    def places(self) -> dict[str, Any]:
+        """How far all has been drawn, for `resume`; no thread may be drawing."""
+        unfinished = [[source.number, *source.place()] for source in self._open if not source.done]
+        return {"next": self._next, "unfinished": unfinished}
+
+    def resume(self, places: dict[str, Any]) -> None:
+        """Go on where an interrupted count was."""
+        self._next = places["next"]
+        unfinished = {n: place for n, *place in places["unfinished"]}
+        for n, place in unfinished.items():
+            self._sources[n].resume(place)
+            self._open.append(self._sources[n])
+        done = (source for n, source in enumerate(self._sources[: self._next]) if n not in unfinished)
+        self._read = sum(os.path.getsize(source.path) for source in done)
 
     def close(self) -> None:
         """Close what is open. No thread may be drawing any more."""

@@ -10,7 +10,7 @@ change ids.
 """
 
 from .files import FORMATS, read, write
-from .objects import to_hf, to_tiktoken
+from .objects import encode_with_library, to_hf, to_tiktoken
 from .published import PUBLISHED
 
-__all__ = ["FORMATS", "PUBLISHED", "read", "to_hf", "to_tiktoken", "write"]
+__all__ = ["FORMATS", "PUBLISHED", "encode_with_library", "read", "to_hf", "to_tiktoken", "write"]

@@ -1,6 +1,7 @@
 """The index of a phase: which pairs stand in the corpus, how often, and where.
 
-Two walks over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a table of
+A phase is the time for which one index lasts. Where another went before, the nodes are compacted first, so that each
+token lies on one node again. Then there are two walks over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a table of
 65,536, others through a hash table. Then only the pairs that reach the threshold are kept, and the second walk writes
 their positions into their segments (a counting sort).
 """
@@ -8,56 +9,108 @@ their positions into their segments (a counting sort).
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free
-from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, put_place, run_at
+from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Run, put_place, run_at
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _mix(left: uint32_t, right: uint32_t) -> cython.size_t:
-    x: uint64_t = ((cython.cast(uint64_t, left) << 32) | right) * cython.cast(uint64_t, 0x9E3779B97F4A7C15)
-    return x ^ (x >> 29)
 
 
 @cython.final
 @cython.cclass
 class PairIndex:
-    """Fills `pairs` with the pairs of `corpus`, in which every token has span 1.
+    """Fills `pairs` with the pairs of `corpus`.
 
-    lengths: uint32, the bytes of each token; a pair that would make more than `max_bytes` is left out.
-    Call `count` until it is True, then `choose`, then `place` until it is True.
+    spans, lengths: uint32, the nodes and the bytes of each token by id; a pair that would make more than `max_bytes` is left out.
+    Call `compact` until it is True and clear the pairs, if a phase went before; then `count` until it is True, then
+    `choose`, then `place` until it is True.
     """
 
     corpus: Corpus
     pairs: Pairs
+    spans: uint32_t[::1]
     lengths: cython.const[uint32_t][::1]
     max_bytes: cython.size_t
     direct: cython.pointer(uint32_t)
-    slots: cython.pointer(uint32_t)
-    mask: cython.size_t
-    n_hashed: cython.size_t
     kept: cython.pointer(uint32_t)  # by id in counting: the id it is kept under, or FREE | left token
     at = cython.declare(cython.size_t, visibility="readonly")  # the next node to look at
     run: cython.size_t
+    target: cython.size_t  # of compaction: where the next node goes
+    n_runs: cython.size_t  # of compaction
 
-    def __cinit__(self, corpus: Corpus, pairs: Pairs, lengths: cython.const[uint32_t][::1], max_bytes: cython.size_t):
+    def __cinit__(
+        self,
+        corpus: Corpus,
+        pairs: Pairs,
+        spans: uint32_t[::1],
+        lengths: cython.const[uint32_t][::1],
+        max_bytes: cython.size_t,
+    ):
         self.corpus = corpus
         self.pairs = pairs
+        self.spans = spans
         self.lengths = lengths
         self.max_bytes = max_bytes
-        self.mask = (1 << 12) - 1
         self.direct = cython.cast(cython.pointer(uint32_t), calloc(1 << 16, 4))
-        self.slots = cython.cast(cython.pointer(uint32_t), calloc(self.mask + 1, 4))
-        if self.direct == cython.NULL or self.slots == cython.NULL:
+        if self.direct == cython.NULL:
             raise MemoryError
         self.at = 1
+        self.target = 1
 
     def __dealloc__(self):
         free(self.direct)
-        free(self.slots)
         free(self.kept)
+
+    def compact(self, nodes: cython.size_t) -> bool:
+        """Of the next nodes leave one for each token; pieces that have become one token go. True when all are done.
+
+        This reads the pairs of the phase that has ended; clear them then, and count.
+        """
+        stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            self._compact(stop)
+        if self.at < self.corpus.n_nodes:
+            return False
+        self.corpus.runs[self.n_runs].start = self.target
+        self.corpus.n_runs = self.n_runs
+        self.corpus.n_nodes = self.target
+        for i in range(self.spans.shape[0]):
+            self.spans[i] = 1
+        self.at = 1
+        self.run = 0
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _compact(self, stop: cython.size_t) -> cython.void:
+        node: cython.pointer(uint32_t) = self.corpus.node
+        runs: cython.pointer(Run) = self.corpus.runs
+        source: cython.size_t = self.at
+        target: cython.size_t = self.target
+        first: cython.size_t
+        token: uint32_t
+        while source < stop:
+            self.run = run_at(runs, self.run, self.corpus.n_runs, source)
+            first = target
+            token = node[source]
+            while token != SENTINEL:
+                token = self.pairs.pair[token].left if token < FREE else token & TOKEN
+                node[target] = FREE | token
+                target += 1
+                source += self.spans[token]
+                token = node[source]
+            source += 1
+            if target - first < 2:
+                target = first
+                continue
+            # The table is overwritten up to this run: of the rest, starts are still read, but not this run's own.
+            if self.n_runs == 0 or runs[self.n_runs - 1].count != runs[self.run].count:
+                runs[self.n_runs].count = runs[self.run].count
+                runs[self.n_runs].start = first
+                self.n_runs += 1
+            node[target] = SENTINEL
+            target += 1
+        self.at = source
+        self.target = target
 
     def count(self, nodes: cython.size_t) -> bool:
         """Count the pairs at the next nodes. True when all are counted."""
@@ -94,70 +147,16 @@ class PairIndex:
             if (left | right) < 256:
                 pair = self.direct[(left << 8) | right]
                 if pair == 0:
-                    pair = self._new(left, right)
+                    pair = self.pairs.find(left, right)
                     self.direct[(left << 8) | right] = cython.cast(uint32_t, pair)
             else:
-                pair = self._hashed(left, right)
+                pair = self.pairs.find(left, right)
             record = cython.address(self.pairs.pair[pair])
             record.count += count
             record.size += 1
             node[place] = cython.cast(uint32_t, pair)
         self.at = stop
         return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0)
-    def _hashed(self, left: uint32_t, right: uint32_t) -> cython.size_t:
-        """The id of a pair, by open addressing; a new one where it is not there yet."""
-        slot: cython.size_t = _mix(left, right) & self.mask
-        pair: cython.size_t
-        while True:
-            pair = self.slots[slot]
-            if pair == 0:
-                break
-            if self.pairs.pair[pair].left == left and self.pairs.pair[pair].right == right:
-                return pair
-            slot = (slot + 1) & self.mask
-        pair = self._new(left, right)
-        self.slots[slot] = cython.cast(uint32_t, pair)
-        self.n_hashed += 1
-        if 2 * self.n_hashed > self.mask:
-            self._grow()
-        return pair
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _grow(self) -> cython.int:
-        old: cython.pointer(uint32_t) = self.slots
-        size: cython.size_t = self.mask + 1
-        i: cython.size_t
-        slot: cython.size_t
-        slots: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), calloc(4 * size, 4))
-        if slots == cython.NULL:
-            with cython.gil:
-                raise MemoryError(f"no memory for a table of {size} pairs")
-        self.slots = slots
-        self.mask = 4 * size - 1
-        for i in range(size):
-            if old[i]:
-                slot = _mix(self.pairs.pair[old[i]].left, self.pairs.pair[old[i]].right) & self.mask
-                while slots[slot]:
-                    slot = (slot + 1) & self.mask
-                slots[slot] = old[i]
-        free(old)
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0)
-    def _new(self, left: uint32_t, right: uint32_t) -> cython.size_t:
-        pair: cython.size_t = self.pairs.n_pairs
-        self.pairs.reserve(1)
-        self.pairs.set(pair, left, right)
-        self.pairs.n_pairs += 1
-        return pair
 
     def choose(self):
         """Keep the pairs that reach the threshold, give them segments and queue them."""
@@ -167,9 +166,8 @@ class PairIndex:
         left: uint32_t
         right: uint32_t
         free(self.direct)
-        free(self.slots)
         self.direct = cython.NULL
-        self.slots = cython.NULL
+        pairs.forget_table()
         self.kept = cython.cast(cython.pointer(uint32_t), calloc(pairs.n_pairs, 4))
         if self.kept == cython.NULL:
             raise MemoryError

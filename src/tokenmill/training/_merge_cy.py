@@ -46,6 +46,7 @@ from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
 
 AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
+NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
 LAST = cython.declare(uint32_t, 0x80000000)  # flag of a token's last node
 
 
@@ -133,8 +134,10 @@ class MergeLoop:
                         break
                     self._begin(pair)
                     spent += 8
+                    self.pairs.fetch_top()
                 if self.stage == 1:
                     spent += self._sweep(work)
+                    self.pairs.fetch_best(self.corpus.node)
                 if self.stage == 2:
                     spent += self._lay_out(self.pairs, work)
         return self.stage != 0 or self.n_merges >= wanted or spent >= work
@@ -245,6 +248,16 @@ class MergeLoop:
                 place = get_place(places, i + AHEAD, wide)
                 tm_prefetch(cython.address(node[place - 1]))
                 tm_prefetch(cython.address(node[place + whole]))
+            if i + NEAR < stop:
+                place = get_place(places, i + NEAR, wide)
+                if node[place] == merged:
+                    left = place - 1
+                    if node[left] & LAST:
+                        left = place - (node[left] & ~LAST)
+                    if node[left] < FREE:
+                        tm_prefetch(cython.address(pair[node[left]]))
+                    if node[place + middle] < FREE:
+                        tm_prefetch(cython.address(pair[node[place + middle]]))
             place = get_place(places, i, wide)
             if node[place] != merged:
                 continue
@@ -336,41 +349,3 @@ class MergeLoop:
             pairs.free_places(places[self.merged], pair[self.merged].size)
             self.stage = 0
         return stop - begin
-
-    def compact(self):
-        """One node for each token, so that all spans are 1 again; pieces that have become one token go."""
-        corpus: Corpus = self.corpus
-        node: cython.pointer(uint32_t) = corpus.node
-        runs: cython.pointer(Run) = corpus.runs
-        source: cython.size_t = 1
-        target: cython.size_t = 1
-        first: cython.size_t
-        run: cython.size_t = 0
-        kept: cython.size_t = 0
-        token: uint32_t
-        with cython.nogil:
-            while source < corpus.n_nodes:
-                run = run_at(runs, run, corpus.n_runs, source)
-                first = target
-                while node[source] != SENTINEL:
-                    token = node[source]
-                    token = self.pairs.pair[token].left if token < FREE else token & TOKEN
-                    source += self.spans[token]
-                    node[target] = FREE | token
-                    target += 1
-                source += 1
-                if target - first < 2:
-                    target = first
-                    continue
-                # The run's own place in the table may be overwritten: only the starts after it are still read.
-                if kept == 0 or runs[kept - 1].count != runs[run].count:
-                    runs[kept].count = runs[run].count
-                    runs[kept].start = first
-                    kept += 1
-                node[target] = SENTINEL
-                target += 1
-            runs[kept].start = target
-            corpus.n_nodes = target
-            corpus.n_runs = kept
-            for source in range(self.n_tokens):
-                self.spans[source] = 1

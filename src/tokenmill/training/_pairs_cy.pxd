@@ -19,6 +19,10 @@ cdef struct Bucket:
     size_t size
     size_t room
 
+cdef struct Block:
+    void* at
+    size_t size
+
 cdef struct Hole:
     Hole* next
     size_t size
@@ -36,22 +40,30 @@ cdef class Pairs:
     cdef size_t free_size
     cdef Hole* holes[64]
     cdef uint64_t hole_levels
-    cdef void** blocks
+    cdef Block* blocks
     cdef size_t n_blocks
-    cdef size_t held
+    # the table of ids by (left, right), while one is needed
+    cdef uint32_t* slots
+    cdef size_t mask
+    cdef size_t n_found
     # the queue
     cdef Item* heap
     cdef size_t heap_size
     cdef size_t heap_room
     cdef int top
-    cdef Bucket[64] buckets
+    cdef Bucket[976] buckets  # TM_LEVELS of them
 
     cdef int reserve(self, size_t more) except? -1 nogil
     cdef void set(self, size_t pair, uint32_t left, uint32_t right) noexcept nogil
+    cdef size_t find(self, uint32_t left, uint32_t right) except? 0 nogil
+    cdef void forget_table(self) noexcept nogil
+    cdef int _grow_table(self) except? -1 nogil
     cdef char* new_places(self, size_t entries) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
     cdef int enqueue(self, uint32_t pair) except? -1 nogil
     cdef size_t pop(self) except? 0 nogil
+    cdef void fetch_top(self) noexcept nogil
+    cdef void fetch_best(self, uint32_t* node) noexcept nogil
     cdef void _sift_up(self, size_t i, uint64_t count, uint64_t key, uint32_t pair) noexcept nogil
     cdef void _sift_down(self, Item item) noexcept nogil
     cdef void _add_hole(self) noexcept nogil

@@ -9,21 +9,31 @@ Segment memory: segments are cut from one region after the other, and the region
 needed becomes the next one. Touching fresh memory is what costs: on a corpus of 22 million nodes the kernel spent more
 time on clearing pages than the loop on merging. So memory that was touched is used again, the largest hole first.
 
-The queue: pairs wait in buckets by log2(count); only those at or above the level `top` are in a heap, so most pairs are
-never compared with any other. Counts fall while pairs wait, so a count in the heap may be out of date. That shows when it is popped: the pair goes
-back with its true count. (To drop it there is the classic mistake: its true count may still be the best one left.)
-A count that rises is queued once more; the older entry is found out of date when its turn comes.
+The queue: pairs wait in buckets by log2(count), sixteen to the octave; only those at or above the level `top` are in a
+heap, so the heap stays small and most pairs are never compared with any other. Counts fall while pairs wait, so a count
+in the heap may be out of date. That shows when it is popped: the pair goes back with its true count. (To drop it there
+is the classic mistake: its true count may still be the best one left.) A count that rises is queued once more; the
+older entry is found out of date when its turn comes.
 """
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
-from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.training._corpus_cy import FREE
-from cython.cimports.tokenmill.training._machine import tm_alloc, tm_log2
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.training._corpus_cy import FREE, get_place
+from cython.cimports.tokenmill.training._machine import TM_LEVELS, tm_alloc, tm_level, tm_log2, tm_prefetch
 
 REGION = cython.declare(cython.size_t, 8 << 20)  # bytes of a fresh region for segments, at least
 SMALLEST_HOLE = cython.declare(cython.size_t, 1 << 12)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _mix(left: uint32_t, right: uint32_t) -> cython.size_t:
+    x: uint64_t = ((cython.cast(uint64_t, left) << 32) | right) * cython.cast(uint64_t, 0x9E3779B97F4A7C15)
+    return x ^ (x >> 29)
 
 
 @cython.final
@@ -34,20 +44,38 @@ class Pairs:
     def __cinit__(self, threshold: uint64_t, wide: bool):
         self.threshold = threshold
         self.width = 8 if wide else 4
-        self.top = 63
+        self.top = TM_LEVELS - 1
         self.n_pairs = 1
         self.reserve(1 << 14)
 
     def __dealloc__(self):
-        i: cython.size_t
-        for i in range(self.n_blocks):
-            free(self.blocks[i])
-        for i in range(64):
+        i: cython.Py_ssize_t
+        for i in range(cython.cast(cython.Py_ssize_t, self.n_blocks)):
+            free(self.blocks[i].at)
+        for i in range(TM_LEVELS):
             free(self.buckets[i].pairs)
         free(self.blocks)
+        free(self.slots)
         free(self.pair)
         free(self.places)
         free(self.heap)
+
+    def clear(self, threshold: uint64_t):
+        """Forget all pairs, for a new phase. The memory of their segments is kept."""
+        i: cython.Py_ssize_t
+        for i in range(64):
+            self.holes[i] = cython.NULL
+        self.hole_levels = 0
+        for i in range(cython.cast(cython.Py_ssize_t, self.n_blocks)):
+            self.free_at = cython.cast(cython.p_char, self.blocks[i].at)
+            self.free_size = self.blocks[i].size
+            self._add_hole()
+        for i in range(TM_LEVELS):
+            self.buckets[i].size = 0
+        self.heap_size = 0
+        self.top = TM_LEVELS - 1
+        self.threshold = threshold
+        self.n_pairs = 1
 
     # ---- records
 
@@ -92,6 +120,68 @@ class Pairs:
         self.pair[pair].size = 0
         self.places[pair] = cython.NULL
 
+    # ---- finding a pair by its tokens: when an index is built, and by those who must find old pairs again
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0, check=True)
+    def find(self, left: uint32_t, right: uint32_t) -> cython.size_t:
+        """The id of (left, right), by open addressing; a new one, with a fresh record, where it is not there yet."""
+        slot: cython.size_t = _mix(left, right) & self.mask
+        pair: cython.size_t
+        if 2 * self.n_found >= self.mask:
+            self._grow_table()
+            slot = _mix(left, right) & self.mask
+        while True:
+            pair = self.slots[slot]
+            if pair == 0:
+                break
+            if self.pair[pair].left == left and self.pair[pair].right == right:
+                return pair
+            slot = (slot + 1) & self.mask
+        pair = self.n_pairs
+        self.reserve(1)
+        self.set(pair, left, right)
+        self.n_pairs += 1
+        self.slots[slot] = cython.cast(uint32_t, pair)
+        self.n_found += 1
+        return pair
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _grow_table(self) -> cython.int:
+        """Put all pairs into a table with room for as many again, or more."""
+        size: cython.size_t = 1 << 12
+        pair: cython.size_t
+        slot: cython.size_t
+        while size < 4 * self.n_pairs:
+            size <<= 1
+        free(self.slots)
+        self.slots = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * size))
+        if self.slots == cython.NULL:
+            with cython.gil:
+                raise MemoryError(f"no memory for a table of {size} pairs")
+        memset(self.slots, 0, 4 * size)
+        self.mask = size - 1
+        for pair in range(1, self.n_pairs):
+            slot = _mix(self.pair[pair].left, self.pair[pair].right) & self.mask
+            while self.slots[slot]:
+                slot = (slot + 1) & self.mask
+            self.slots[slot] = cython.cast(uint32_t, pair)
+        self.n_found = self.n_pairs
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def forget_table(self) -> cython.void:
+        """Give the table back; the next `find` makes one of the pairs that are there then."""
+        free(self.slots)
+        self.slots = cython.NULL
+        self.mask = 0
+        self.n_found = 0
+
     # ---- segment memory
 
     @cython.cfunc
@@ -118,15 +208,15 @@ class Pairs:
             if size > self.free_size:
                 self._add_hole()
                 room = size if size > REGION else REGION
-                block = realloc(self.blocks, (self.n_blocks + 1) * cython.sizeof(cython.p_void))
+                block = realloc(self.blocks, (self.n_blocks + 1) * cython.sizeof(Block))
                 if block != cython.NULL:
-                    self.blocks = cython.cast(cython.pp_void, block)
+                    self.blocks = cython.cast(cython.pointer(Block), block)
                     block = tm_alloc(room)
                 if block == cython.NULL:
                     return cython.NULL
-                self.blocks[self.n_blocks] = block
+                self.blocks[self.n_blocks].at = block
+                self.blocks[self.n_blocks].size = room
                 self.n_blocks += 1
-                self.held += room
                 self.free_at = cython.cast(cython.p_char, block)
                 self.free_size = room
         at = self.free_at
@@ -174,7 +264,7 @@ class Pairs:
     def enqueue(self, pair: uint32_t) -> cython.int:
         """Queue a pair with its present count."""
         count: uint64_t = self.pair[pair].count
-        level: cython.int = tm_log2(count)
+        level: cython.int = tm_level(count)
         bucket: cython.pointer(Bucket)
         block: cython.p_void
         room: cython.size_t
@@ -224,6 +314,8 @@ class Pairs:
                 if bucket.size == 0:
                     return 0
                 for i in range(bucket.size):
+                    if i + 8 < bucket.size:
+                        tm_prefetch(cython.address(self.pair[bucket.pairs[i + 8]]))
                     pair = bucket.pairs[i]
                     if self.pair[pair].count >= self.threshold:
                         self.enqueue(pair)
@@ -235,7 +327,7 @@ class Pairs:
                 continue
             item = self.heap[0]
             count = self.pair[item.pair].count
-            if item.count != count and count >= self.threshold and tm_log2(count) >= self.top:
+            if item.count != count and count >= self.threshold and tm_level(count) >= self.top:
                 item.count = count
                 self._sift_down(item)
                 continue
@@ -287,3 +379,30 @@ class Pairs:
             i = down
             down = 2 * i + 1
         heap[i] = item
+
+    # ---- the next merges, fetched from memory while this one goes on: most merges are short, and wait for little else
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def fetch_top(self) -> cython.void:
+        """Fetch the records of the pairs near the root of the heap, and the segments of the nearest."""
+        i: cython.size_t
+        for i in range(15 if self.heap_size > 15 else self.heap_size):
+            if i < 3:
+                tm_prefetch(self.places[self.heap[i].pair])
+            else:
+                tm_prefetch(cython.address(self.pair[self.heap[i].pair]))
+                tm_prefetch(cython.address(self.places[self.heap[i].pair]))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def fetch_best(self, node: cython.pointer(uint32_t)) -> cython.void:
+        """Fetch the first nodes of the pair that is at the root now."""
+        i: cython.size_t
+        best: uint32_t
+        if self.heap_size:
+            best = self.heap[0].pair
+            for i in range(8 if self.pair[best].size > 8 else self.pair[best].size):
+                tm_prefetch(node + get_place(self.places[best], i, self.width == 8))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
 from ..errors import InputError, UsageError
 from ..vocabulary import AddedToken, Vocabulary
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
+from .options import LONGEST, Options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,38 +22,13 @@ Progress = Callable[[str, int, "int | None"], None]
 _SLICE = 1 << 20  # positions that a kernel looks at before it comes back: 20 to 100 ms
 _PIECES = 1 << 16  # pieces laid down at once, for the same reason
 _NARROW_LIMIT = 2**32 - 1  # nodes whose positions fit into 32 bits
-_LONGEST = 2**30  # bytes of the longest token that the kernels can hold
 
 
 def train_from_counts(
-    counts: WordCounts,
-    vocab_size: int,
-    *,
-    special_tokens: Iterable[str] = (),
-    min_count: int = 1,
-    min_pair_count: int = 1,
-    max_token_bytes: int | None = None,
-    num_threads: int | None = None,
-    alphabet: str = "bytes",
-    coverage: float = 1.0,
-    unknown_token: str | None = None,
-    refine: float | None = None,
-    algorithm: str = "heap",
-    progress: Progress | None = None,
+    counts: WordCounts, vocab_size: int, *, progress: Progress | None = None, **options: Any
 ) -> Vocabulary:
-    """Train byte-pair encoding on word counts.
+    """Train byte-pair encoding on word counts. The options are those of `Options`.
 
-    vocab_size: how many tokens in all; the alphabet (256 bytes) and the special tokens count. If the corpus runs out
-        of pairs first, the vocabulary has fewer: see its `n_vocab`.
-    special_tokens: control tokens; they get the last ids.
-    min_count: leave out pieces seen fewer times.
-    min_pair_count: stop when the best pair is rarer.
-    max_token_bytes: never make a token longer than this.
-    num_threads: how many threads may work; the result does not depend on it.
-    alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`, the
-        name of the token that stands for the others. See alphabet.py.
-    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
-    algorithm: "heap", or "naive" for the textbook loop.
     progress: called as progress(stage, done, total).
 
     Each step merges the pair with the highest count, of equals the one with the smaller (left id, right id).
@@ -61,94 +37,37 @@ def train_from_counts(
     >>> train_from_counts(counts, 260, special_tokens=["<|end|>"]).tokens[256:]
     (b'we', b'lo', b'ewe')
     """
-    return Training(
-        counts,
-        vocab_size,
-        special_tokens=special_tokens,
-        min_count=min_count,
-        min_pair_count=min_pair_count,
-        max_token_bytes=max_token_bytes,
-        num_threads=num_threads,
-        alphabet=alphabet,
-        coverage=coverage,
-        unknown_token=unknown_token,
-        refine=refine,
-        algorithm=algorithm,
-        progress=progress,
-    ).run()
+    return Training(counts, Options(vocab_size=vocab_size, **options), progress).run()
 
 
 class Training:
     """A training in two steps, so that the word counts need not be held to the end.
 
-    The constructor checks the options and copies what it needs of the counts; `run` trains. Between the two the
-    caller may drop the counts, which on a large corpus are a third of the memory.
+    The constructor copies what it needs of the counts; `run` trains. Between the two the caller may drop the counts,
+    which on a large corpus are a third of the memory.
     """
 
-    def __init__(
-        self,
-        counts: WordCounts,
-        vocab_size: int,
-        *,
-        special_tokens: Iterable[str] = (),
-        min_count: int = 1,
-        min_pair_count: int = 1,
-        max_token_bytes: int | None = None,
-        num_threads: int | None = None,
-        alphabet: str = "bytes",
-        coverage: float = 1.0,
-        unknown_token: str | None = None,
-        refine: float | None = None,
-        algorithm: str = "heap",
-        progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
         if not isinstance(counts, WordCounts):
             raise UsageError(
                 f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
             )
-        self.special_tokens = _checked_special_tokens(special_tokens)
-        _check_whole("vocab_size", vocab_size, 1)
-        _check_whole("min_count", min_count, 1)
-        _check_whole("min_pair_count", min_pair_count, 1)
-        if max_token_bytes is not None:
-            _check_whole("max_token_bytes", max_token_bytes, 1)
-        if num_threads is not None:
-            _check_whole("num_threads", num_threads, 1)
-        if alphabet not in ("bytes", "characters"):
-            raise UsageError(f'alphabet is {alphabet!r}; choose "bytes" or "characters"')
-        if not 0 < coverage <= 1:
-            raise UsageError(f"coverage is {coverage}; it is a share, above 0 and at most 1")
-        if alphabet == "bytes" and (coverage != 1 or unknown_token is not None):
-            raise UsageError('coverage and unknown_token are for alphabet="characters"; with bytes nothing is unknown')
-        if unknown_token is not None:
-            _checked_special_tokens([unknown_token])
-            self.special_tokens = tuple(text for text in self.special_tokens if text != unknown_token)
-        if algorithm not in ("heap", "naive"):
-            raise UsageError(f'algorithm is {algorithm!r}; choose "heap" or "naive"')
-        self.unknown_token = unknown_token
-        self.min_pair_count = min_pair_count
-        self.max_bytes = min(max_token_bytes or _LONGEST, _LONGEST)
-        self.algorithm = algorithm
+        self.options = options
+        self.n_ordinary = options.n_ordinary
+        self.max_bytes = min(options.max_token_bytes or LONGEST, LONGEST)
         self.progress = progress or (lambda stage, done, total: None)
         self.split_patterns = counts.split_patterns
 
-        order = _by_falling_count(counts, min_count)
+        order = _by_falling_count(counts, options.min_count)
         if not len(order):
-            raise InputError(_empty_message(counts, min_count))
-        self.alphabet_name = alphabet
-        if alphabet == "bytes":
+            raise InputError(_empty_message(counts, options.min_count))
+        if options.alphabet == "bytes":
             start = byte_alphabet(counts)
         else:
-            start = character_alphabet(counts, counts.counts >= min_count, coverage, unknown_token is not None)
+            frequent = counts.counts >= options.min_count
+            start = character_alphabet(counts, frequent, options.coverage, options.unknown_token is not None)
         self.first_tokens, self.unknown = start.tokens, start.unknown
-        needed = len(start.tokens) + len(self.special_tokens)
-        if vocab_size < needed:
-            what = "the 256 bytes" if alphabet == "bytes" else f"the {len(start.tokens)} characters"
-            more = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
-            raise UsageError(f"vocab_size is {vocab_size}, but {what}{more} need at least {needed}")
-        self.n_ordinary = vocab_size - len(self.special_tokens)
-        if self.n_ordinary >= _LONGEST:
-            raise UsageError(f"vocab_size is {vocab_size}; at most {_LONGEST} tokens can be trained")
+        options.check_size(len(start.tokens))
         self._load(start, counts.counts, order)
 
     def _load(self, start: Alphabet, counts: np.ndarray, order: np.ndarray) -> None:
@@ -156,9 +75,9 @@ class Training:
         import numpy as np
 
         sizes = start.offsets[1:] - start.offsets[:-1]
-        if float(np.dot(sizes.astype(float), counts.astype(float))) >= 2.0**63:
+        if float((sizes * counts.astype(float)).sum()) >= 2.0**63:
             raise UsageError("the counts add up to 2**63 tokens or more, and 64 bits must hold them; divide the counts")
-        if self.algorithm == "naive":
+        if self.options.algorithm == "naive":
             self.pieces = _as_lists(start, counts, order)
             return
         from ._corpus_cy import Corpus
@@ -174,19 +93,19 @@ class Training:
         self.progress("load", len(order), len(order))
         inner = np.maximum(sizes, 1) - 1
         self.n_positions = int(inner[order].sum())
-        self.weight = int(np.dot(inner.astype(float), counts.astype(float)))
+        self.weight = int((inner * counts.astype(float)).sum())
 
     def run(self) -> Vocabulary:
         """Train. Can be called once."""
         import numpy as np
 
-        if self.algorithm == "naive":
+        if self.options.algorithm == "naive":
             tokens = [token or b"" for token in self.first_tokens]
-            events = train_naive(self.pieces, tokens, self.n_ordinary, self.min_pair_count, self.max_bytes)
+            events = train_naive(self.pieces, tokens, self.n_ordinary, self.options.min_pair_count, self.max_bytes)
         else:
             merges = self._merge()
             tokens = list(self.first_tokens)
-            for left, right in merges.tolist():
+            for left, right in zip(merges[:, 0].tolist(), merges[:, 1].tolist(), strict=True):
                 tokens.append(tokens[left] + tokens[right])
             new = np.arange(len(self.first_tokens), len(tokens), dtype=np.uint32)
             events = np.column_stack([merges, new])
@@ -207,41 +126,43 @@ class Training:
         lengths[:first] = [len(token or b"") for token in self.first_tokens]
         merges = np.zeros((wanted, 2), np.uint32)
         counts = np.zeros(wanted, np.uint64)
-        threshold = max(self.min_pair_count, _guess_threshold(self.weight, wanted))
+        threshold = max(self.options.min_pair_count, _guess_threshold(self.weight, wanted))
+        pairs = Pairs(threshold, self.corpus.wide)
         done = 0
+        index = PairIndex(self.corpus, pairs, spans, lengths, self.max_bytes)
         while True:
-            pairs = Pairs(threshold, self.corpus.wide)
-            index = PairIndex(self.corpus, pairs, lengths, self.max_bytes)
-            total = 2 * self.corpus.nodes
             while not index.count(_SLICE):
-                self.progress("index", index.at, total)
+                self.progress("index", index.at, 2 * self.corpus.nodes)
             index.choose()
             while not index.place(_SLICE):
-                self.progress("index", self.corpus.nodes + index.at, total)
-            self.progress("index", total, total)
+                self.progress("index", self.corpus.nodes + index.at, 2 * self.corpus.nodes)
+            self.progress("index", 2 * self.corpus.nodes, 2 * self.corpus.nodes)
             loop = MergeLoop(self.corpus, pairs, spans, lengths, merges, counts, first + done, done, self.max_bytes)
             while loop.done < wanted and loop.merge(wanted, _SLICE):
                 self.progress("merge", loop.done, wanted)
             done = loop.done
-            if done == wanted or threshold == self.min_pair_count:
+            if done == wanted or threshold == self.options.min_pair_count:
                 self.progress("merge", done, done)
                 return merges[:done]
-            loop.compact()
-            threshold = max(self.min_pair_count, threshold // 16)
+            threshold = max(self.options.min_pair_count, threshold // 16)
+            index = PairIndex(self.corpus, pairs, spans, lengths, self.max_bytes)
+            while not index.compact(_SLICE):
+                self.progress("index", 0, 2 * self.corpus.nodes)
+            pairs.clear(threshold)
 
     def _vocabulary(self, tokens: list[bytes | None], events: np.ndarray) -> Vocabulary:
         added = []
         if self.unknown is not None:
             tokens[self.unknown] = None
-            added.append(AddedToken(self.unknown_token, self.unknown))
-        added += [AddedToken(text, id) for id, text in enumerate(self.special_tokens, len(tokens))]
+            added.append(AddedToken(str(self.options.unknown_token), self.unknown))
+        added += [AddedToken(text, id) for id, text in enumerate(self.options.special_tokens, len(tokens))]
         return Vocabulary(
             tokens=tuple(tokens),
             split_patterns=self.split_patterns,
             order="merges",
             events=events,
             added_tokens=tuple(added),
-            alphabet=self.alphabet_name,
+            alphabet=self.options.alphabet,
             unknown=self.unknown,
         )
 
@@ -261,31 +182,6 @@ def _guess_threshold(weight: int, wanted: int) -> int:
     the last pair's count was 20 to 120 times smaller than that, on English, on 20 languages and on code.
     """
     return weight // max(1, 400 * wanted)
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"{name} is {value!r}; it must be a whole number")
-    if value < least:
-        raise UsageError(f"{name} is {value}; it must be at least {least}")
-
-
-def _checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(texts, str | bytes):
-        raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
-    texts = tuple(texts)
-    for text in texts:
-        if not isinstance(text, str):
-            raise UsageError(f"the special token {text!r} is {type(text).__name__}; special tokens are texts (str)")
-        if not text:
-            raise UsageError("a special token is empty; it would be found everywhere")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise UsageError(f"the special token {text!r} holds a lone surrogate, which no UTF-8 text can") from error
-        if texts.count(text) > 1:
-            raise UsageError(f"the special token {text!r} is given {texts.count(text)} times; give each once")
-    return texts
 
 
 def _by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:

@@ -1,0 +1,122 @@
+"""tokenmill check: do two tokenizers give the same ids?"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ._console import console, progress_bar, report, say
+from .main import app
+
+if TYPE_CHECKING:
+    from ..tokenizer import Tokenizer
+    from ..tokenizer.check import Agreement, Difference
+
+__all__ = ["check", "difference_json", "show_difference"]
+
+
+@app.command()
+def check(
+    tokenizer: Annotated[str, typer.Argument(help="A tokenizer: a file or folder of any format, or a name.")],
+    against: Annotated[str, typer.Option(help="The other tokenizer.")],
+    sources: Annotated[list[str] | None, typer.Argument(help="Text to compare on: files, folders, globs.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split pattern, for a file of the two that does not hold it.")
+    ] = None,
+    library: Annotated[
+        bool,
+        typer.Option(
+            "--library", help="Encode the other side with the library its file is made for, not with tokenmill."
+        ),
+    ] = False,
+    fuzz: Annotated[int, typer.Option(min=0, help="How many texts to make up besides.")] = 5000,
+    seed: Annotated[int, typer.Option(help="Another seed makes other texts.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on stdout.")] = False,
+) -> None:
+    """Prove or refute that two tokenizers give the same ids: from their tables, on your text, on made-up text.
+
+    Exit code 1 if they differ; the shortest text found that shows it is printed.
+
+    tokenmill check my-tokenizer --against cl100k_base corpus/*.txt
+    """
+    from ..formats import encode_with_library
+    from ..tokenizer.check import check as check_tokenizers
+    from ..tokenizer.check import document_texts
+
+    first, other = _load(tokenizer, split), _load(against, split)
+    encode = None
+    if library:
+        encode = encode_with_library(against, other.vocabulary)
+    with progress_bar() as progress:
+        found = check_tokenizers(
+            first,
+            other,
+            document_texts(sources or []),
+            fuzz=fuzz,
+            seed=seed,
+            library=encode,
+            progress=progress,
+        )
+    rows: dict[str, Any] = {"agree": found.difference is None, **agreement_rows(found)}
+    if json:
+        report(rows | {"difference": difference_json(found.difference)}, True)
+    elif found.difference is None:
+        say("no difference: " + (f"{found.proof}" if found.proof else "not proved, but none was found"))
+        report(agreement_rows(found), False)
+    else:
+        show_difference(found.difference, first, other, (tokenizer, against))
+    if found.difference is not None:
+        sys.exit(1)
+
+
+def agreement_rows(found: Agreement) -> dict[str, Any]:
+    return {"proof": found.proof, "texts": found.texts, "bytes": found.bytes, "tokens": found.tokens}
+
+
+def _load(path: str, split: str | None) -> Tokenizer:
+    """Load `path`; the split pattern is for a file that needs it, and of two at least one will."""
+    from ..api import load
+
+    if split is None:
+        return load(path)
+    try:
+        return load(path)
+    except UsageError:
+        return load(path, split=split)
+
+
+def difference_json(difference: Difference | None) -> dict[str, Any] | None:
+    if difference is None:
+        return None
+    text = difference.text
+    return {
+        "source": difference.source,
+        "text": text if isinstance(text, str) else text.decode("utf-8", "backslashreplace"),
+        "bytes": (text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text).hex(),
+        "offset": difference.offset,
+        "special_tokens_allowed": difference.specials,
+        "ids": difference.ids,
+        "other_ids": difference.other_ids,
+    }
+
+
+def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokenizer, names: tuple[str, str]) -> None:
+    """The shortest text that shows the difference, and what each of the two makes of it."""
+    from rich.padding import Padding
+
+    from ._token_view import token_view
+
+    where = "" if difference.specials else ", special tokens not allowed"
+    say(f"they differ ({difference.source}{where}), from byte {difference.offset} of this text on:")
+    say(f"    {difference.text!r}")
+    for name, side, ids in zip(names, (tokenizer, other), (difference.ids, difference.other_ids), strict=True):
+        if ids is None:
+            say(f"  {name}: refuses it")
+            continue
+        say(f"  {name}: {ids}")
+        if all(side.vocabulary.token_bytes(id) is not None for id in ids):
+            for line in token_view(side, ids):
+                console().print(Padding(line, (0, 0, 0, 4)))

@@ -1,0 +1,126 @@
+"""tokenmill convert: a tokenizer from one format to another, with a certificate."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ._console import progress_bar, report, say
+from ._many import taking_many
+from .check import agreement_rows, difference_json, show_difference
+from .main import app
+
+if TYPE_CHECKING:
+    from ..formats.objects import LibraryEncoder
+    from ..tokenizer import Tokenizer
+    from ..tokenizer.check import Cost
+
+__all__ = ["convert"]
+
+
+@app.command(cls=taking_many("--sample"))
+def convert(
+    tokenizer: Annotated[str, typer.Argument(help="A tokenizer: a file or folder of any format, or a name.")],
+    output: Annotated[Path, typer.Argument(help="The file (for tiktoken) or the folder to write.")],
+    to: Annotated[str, typer.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
+    split: Annotated[str | None, typer.Option(help="The split pattern, for a file that does not hold it.")] = None,
+    special_token: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; several times."),
+    ] = None,
+    sample: Annotated[
+        list[str] | None, typer.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
+    ] = None,
+    lossy: Annotated[
+        bool, typer.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
+    ] = False,
+    download: Annotated[bool, typer.Option("--download", help="Allow the download of a published encoding.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON on stdout.")] = False,
+) -> None:
+    """Convert a tokenizer to another format. It ends with a certificate: the ids of both sides compared.
+
+    The output is read back by tokenmill and, where it is installed, by the library that the format is made for.
+    What the format does not hold is told item by item; what would change ids is refused.
+
+    tokenmill convert cl100k_base my-folder --to huggingface --sample corpus/*.txt
+    """
+    from .. import formats
+    from ..tokenizer import Tokenizer
+    from ..tokenizer.check import check, document_texts
+
+    specials = _special_tokens(special_token or [])
+    vocabulary = formats.read(tokenizer, split, special_tokens=specials, download=download)
+    notes = [*vocabulary.notes, *formats.write(vocabulary, output, to, lossy=lossy)]
+    first, again = Tokenizer(vocabulary), Tokenizer(formats.read(output))
+    for note in notes:
+        say(f"note: {note}")
+
+    certificate: dict[str, Any] = {"from": tokenizer, "to": str(output), "format": to, "notes": notes}
+    difference = None
+    if vocabulary.order != "events" or not lossy:
+        readers: list[tuple[str, LibraryEncoder | None]] = [("tokenmill", None)]
+        encode = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
+        if encode is not None and vocabulary.order != "events":
+            readers.append((encode.library, encode))
+        for name, library in readers:
+            with progress_bar() as progress:
+                found = check(first, again, document_texts(sample or []), library=library, progress=progress)
+            difference = difference or found.difference
+            certificate[f"read by {name}"] = agreement_rows(found)
+            if not json and found.difference is not None:
+                show_difference(found.difference, first, again, (tokenizer, f"{output}, read by {name}"))
+            elif not json:
+                proof = f"; proved: {found.proof}" if found.proof else ""
+                say(
+                    f"read by {name}: the same ids on {found.texts:,} texts, {found.bytes:,} bytes, {found.tokens:,} tokens{proof}"
+                )
+    if vocabulary.order == "events":
+        certificate |= _cost_of_ranks(first, sample, to, json)
+    if json:
+        report(certificate | {"difference": difference_json(difference)}, True)
+    if difference is not None:
+        sys.exit(1)
+
+
+def _special_tokens(given: list[str]) -> dict[str, int]:
+    specials = {}
+    for item in given:
+        text, sign, id = item.rpartition("=")
+        if not sign or not text or not (id.isascii() and id.isdigit()):
+            raise UsageError(f"--special-token {item!r}: expected TEXT=ID, such as '<|endoftext|>=50256'")
+        specials[text] = int(id)
+    return specials
+
+
+def _cost_of_ranks(tokenizer: Tokenizer, sample: list[str] | None, to: str, as_json: bool) -> dict[str, Any]:
+    """What an engine that knows only merges makes of a Picky vocabulary, measured on the sample."""
+    from ..counting import count
+    from ..formats.rank_merges import present_by_rank
+    from ..tokenizer import Tokenizer
+    from ..tokenizer.check import cost
+
+    if not sample:
+        say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
+        return {}
+    vocabulary = tokenizer.vocabulary
+    with progress_bar() as progress:
+        counts = count(sample, split=vocabulary.split_patterns, progress=progress)
+    found: Cost = cost(tokenizer, Tokenizer(present_by_rank(vocabulary)), counts)
+    share, more = found.differing / max(1, found.pieces), found.other_tokens / max(1, found.tokens) - 1
+    if not as_json:
+        say(
+            f"without events: {found.differing:,} of {found.pieces:,} pieces ({share:.3%}) get other ids than in event order; "
+            f"{found.other_tokens:,} tokens instead of {found.tokens:,} ({more:+.3%})"
+        )
+    return {
+        "without events": {
+            "pieces": found.pieces,
+            "differing": found.differing,
+            "tokens": found.tokens,
+            "other_tokens": found.other_tokens,
+        }
+    }

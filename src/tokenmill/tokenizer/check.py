@@ -1,0 +1,251 @@
+"""Do two tokenizers give the same ids? Proved from their tables where that is possible, tried on text where not.
+
+A difference is the strongest answer: it comes as the shortest text that was found to show it. Agreement is proved if
+both vocabularies come down to the same ranks, patterns and added tokens; else it is what was seen on so much text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..corpus import read_documents
+from ..errors import ConversionError, UsageError
+from ..formats.rank_merges import ranks_of
+from ..vocabulary import Vocabulary
+from .tokenizer import Tokenizer
+from .tricky import TRICKY, fuzzed_bytes, fuzzed_texts, telling_texts
+
+if TYPE_CHECKING:
+    from ..counting import WordCounts
+
+__all__ = ["Agreement", "Cost", "Difference", "check", "cost", "document_texts", "proof"]
+
+Progress = Callable[[str, int, "int | None"], None]
+Encode = Callable[[str], list[int]]
+
+_STRETCH = 1 << 16  # characters
+_MOST_TRIES = 400  # encodings spent on making a difference shorter
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A text on which two tokenizers part.
+
+    source: where the text is from: "fuzz", "sample", or what the caller named it.
+    text: the shortest part of it found that shows the difference; bytes if it is no UTF-8 text.
+    ids, other_ids: what the two make of `text`. A tokenizer that refuses the text has None.
+    offset: the byte of `text` from which on they part.
+    specials: whether special tokens were allowed.
+    """
+
+    source: str
+    text: str | bytes
+    ids: list[int] | None
+    other_ids: list[int] | None
+    offset: int
+    specials: bool = True
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What a check found.
+
+    proof: why the two give the same ids on every text, or None if that is not known from their tables.
+    difference: where they part, or None if they agree on all that was tried.
+    texts, bytes, tokens: how much was tried, the sources and the fuzzed text together.
+    """
+
+    proof: str | None
+    difference: Difference | None
+    texts: int
+    bytes: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """How two tokenizers fare on the same word counts.
+
+    pieces, differing: how many pieces there are, and how many of them get other ids.
+    tokens, other_tokens: how many tokens each of the two needs.
+    """
+
+    pieces: int
+    differing: int
+    tokens: int
+    other_tokens: int
+
+
+def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
+    """Why two vocabularies give the same ids on every text, or None if that cannot be told from their tables."""
+    if vocabulary.fingerprint() == other.fingerprint():
+        return "the vocabularies are the same: tokens, order, patterns and added tokens"
+    around = ("split_patterns", "alphabet", "unknown", "normalizers", "add_prefix_space")
+    if any(getattr(vocabulary, name) != getattr(other, name) for name in around):
+        return None
+    if {*vocabulary.added_tokens} != {*other.added_tokens} or vocabulary.alphabet != "bytes":
+        return None
+    try:
+        ranks, other_ranks = ({*enumerate(ranks_of(v, "this")[0])} for v in (vocabulary, other))
+    except ConversionError:  # an order of merges or events that no ranks give
+        return None
+    holes = {(id, None) for id in range(max(len(vocabulary.tokens), len(other.tokens)))}
+    if ranks - holes == other_ranks - holes:
+        return "both come down to the same tokens merged in the same order, with the same patterns and added tokens"
+    return None
+
+
+def check(
+    tokenizer: Tokenizer,
+    other: Tokenizer,
+    texts: Iterable[tuple[str, str]] = (),
+    *,
+    fuzz: int = 5000,
+    seed: int = 0,
+    library: Encode | None = None,
+    progress: Progress | None = None,
+) -> Agreement:
+    """Look for a text on which two tokenizers give different ids.
+
+    texts: (source, text) of the caller's own.
+    fuzz: how many texts to make beside the built-in sample. The same seed makes the same texts.
+    library: encodes in the place of `other`, whose file another library has read; it allows all special tokens.
+
+    >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
+    True
+    """
+    if fuzz < 0:
+        raise UsageError(f"fuzz is {fuzz}; give how many texts to make, 0 or more")
+    trial = _Trial(tokenizer, other, library)
+    proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
+    both = (tokenizer.vocabulary, other.vocabulary)
+    difference = trial.run("text", texts, None, progress)
+    if difference is None:
+        difference = trial.run("sample", (("sample", text) for text in TRICKY), len(TRICKY), None)
+    if difference is None:
+        telling = (("a token that only one of them has", text) for text in telling_texts(*both))
+        difference = trial.run("tokens", telling, None, None)
+    if difference is None:
+        fuzzed = (("fuzz", text) for text in fuzzed_texts(both, fuzz, seed))
+        difference = trial.run("fuzz", fuzzed, fuzz, progress)
+    if difference is None and library is None:
+        difference = trial.run_bytes(fuzzed_bytes(both, fuzz // 4, seed))
+    return Agreement(proved, difference, trial.texts, trial.bytes, trial.tokens)
+
+
+def document_texts(sources: Iterable[str | os.PathLike]) -> Iterator[tuple[str, str]]:
+    """The text of sources in stretches of some 64 kB, each with the place where it begins."""
+    where, size = "", 0
+    lines: list[str] = []
+    for document in read_documents(sources) if sources else ():
+        if lines and (size > _STRETCH or not where.startswith(f"{document.source}:")):
+            yield where, "\n".join(lines)
+            lines, size = [], 0
+        if not lines:
+            where = f"{document.source}:{document.id}"
+        lines.append(document.text)
+        size += len(document.text)
+    if lines:
+        yield where, "\n".join(lines)
+
+
+class _Trial:
+    """Encodes texts on both sides and counts what was encoded."""
+
+    def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: Encode | None):
+        self.tokenizer, self.other, self.library = tokenizer, other, library
+        self.texts = self.bytes = self.tokens = 0
+        self.modes: list[tuple[bool, Encode, Encode]] = [
+            (True, _with_specials(tokenizer), library or _with_specials(other))
+        ]
+        if library is None and (tokenizer.special_tokens_set or other.special_tokens_set):
+            self.modes.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
+
+    def run(
+        self, stage: str, texts: Iterable[tuple[str, str]], total: int | None, progress: Progress | None
+    ) -> Difference | None:
+        for done, (source, text) in enumerate(texts):
+            if progress is not None and done % 64 == 0:
+                progress(stage, done, total)
+            for specials, encode, encode_other in self.modes:
+                ids, other_ids = _try(encode, text), _try(encode_other, text)
+                if ids != other_ids:
+                    return self.explain(source, text, specials, encode, encode_other)
+            self.texts += 1
+            self.bytes += len(text.encode("utf-8", "replace"))
+            self.tokens += len(ids or ())
+        return None
+
+    def run_bytes(self, strings: Iterator[bytes]) -> Difference | None:
+        for data in strings:
+            ids, other_ids = _try(self.tokenizer.encode_bytes, data), _try(self.other.encode_bytes, data)
+            if ids != other_ids:
+                short = _shorten(
+                    data, lambda part: _try(self.tokenizer.encode_bytes, part) != _try(self.other.encode_bytes, part)
+                )
+                ids, other_ids = _try(self.tokenizer.encode_bytes, short), _try(self.other.encode_bytes, short)
+                return Difference("fuzzed bytes", short, ids, other_ids, self.offset(ids, other_ids))
+            self.texts += 1
+            self.bytes += len(data)
+            self.tokens += len(ids or ())
+        return None
+
+    def explain(self, source: str, text: str, specials: bool, encode: Encode, encode_other: Encode) -> Difference:
+        short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))
+        ids, other_ids = _try(encode, short), _try(encode_other, short)
+        return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
+
+    def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
+        """The byte at which the first tokens that are not the same begin."""
+        same = 0
+        for id, other_id in zip(ids or (), other_ids or (), strict=False):
+            if id != other_id:
+                break
+            same += len(self.tokenizer.decode_single_token_bytes(id))
+        return same
+
+
+def _with_specials(tokenizer: Tokenizer) -> Encode:
+    return lambda text: tokenizer.encode(text, allowed_special="all")
+
+
+def _try(encode: Callable, text) -> list[int] | None:
+    """The ids, or None where the tokenizer has no token for a byte or a character and says so."""
+    try:
+        return encode(text)
+    except UsageError:
+        return None
+
+
+def _shorten(text, differs: Callable[..., bool]):
+    """A short part of `text` on which the two still differ: cut out ever smaller stretches while they do."""
+    tries = 0
+    size = len(text) // 2
+    while size > 0:
+        start = 0
+        while start < len(text):
+            shorter = text[:start] + text[start + size :]
+            tries += 1
+            if tries > _MOST_TRIES:
+                return text
+            if shorter and differs(shorter):
+                text = shorter
+            else:
+                start += size
+        size //= 2
+    return text
+
+
+def cost(tokenizer: Tokenizer, other: Tokenizer, counts: WordCounts) -> Cost:
+    """How often the pieces of `counts` get other ids from `other`, and how many tokens that takes."""
+    pieces = differing = tokens = other_tokens = 0
+    for piece, count in counts.items():
+        ids, other_ids = tokenizer.encode_bytes(piece), other.encode_bytes(piece)
+        pieces += count
+        differing += count * (ids != other_ids)
+        tokens += count * len(ids)
+        other_tokens += count * len(other_ids)
+    return Cost(pieces, differing, tokens, other_tokens)

@@ -1,0 +1,108 @@
+"""The options of training, checked before any text is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import UsageError
+
+__all__ = ["LONGEST", "Options"]
+
+LONGEST = 2**30  # bytes of the longest token, and tokens, that the kernels can hold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What to train. Raises UsageError for what cannot be right.
+
+    vocab_size: how many tokens in all; the alphabet (256 bytes) and the special tokens count. If the corpus runs out
+        of pairs first, the vocabulary has fewer: see its `n_vocab`.
+    special_tokens: control tokens; they get the last ids.
+    min_count: leave out pieces seen fewer times.
+    min_pair_count: stop when the best pair is rarer.
+    max_token_bytes: never make a token longer than this.
+    num_threads: how many threads may work; the result does not depend on it.
+    alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`, the
+        name of the token that stands for the others. See alphabet.py.
+    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
+    algorithm: "heap", or "naive" for the textbook loop.
+    """
+
+    vocab_size: int
+    special_tokens: Iterable[str] = ()
+    min_count: int = 1
+    min_pair_count: int = 1
+    max_token_bytes: int | None = None
+    num_threads: int | None = None
+    alphabet: str = "bytes"
+    coverage: float = 1.0
+    unknown_token: str | None = None
+    refine: float | None = None
+    algorithm: str = "heap"
+
+    def __post_init__(self) -> None:
+        special_tokens = _checked_special_tokens(self.special_tokens)
+        _check_whole("vocab_size", self.vocab_size, 1)
+        _check_whole("min_count", self.min_count, 1)
+        _check_whole("min_pair_count", self.min_pair_count, 1)
+        if self.max_token_bytes is not None:
+            _check_whole("max_token_bytes", self.max_token_bytes, 1)
+        if self.num_threads is not None:
+            _check_whole("num_threads", self.num_threads, 1)
+        if self.alphabet not in ("bytes", "characters"):
+            raise UsageError(f'alphabet is {self.alphabet!r}; choose "bytes" or "characters"')
+        if not 0 < self.coverage <= 1:
+            raise UsageError(f"coverage is {self.coverage}; it is a share, above 0 and at most 1")
+        if self.alphabet == "bytes" and (self.coverage != 1 or self.unknown_token is not None):
+            raise UsageError('coverage and unknown_token are for alphabet="characters"; with bytes nothing is unknown')
+        if self.unknown_token is not None:
+            _checked_special_tokens([self.unknown_token])
+            special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
+        if self.algorithm not in ("heap", "naive"):
+            raise UsageError(f'algorithm is {self.algorithm!r}; choose "heap" or "naive"')
+        object.__setattr__(self, "special_tokens", special_tokens)
+        if self.alphabet == "bytes":
+            self.check_size(256)
+        if self.n_ordinary >= LONGEST:
+            raise UsageError(f"vocab_size is {self.vocab_size}; at most {LONGEST} tokens can be trained")
+
+    @property
+    def n_ordinary(self) -> int:
+        """How many tokens are wanted that are not special."""
+        return self.vocab_size - len(tuple(self.special_tokens))
+
+    def check_size(self, alphabet_size: int) -> None:
+        """Raise UsageError if the alphabet and the special tokens alone are more than vocab_size."""
+        special = self.vocab_size - self.n_ordinary
+        if self.n_ordinary < alphabet_size:
+            what = "the 256 bytes" if self.alphabet == "bytes" else f"the {alphabet_size} characters"
+            more = f" and {special} special tokens" if special else ""
+            raise UsageError(
+                f"vocab_size is {self.vocab_size}, but {what}{more} need at least {alphabet_size + special}"
+            )
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"{name} is {value!r}; it must be a whole number")
+    if value < least:
+        raise UsageError(f"{name} is {value}; it must be at least {least}")
+
+
+def _checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(texts, str | bytes):
+        raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
+    texts = tuple(texts)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"the special token {text!r} is {type(text).__name__}; special tokens are texts (str)")
+        if not text:
+            raise UsageError("a special token is empty; it would be found everywhere")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the special token {text!r} holds a lone surrogate, which no UTF-8 text can") from error
+        if texts.count(text) > 1:
+            raise UsageError(f"the special token {text!r} is given {texts.count(text)} times; give each once")
+    return texts

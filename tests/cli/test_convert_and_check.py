@@ -1,0 +1,126 @@
+"""tokenmill convert and tokenmill check, as a person or a program would call them."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import tokenmill
+from tokenmill import Tokenizer, Vocabulary
+from tokenmill.cli.main import app
+from tokenmill.split.patterns import PATTERNS
+
+TEXT = "low lower lowest newest widest the other thing \u00e9t\u00e9\n" * 30
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a corpus, a trained tokenizer and a Picky one."""
+    place = tmp_path_factory.mktemp("convert")
+    (place / "corpus.txt").write_text(TEXT)
+    trained = tokenmill.train_from_iterator(
+        [TEXT], vocab_size=290, split="gpt2", special_tokens=["<|endoftext|>", "<|user|>"]
+    )
+    trained.save(place / "trained")
+    Tokenizer(picky()).save(place / "picky")
+    return place
+
+
+def picky():
+    """ "low" is made of "lo" and "w"; then "lo" is removed, so "lo" alone is two tokens: only events can say so."""
+    tokens = (*(bytes([byte]) for byte in range(256)), b"low", b" low", b"lo")
+    events = [(108, 111, 258), (258, 119, 256), (32, 256, 257), (258, -1, -1)]
+    return Vocabulary(tokens, (PATTERNS["gpt2"],), "events", np.array(events, np.int32), whole_pieces=False)
+
+
+@pytest.mark.parametrize("to", ["huggingface", "tiktoken", "merges", "ddtok"])
+def test_convert_ends_with_a_certificate(folder, to, tmp_path):
+    result = run("convert", folder / "trained", tmp_path / "out", "--to", to, "--sample", folder / "corpus.txt")
+    assert result.exit_code == 0, result.stderr
+    assert "read by tokenmill: the same ids on" in result.stderr and "proved: " in result.stderr
+    library = {"huggingface": "read by tokenizers ", "tiktoken": "read by tiktoken "}
+    assert library.get(to, "read by tokenmill") in result.stderr
+    if to != "huggingface":
+        assert "note: the split pattern is not in the file" in result.stderr
+    again = run("check", folder / "trained", "--against", tmp_path / "out", folder / "corpus.txt")
+    assert again.exit_code == 0 and "no difference" in again.stderr
+
+
+def test_the_certificate_as_json(folder, tmp_path):
+    result = run("convert", folder / "trained", tmp_path / "out", "--to", "huggingface", "--json")
+    found = json.loads(result.stdout)
+    assert found["difference"] is None and found["notes"] == [] and found["format"] == "huggingface"
+    assert found["read_by_tokenmill"]["proof"] and found["read_by_tokenmill"]["texts"] > 5000
+    assert any(key.startswith("read_by_tokenizers") for key in found)
+
+
+def test_a_file_without_pattern_and_special_tokens(folder, tmp_path):
+    run("convert", folder / "trained", tmp_path / "it.tiktoken", "--to", "tiktoken")
+    (tmp_path / "it.tiktoken.json").unlink()
+    result = run("convert", tmp_path / "it.tiktoken", tmp_path / "out", "--to", "huggingface")
+    assert result.exit_code == 2 and "--split cl100k" in result.stderr
+    ids = tokenmill.load(folder / "trained").vocabulary.special_tokens
+    special = [word for text, id in ids.items() for word in ("--special-token", f"{text}={id}")]
+    result = run(
+        "convert", tmp_path / "it.tiktoken", tmp_path / "out", "--to", "huggingface", "--split", "gpt2", *special
+    )
+    assert result.exit_code == 0, result.stderr
+    assert run("check", folder / "trained", "--against", tmp_path / "out").exit_code == 0
+    result = run("convert", folder / "trained", tmp_path / "x", "--to", "huggingface", "--special-token", "<|a|>")
+    assert result.exit_code == 2 and "expected TEXT=ID" in result.stderr
+
+
+def test_what_would_change_ids_is_refused(folder, tmp_path):
+    result = run("convert", folder / "picky", tmp_path / "out", "--to", "tiktoken")
+    assert result.exit_code == 1 and "--lossy" in result.stderr
+    assert not (tmp_path / "out").exists()
+    result = run("convert", folder / "trained", tmp_path / "out", "--to", "gguf")
+    assert result.exit_code == 2 and "none of huggingface, tiktoken, merges, ddtok" in result.stderr
+
+
+def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
+    result = run(
+        "convert",
+        folder / "picky",
+        tmp_path / "out",
+        "--to",
+        "tiktoken",
+        "--lossy",
+        "--json",
+        "--sample",
+        folder / "corpus.txt",
+    )
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)["without_events"]
+    assert found == {"pieces": 300, "differing": 60, "tokens": 30 * 45, "other_tokens": 30 * 51}
+    result = run(
+        "convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--sample", folder / "corpus.txt"
+    )
+    assert (
+        result.exit_code == 0
+        and "without events: " in result.stderr
+        and "read by tokenmill: the same ids" in result.stderr
+    )
+    result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface")
+    assert "give --sample SRC to measure" in result.stderr
+
+
+def test_check_shows_the_shortest_difference_and_exits_1(folder):
+    result = run("check", folder / "trained", "--against", folder / "picky", folder / "corpus.txt")
+    assert result.exit_code == 1
+    assert "they differ (" in result.stderr and "corpus.txt:1" in result.stderr
+    result = run("check", folder / "trained", "--against", folder / "picky", folder / "corpus.txt", "--json")
+    found = json.loads(result.stdout)
+    assert found["agree"] is False and found["difference"]["ids"] != found["difference"]["other_ids"]
+    assert bytes.fromhex(found["difference"]["bytes"]).decode() == found["difference"]["text"]
+
+
+def test_check_by_the_library_of_the_file(folder):
+    assert run("check", folder / "trained", "--against", folder / "trained", "--library").exit_code == 0
+    result = run("check", folder / "trained", "--against", "cl100k_nonesuch")
+    assert result.exit_code == 1 and "no published encoding" in result.stderr

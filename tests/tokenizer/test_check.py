@@ -1,0 +1,174 @@
+"""Checking two tokenizers against each other: proofs hold, differences are found, shortened and explained."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill.counting import count_iterator
+from tokenmill.errors import UsageError
+from tokenmill.split.patterns import PATTERNS
+from tokenmill.tokenizer.check import check, cost, document_texts, proof
+
+BYTES = [bytes([byte]) for byte in range(256)]
+WORDS = [b"th", b"he", b"the", b" the", b"ing", b"in", b"ng"]
+
+
+def ranks(extra, split="gpt2", **fields):
+    return Vocabulary(tuple(BYTES + list(extra)), (PATTERNS.get(split, split),), **fields)
+
+
+def merges(extra, rows, split="gpt2", **fields):
+    fields = {"whole_pieces": False} | fields
+    return Vocabulary(tuple(BYTES + list(extra)), (PATTERNS[split],), "merges", np.array(rows, np.int32), **fields)
+
+
+END = AddedToken("<|endoftext|>", 300)
+TH_THE = merges([b"th", b"the"], [(116, 104, 256), (256, 101, 257)], added_tokens=(END,))
+
+
+def differ(vocabulary, other, **options):
+    found = check(Tokenizer(vocabulary), Tokenizer(other), **{"fuzz": 300} | options)
+    assert found.proof is None
+    assert found.difference is not None
+    return found.difference
+
+
+def test_the_same_vocabulary_is_proved_the_same():
+    found = check(Tokenizer(ranks(WORDS)), Tokenizer(ranks(WORDS)), fuzz=50)
+    assert "the vocabularies are the same" in found.proof and found.difference is None
+    assert found.texts > 100 and found.bytes > found.texts and found.tokens > found.texts
+
+
+def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
+    as_ranks = ranks([b"th", b"the"], added_tokens=(END,))
+    assert "come down to the same tokens" in proof(TH_THE, as_ranks)
+    assert "come down to the same tokens" in proof(as_ranks, dataclasses.replace(TH_THE, whole_pieces=True))
+    assert check(Tokenizer(TH_THE), Tokenizer(as_ranks), fuzz=300).difference is None
+    holes = dataclasses.replace(as_ranks, tokens=(*as_ranks.tokens, None, None))
+    assert proof(TH_THE, holes)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"normalizers": ("NFC",)},
+        {"normalizers": ("NFKD",)},
+        {"add_prefix_space": True},
+        {"added_tokens": ()},
+        {"added_tokens": (dataclasses.replace(END, id=301),)},
+        {"added_tokens": (dataclasses.replace(END, special=False),)},
+        {"added_tokens": (dataclasses.replace(END, rstrip=True),)},
+        {"events": np.array([(116, 104, 256)], np.int32)},
+        {"events": np.array([(116, 104, 256), (257, 101, 257)], np.int32)},
+        {"whole_pieces": True, "tokens": (*BYTES, b"th", b"the", b"never")},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_difference_of_two_vocabularies_is_found(fields):
+    difference = differ(TH_THE, dataclasses.replace(TH_THE, **fields))
+    assert difference.ids != difference.other_ids
+    assert len(difference.text) <= 40
+
+
+@pytest.mark.parametrize("split", [name for name in PATTERNS if name != "cl100k"])
+def test_every_two_named_patterns_are_told_apart(split):
+    """If tokens are there that the patterns allow or forbid."""
+    extra = [
+        b"12",
+        b"123",
+        b"1234",
+        b" 1",
+        b"\n\n",
+        b"  ",
+        b" \n",
+        b"n't",
+        b"'T",
+        b"Ab",
+        b"!\n",
+        b"!/",
+        b" a",
+        b" \t",
+        b"\ta",
+        b"aB",
+        b"a1",
+        b"\n ",
+    ]
+    assert differ(ranks(extra, split), ranks(extra, "cl100k"), fuzz=2000).text
+    assert differ(ranks(extra, split), dataclasses.replace(ranks(extra), split_patterns=()), fuzz=2000).text
+
+
+def test_a_token_that_no_common_text_has_is_found():
+    difference = differ(ranks([*WORDS, b"xqzj"]), ranks([*WORDS, b"xqzk"]))
+    assert difference.source == "a token that only one of them has"
+    assert difference.text in ("xqzj", "xqzk")
+
+
+def test_a_token_that_is_no_text_is_found_by_bytes():
+    difference = differ(ranks([*WORDS, b"\xff\xfe"]), ranks(WORDS), fuzz=4000)
+    assert (difference.source, difference.text) == ("fuzzed bytes", b"\xff\xfe")
+    assert (difference.ids, difference.other_ids, difference.offset) == ([263], [255, 254], 0)
+
+
+def test_a_difference_in_a_long_text_becomes_short_and_names_its_source():
+    text = "the quick brown fox ingests\n" * 500 + "and then 12345 zebras\n" + "the the the\n" * 500
+    digits = r"\p{N}{1,2}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+"
+    extra = [*WORDS, b"12", b"123", b"34"]
+    difference = differ(ranks(extra, digits.replace("1,2", "1,3")), ranks(extra, digits), texts=[("my.txt:7", text)])
+    assert difference.source == "my.txt:7"
+    assert len(difference.text) == 3 and difference.text in "12345"
+    assert difference.ids != difference.other_ids
+
+
+def test_the_offset_is_where_the_tokens_part():
+    same = r"(?s:.)+"
+    difference = differ(ranks([b"ab", b"cd"], same), ranks([b"ab", b"cx"], same), texts=[("t", "ababcd")], fuzz=0)
+    assert difference.text == "cd"
+    library = Tokenizer(ranks([b"ab", b"cx"], same))
+    agreeing = Tokenizer(ranks([b"ab", b"cd"], same))
+
+    def encode(text):
+        return (library if text == "ababcd" else agreeing).encode(text)
+
+    found = check(agreeing, library, [("t", "ababcd")], library=encode, fuzz=0)
+    assert found.difference.text == "ababcd" and found.difference.offset == 4
+
+
+def test_special_tokens_in_ordinary_text_are_tried_too():
+    """One that is special and one that is not agree where it is allowed, and part where it is not."""
+    difference = differ(TH_THE, dataclasses.replace(TH_THE, added_tokens=(dataclasses.replace(END, special=False),)))
+    assert not difference.specials and difference.text == "<|endoftext|>"
+
+
+def test_a_tokenizer_that_refuses_a_text_differs_from_one_that_does_not():
+    lacking = ranks([])
+    lacking = dataclasses.replace(lacking, tokens=(*lacking.tokens[:0x41], None, *lacking.tokens[0x42:]))
+    difference = differ(lacking, ranks([]))
+    assert difference.ids is None and "A" in difference.text
+
+
+def test_more_of_the_same_seed_is_more_of_the_same():
+    one, two = (check(Tokenizer(ranks(WORDS)), Tokenizer(ranks(WORDS)), fuzz=200, seed=3) for _ in range(2))
+    assert one == two
+    other = check(Tokenizer(ranks(WORDS)), Tokenizer(ranks(WORDS)), fuzz=200, seed=4)
+    assert (other.texts, other.bytes) != (one.texts, one.bytes)
+    with pytest.raises(UsageError, match="fuzz is -1"):
+        check(Tokenizer(ranks(WORDS)), Tokenizer(ranks(WORDS)), fuzz=-1)
+
+
+def test_the_cost_of_other_ids_is_weighted_by_how_often_pieces_are_seen():
+    counts = count_iterator(["the the the thing\n"] * 10, split="gpt2")
+    found = cost(Tokenizer(ranks([b"th", b"the"])), Tokenizer(ranks([b"th"])), counts)
+    assert (found.pieces, found.differing) == (50, 30)
+    assert (found.tokens, found.other_tokens) == (10 * (1 + 2 + 2 + 5 + 1), 10 * (2 + 3 + 3 + 5 + 1))
+
+
+def test_documents_come_in_stretches_that_name_their_beginning(tmp_path):
+    (tmp_path / "a.txt").write_text("".join(f"line {i}\n" for i in range(20_000)))
+    (tmp_path / "b.txt").write_text("one\ntwo\n")
+    found = list(document_texts([tmp_path / "a.txt", tmp_path / "b.txt"]))
+    assert len(found) > 2 and found[-1] == (f"{tmp_path / 'b.txt'}:1", "one\ntwo")
+    assert found[0][0] == f"{tmp_path / 'a.txt'}:1" and found[0][1].startswith("line 0\nline 1\n")
+    assert "\n".join(text for _, text in found[:-1]) == "\n".join(f"line {i}" for i in range(20_000))
+    assert list(document_texts([])) == []
