@@ -15,13 +15,18 @@ DIRECTIVES = {
     "initializedcheck": False,
 }
 
+# `make fuzz`: TOKENMILL_SANITIZE=address,undefined builds kernels that tell of every bad access.
+SANITIZE = os.environ.get("TOKENMILL_SANITIZE")
+CHECKS = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"] if SANITIZE else []
+
 kernels = [
     Extension(
         ".".join(path.relative_to(SRC).with_suffix("").parts),
         [path.as_posix()],
         include_dirs=["src"],
         depends=[p.as_posix() for p in sorted(SRC.rglob("*.h"))],
-        extra_compile_args=["-O3", "-fno-strict-aliasing"],
+        extra_compile_args=["-O1" if SANITIZE else "-O3", "-fno-strict-aliasing", *CHECKS],
+        extra_link_args=CHECKS,
     )
     for path in sorted(SRC.rglob("_*_cy.py"))
 ]
