@@ -7,6 +7,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 SRC = Path("src")
+CORES = os.cpu_count() or 1
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,
@@ -17,16 +18,16 @@ DIRECTIVES = {
 
 # `make fuzz`: TOKENMILL_SANITIZE=address,undefined builds kernels that tell of every bad access.
 SANITIZE = os.environ.get("TOKENMILL_SANITIZE")
-CHECKS = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"] if SANITIZE else []
+FLAGS = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-O1", "-g"] if SANITIZE else ["-O3", "-g0"]
 
 kernels = [
     Extension(
         ".".join(path.relative_to(SRC).with_suffix("").parts),
         [path.as_posix()],
         include_dirs=["src"],
-        depends=[p.as_posix() for p in sorted(SRC.rglob("*.h"))],
-        extra_compile_args=["-O1" if SANITIZE else "-O3", "-fno-strict-aliasing", *CHECKS],
-        extra_link_args=CHECKS,
+        depends=[p.as_posix() for p in sorted({*path.parent.glob("*.h"), *path.parent.parent.glob("*/_piece_key.h")})],
+        extra_compile_args=[*FLAGS, "-fno-strict-aliasing"],
+        extra_link_args=FLAGS if SANITIZE else [],
     )
     for path in sorted(SRC.rglob("_*_cy.py"))
 ]
@@ -37,6 +38,8 @@ setup(
         build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
         compiler_directives=DIRECTIVES,
         include_path=["src"],
+        nthreads=CORES,
         annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
-    )
+    ),
+    options={"build_ext": {"parallel": CORES}},
 )

@@ -139,7 +139,7 @@ def test_an_unfinished_count_of_something_else_is_not_mixed_in(tmp_path, corpus,
     with pytest.raises(UsageError, match="unfinished count of other options"):
         count_to_folder(corpus, output, WORDS, approximate_prune=True)
     (tmp_path / ".c.counting" / "manifest.json").write_text("{")
-    with pytest.raises(UsageError, match="manifest.json cannot be read"):
+    with pytest.raises(UsageError, match=r"manifest\.json cannot be read"):
         count_to_folder(corpus, output, WORDS)
 
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
 
-from tokenmill import Tokenizer, WordCounts
+from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
+from tokenmill.quality import domains as domains_module
 from tokenmill.quality import usage as usage_module
 from tokenmill.quality.domains import Domains
 from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
@@ -165,7 +166,7 @@ def test_same_bytes_twice():
     assert row[1] == 2 and [token.id for token in row[2]] == [256, 257]
 
 
-def test_domains(tmp_path):
+def test_domains(tmp_path, monkeypatch):
     (tmp_path / "de").mkdir()
     for name, text in {
         "en.txt": "low  low\u00a0lower",
@@ -184,6 +185,8 @@ def test_domains(tmp_path):
     assert Domains(tmp_path / "de").names == ["a", "b"]
     assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "fr.txt"]).names == ["de", "fr"]
     assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "de"]).names == [f"{tmp_path}/de", f"{tmp_path}/de (2)"]
+    monkeypatch.setattr(domains_module, "MOST_FILES", 1)
+    assert Domains(tmp_path / "de").names == ["de"]
     assert Domains({"x": [tmp_path / "en.txt"], "y": COUNTS}).names == ["x", "y"]
     usages = several.usages(tok)
     assert usages["en"].tokens == usages["en"].bytes == len("low  low\u00a0lower".encode())
@@ -202,6 +205,31 @@ def test_text_is_normalised_for_a_tokenizer_that_does(tmp_path):
         usages[first].tokens == len(tok.encode(text)) < len(plain.encode(text)) == domains.usages(plain)[first].tokens
     )
     assert dict(domains.counts(second, tok).items()) == {"é".encode(): 1, b"x": 1}
+
+
+@pytest.mark.parametrize("patterns", [(r"\w+|\W+",), ()])
+def test_text_is_searched_for_added_tokens(tmp_path, patterns):
+    """As `encode_ordinary` does: those that are not special are found in any text, with their flags."""
+    text = "low <x> low<y>  low <z> é<x>"
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    added = (
+        AddedToken("<x>", 258, special=False, lstrip=True),
+        AddedToken("<y>", 260, special=False, rstrip=True),
+        AddedToken("<z>", 261),
+    )
+    tok = Tokenizer(
+        make_vocabulary(
+            [*BYTES, b"ow", b"low"],
+            [(111, 119, 256), (108, 256, 257)],
+            split_patterns=patterns,
+            added_tokens=added,
+            add_prefix_space=True,
+        )
+    )
+    usage = Domains(tmp_path / "a.txt").usages(tok)["a"]
+    expected = Counter(tok.encode_ordinary(text))
+    assert {id: n for id, n in enumerate(usage.by_id.tolist()) if n} == expected
+    assert usage.tokens == expected.total() and usage.words == len(text.split())
 
 
 def test_counts_of_another_split_are_refused():

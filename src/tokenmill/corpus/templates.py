@@ -272,7 +272,7 @@ def _ship(arguments: Arguments) -> str:
     """{{HMS|Dreadnought|1906|6}} and {{ship|HMS|Dreadnought|1906}} are both HMS Dreadnought."""
     if arguments.name.lower() == "ship":
         return f"{arguments.at(0)} {arguments.at(1)}".strip()
-    return f"{arguments.name} {arguments.at(0)}".strip()
+    return f"{arguments.name.upper()} {arguments.at(0)}".strip()
 
 
 def _ship_class(arguments: Arguments) -> str:

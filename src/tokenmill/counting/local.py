@@ -121,7 +121,9 @@ def count_to_folder(
     require("pyarrow", "corpus", "writing word counts")
     output = Path(output)
     if output.exists() and not output.is_dir():
-        raise OutputError(f"cannot write the folder {output}: a file of that name stands there. Remove it or choose another.")
+        raise OutputError(
+            f"cannot write the folder {output}: a file of that name stands there. Remove it or choose another."
+        )
     splitter = make_splitter(split)
     job = _Job(sources, splitter, field, binary, progress)
     limit = memory_limit_of(memory_limit)
@@ -141,7 +143,9 @@ def count_to_folder(
             manifest.save(spill, job.state(threads))
 
         every = checkpoint_every if job.resumable else None
-        with Threads(splitter, num_threads, limit, spill, checkpoint if job.resumable else lambda: None, every) as threads:
+        with Threads(
+            splitter, num_threads, limit, spill, checkpoint if job.resumable else lambda: None, every
+        ) as threads:
             job.run(threads)
             spills = len(spill.runs)
             spill.compact(threads.pool, threads.pause)

@@ -66,7 +66,9 @@ class Manifest:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["version"] != VERSION:
                 raise ValueError(f"it is of version {content['version']}")
-            runs = [Run(self.folder / Path(name).name, bits, rows, nbytes) for name, bits, rows, nbytes in content["runs"]]
+            runs = [
+                Run(self.folder / Path(name).name, bits, rows, nbytes) for name, bits, rows, nbytes in content["runs"]
+            ]
             kept = (content["sources"], content["options"])
             progress, dropped, prunes = content["progress"], int(content["dropped"]), int(content["prunes"])
         except FileNotFoundError:
@@ -110,7 +112,9 @@ def working_folder(output: Path, resume: bool) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise UsageError(f"another process is counting into {output} at this moment; wait, or choose another") from error
+            raise UsageError(
+                f"another process is counting into {output} at this moment; wait, or choose another"
+            ) from error
         if not resume:
             for path in folder.iterdir():
                 if path.name != "lock":
@@ -128,5 +132,7 @@ def _fingerprint(paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
         status = os.stat(path)
-        digest.update(f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="surrogateescape"))
+        digest.update(
+            f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="surrogateescape")
+        )
     return digest.hexdigest()

@@ -20,8 +20,6 @@ from ._count_cy import cut
 from .decompress import ByteStream
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..split import Splitter
 
 __all__ = ["BLOCK", "Binary", "Block", "Source", "Sources", "encode", "open_source"]

@@ -133,14 +133,19 @@ class Spill:
     def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge the tables into a run and clear them."""
         sources = [TableRows(table) for table in tables]
-        path = self._new_path()
-        run, dropped = write_run(path, lambda part, bits: sources, pool, pause, self._least, self._durable)
+        self.add(lambda part, bits: sources, pool, pause)
+        for table in tables:
+            table.clear()
+
+    def add(
+        self, sources: Callable[[int, int], Sequence[RowSource]], pool: Executor | None = None, pause: Pause = no_pause
+    ) -> None:
+        """Merge sources into a run."""
+        run, dropped = write_run(self._new_path(), sources, pool, pause, self._least, self._durable)
         with self._lock:
             self.runs.append(run)
             self.dropped += dropped
             self.prunes += self._least > 1
-        for table in tables:
-            table.clear()
 
     def compact(self, pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge runs until there are few enough to merge all at once."""

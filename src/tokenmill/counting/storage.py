@@ -21,16 +21,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..writing import atomic_folder
-from .tables import concatenate, hashes_of, merge_rows, ordered_map
+from .tables import concatenate, hashes_of, merge_rows, ordered_map, part_of_rows
 from .word_counts import WordCounts
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .tables import Rows
 
 __all__ = [
     "About",
     "CountsFile",
     "files_for",
+    "files_in",
     "from_arrow",
     "is_canonical",
     "is_saved",
@@ -38,6 +41,7 @@ __all__ = [
     "open_folder",
     "read_rows",
     "save",
+    "size_of",
     "to_batch",
     "write_counts",
 ]
@@ -207,25 +211,13 @@ def write_counts(
 
 def save(counts: WordCounts, folder: str | os.PathLike) -> None:
     """Write `counts` to `folder`, which appears whole or not at all."""
-    import numpy as np
-
     require("pyarrow", "corpus", "writing word counts")
     counts = counts.canonical()
-    arena, offsets, numbers = counts.arena, counts.offsets, counts.counts
-    hashes = hashes_of((arena, offsets, numbers))
-
-    def part_of(file: int, bits: int) -> Iterator[Rows]:
-        first = int(np.searchsorted(hashes, np.uint64(file << (64 - bits)))) if file else 0
-        last = (
-            int(np.searchsorted(hashes, np.uint64((file + 1) << (64 - bits))))
-            if (file + 1) >> bits == 0
-            else len(hashes)
-        )
-        yield arena, offsets[first : last + 1], numbers[first:last]
-
+    rows = (counts.arena, counts.offsets, counts.counts)
+    hashes = hashes_of(rows)
     about = About(counts.split_patterns, counts.documents, counts.total_bytes)
     with atomic_folder(folder) as beside:
-        write_counts(beside, about, part_of)
+        write_counts(beside, about, lambda part, bits: [part_of_rows(rows, hashes, part, bits)])
 
 
 def load(folder: str | os.PathLike) -> WordCounts:
@@ -242,13 +234,24 @@ def load(folder: str | os.PathLike) -> WordCounts:
 def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
     """What the metadata of a folder of word counts says (None if it is foreign), and the rows of each file."""
     files, found = [], []
-    for path in _files_in(folder):
+    for path in files_in(folder):
         schema, rows = read_rows(path)
         found.append(About.from_schema(schema, path))
         files.append(rows)
         if found[-1] != found[0]:
             raise FormatError(f"{path} does not belong to the other files in {folder}: their metadata differ")
     return found[0], files
+
+
+def size_of(files: Iterable[Path]) -> tuple[int, int]:
+    """How many rows files of word counts have, and about how many bytes of pieces."""
+    parquet = require("pyarrow.parquet", "corpus", "reading word counts")
+    rows = nbytes = 0
+    for path in files:
+        metadata = parquet.read_metadata(path)
+        rows += metadata.num_rows
+        nbytes += sum(metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups))
+    return rows, nbytes
 
 
 def is_saved(path: str | os.PathLike) -> bool:
@@ -295,11 +298,11 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
     return schema, groups()
 
 
-def is_canonical(rows: Rows) -> bool:
+def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
     """Whether rows are in canonical order, which also says that no piece stands in them twice."""
     import numpy as np
 
-    hashes = hashes_of(rows)
+    hashes = hashes_of(rows) if hashes is None else hashes
     if bool(np.all(hashes[1:] > hashes[:-1])):
         return True
     if not bool(np.all(hashes[1:] >= hashes[:-1])):
@@ -311,7 +314,8 @@ def is_canonical(rows: Rows) -> bool:
     return True
 
 
-def _files_in(folder: Path) -> list[Path]:
+def files_in(folder: Path) -> list[Path]:
+    """The Parquet files in a folder of word counts, in order."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
         raise FormatError(f"{folder} holds no word counts: there is no folder with Parquet files of that name")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # arena uint8, offsets uint64 (n + 1), counts uint64 (n)
 
 __all__ = [
+    "ArrayRows",
     "RowSource",
     "SortedRows",
     "TableRows",
@@ -37,6 +38,7 @@ __all__ = [
     "merge_tables",
     "merged",
     "ordered_map",
+    "part_of_rows",
     "read_batches",
     "slots_for",
     "sort",
@@ -166,6 +168,18 @@ def hashes_of(rows: Rows) -> np.ndarray:
     return out
 
 
+def part_of_rows(rows: Rows, hashes: np.ndarray, part: int, bits: int) -> Rows:
+    """Those of sorted rows whose hash begins with the `bits` bits `part`."""
+    import numpy as np
+
+    arena, offsets, counts = rows
+    first = int(np.searchsorted(hashes, np.uint64(part << (64 - bits)))) if part else 0
+    end = (part + 1) << (64 - bits)
+    last = len(hashes) if end == 1 << 64 else int(np.searchsorted(hashes, np.uint64(end)))
+    low, high = int(offsets[first]), int(offsets[last])
+    return arena[low:high], offsets[first : last + 1] - offsets[first], counts[first:last]
+
+
 class TableRows:
     """A table in memory, to be merged. It is only looked at, so several threads may merge parts of it."""
 
@@ -181,6 +195,19 @@ class TableRows:
             if table.full:
                 grow(table, 2 * table.slots, pause)
             slot = table.add_table(self._table, slot, SLOTS)
+
+
+class ArrayRows:
+    """Rows in memory in ascending order of their hashes, to be merged."""
+
+    def __init__(self, rows: Rows, hashes: np.ndarray):
+        self._rows = rows
+        self._hashes = hashes
+        self.rows = len(rows[2])
+        self.nbytes = len(rows[0])
+
+    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
+        add_rows(table, part_of_rows(self._rows, self._hashes, part, bits), pause)
 
 
 class SortedRows:

@@ -171,7 +171,7 @@ def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, flo
         axes.set_xlim(left=0)
         _legend(axes, len(figures))
 
-    return _picture(key, title, note, draw, 1.0 + 0.3 * max(3.0, len(groups) * max(1.0, len(figures) * 0.6)))
+    return _picture(key, title, note, draw, 0.9 + 0.3 * len(groups) * max(1.0, len(figures) * 0.6))
 
 
 def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Picture:
@@ -220,7 +220,7 @@ def _legend(axes: Any, series: int = 2) -> None:
 def _percent() -> Any:
     from matplotlib.ticker import FuncFormatter
 
-    return FuncFormatter(lambda value, _: f"{100 * value:.6g} %")
+    return FuncFormatter(lambda value, _: f"{100 * value:.8f}".rstrip("0").rstrip(".") + " %")
 
 
 def _thousands() -> Any:

@@ -55,7 +55,7 @@ def render_inspection(found: Inspection, top: int | None = 200) -> str:
             ios_distribution({found.name: found.swallowed}, {found.name: len(ordinary_tokens(found.tok))}),
             _by_script({found.name: tables["scripts"]}),
         ]
-        if found.usage.words is not None:
+        if found.usage.words is not None and len(found.usages) > 1:
             pictures.insert(0, _fertility({found.name: found.usages}))
     sections: list[Section] = [
         ("Overview", "", [tables[key] for key in ("vocabulary", "text") if key in tables]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ SLICE = 1 << 18  # bytes of pieces encoded at a time
 class Usage:
     """How a tokenizer cuts counted text.
 
-    by_id: uint64, how often each id is used; as long as the vocabulary has ids.
+    by_id: uint64, how often each id is used, added tokens included; as long as the vocabulary has ids.
     tokens, pieces, bytes, characters: sums over the text. A character is counted at its first byte.
     words: runs of anything but white space; None where only counts of pieces were given, which do not tell.
     tokens_by_piece: int64, tokens of each distinct piece, in the order of the counts.
@@ -55,11 +55,16 @@ class Usage:
 
 
 def measure_usage(
-    tok: Tokenizer, counts: WordCounts, words: int | None = None, progress: Progress | None = None
+    tok: Tokenizer,
+    counts: WordCounts,
+    words: int | None = None,
+    progress: Progress | None = None,
+    added: Mapping[int, int] | None = None,
 ) -> Usage:
     """Encode every distinct piece of `counts`, which must be cut by the tokenizer's own split pattern.
 
-    Added tokens are ordinary text here, as in `encode_ordinary`; `words` is passed on.
+    words: how many words the text has; passed on.
+    added: how often each added token stands in the text, besides the pieces.
 
     >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
     >>> usage.tokens, usage.bytes
@@ -69,14 +74,18 @@ def measure_usage(
 
     check_split(tok, counts)
     ids, lengths = segment(tok, counts, progress)
-    by_id = np.zeros(len(tok.vocabulary.tokens), np.uint64)
+    added = added or {}
+    by_id = np.zeros(max(len(tok.vocabulary.tokens), tok.n_vocab), np.uint64)
     np.add.at(by_id, ids, np.repeat(counts.counts, lengths))
+    for id, times in added.items():
+        by_id[id] += np.uint64(times)
+    texts = {id: tok.decode_single_token_bytes(id).decode() for id in added}
     return Usage(
         by_id,
-        tokens=_dot(lengths, counts.counts),
+        tokens=_dot(lengths, counts.counts) + sum(added.values()),
         pieces=_dot(np.ones(len(counts), np.int64), counts.counts),
-        bytes=_dot(np.diff(counts.offsets), counts.counts),
-        characters=_dot(characters_by_piece(counts), counts.counts),
+        bytes=_dot(np.diff(counts.offsets), counts.counts) + sum(len(texts[i].encode()) * n for i, n in added.items()),
+        characters=_dot(characters_by_piece(counts), counts.counts) + sum(len(texts[i]) * n for i, n in added.items()),
         words=words,
         tokens_by_piece=lengths,
     )
@@ -95,7 +104,9 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     import numpy as np
 
     vocabulary = tok.vocabulary
-    encode = _encode_one_by_one if vocabulary.alphabet != "bytes" or vocabulary.order == "events" else _encode_at_once
+    at_once = vocabulary.alphabet == "bytes" and vocabulary.order != "events"
+    encode = _encode_at_once if at_once else _encode_one_by_one
+    tok = tok if at_once else bare(tok)
     sizes = np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
     ids = [np.zeros(0, np.uint32)]
     numbers = np.zeros(len(counts), np.int64)
@@ -117,7 +128,7 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
     import numpy as np
 
     kernel: Any = tok._encoder.kernel
-    ids = np.array(kernel.encode_to_ids(data, np.unique(ends[ends > 0])), np.uint32)
+    ids = np.frombuffer(kernel.encode_to_ids(data, ends=np.unique(ends[ends > 0])), np.uint32)
     last = np.searchsorted(np.cumsum(sizes[ids]), ends.astype(np.int64), "right")
     return ids, np.diff(last, prepend=0)
 
@@ -125,12 +136,13 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
 def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Pieces whose tokens may stand for what is not their bytes, or that the kernel does not take: `tok` splits nothing."""
     import numpy as np
 
     ids: list[int] = []
     last, start = [], 0
     for end in ends.tolist():
-        ids += tok._encoder.encode_piece(data[start:end])
+        ids += tok.encode_bytes(data[start:end])
         last.append(len(ids))
         start = end
     return np.array(ids, np.uint32), np.diff(np.array(last, np.int64), prepend=0)
