@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events
 
-from tokenmill import Tokenizer, WordCounts
+from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.quality.faults import completions, partial_table, reach_of_tokens, unbuilt_table, unreachable_table
+from tokenmill.quality.tables import Token
 from tokenmill.quality.usage import measure_usage
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -48,7 +49,7 @@ def test_an_alphabet_with_gaps():
     """Vocabularies exist that lack bytes: what cannot be encoded is no witness, and no crash."""
     tok = Tokenizer(make_vocabulary([b"a", b"b", b"ab", b"ax", b"ba"], [(0, 1, 2)]))
     assert reasons(tok) == {}
-    assert [(row[0].content, row[1]) for row in unbuilt_table(tok).rows][0] == (b"ax", ())
+    assert (Token(3, b"ax"), ()) in unbuilt_table(tok).rows
     assert reasons(Tokenizer(make_vocabulary([b"a", b"x", b"ay"], [], whole_pieces=False))) == {b"ay": "merges"}
 
 
@@ -64,6 +65,15 @@ def test_split_only_where_it_stands_alone():
     tok = Tokenizer(make_vocabulary(tokens, [(10, 10, 256)], split_patterns=(pattern,)))
     assert tok.encode("\n\na") != [256, 97]
     assert reach_of_tokens(tok)[256].reason == ""
+
+
+def test_added():
+    """An added token of two spaces that any text is searched for leaves none for the ordinary one of three."""
+    events = [(32, 32, 256), (256, 32, 257)]
+    tokens = make_vocabulary([*BYTES, b"  ", b"   "], events, added_tokens=(AddedToken("  ", 258, special=False),))
+    assert reasons(Tokenizer(tokens)) == NOT_UTF8 | {b"  ": "added", b"   ": "added"}
+    special = make_vocabulary([*BYTES, b"  ", b"   "], events, added_tokens=(AddedToken("  ", 258),))
+    assert reasons(Tokenizer(special)) == NOT_UTF8
 
 
 def test_normaliser():

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
 
-from tokenmill import Tokenizer, WordCounts
+from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality import domains as domains_module
 from tokenmill.quality import usage as usage_module
@@ -205,6 +205,31 @@ def test_text_is_normalised_for_a_tokenizer_that_does(tmp_path):
         usages[first].tokens == len(tok.encode(text)) < len(plain.encode(text)) == domains.usages(plain)[first].tokens
     )
     assert dict(domains.counts(second, tok).items()) == {"é".encode(): 1, b"x": 1}
+
+
+@pytest.mark.parametrize("patterns", [(r"\w+|\W+",), ()])
+def test_text_is_searched_for_added_tokens(tmp_path, patterns):
+    """As `encode_ordinary` does: those that are not special are found in any text, with their flags."""
+    text = "low <x> low<y>  low <z> é<x>"
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    added = (
+        AddedToken("<x>", 258, special=False, lstrip=True),
+        AddedToken("<y>", 260, special=False, rstrip=True),
+        AddedToken("<z>", 261),
+    )
+    tok = Tokenizer(
+        make_vocabulary(
+            [*BYTES, b"ow", b"low"],
+            [(111, 119, 256), (108, 256, 257)],
+            split_patterns=patterns,
+            added_tokens=added,
+            add_prefix_space=True,
+        )
+    )
+    usage = Domains(tmp_path / "a.txt").usages(tok)["a"]
+    expected = Counter(tok.encode_ordinary(text))
+    assert {id: n for id, n in enumerate(usage.by_id.tolist()) if n} == expected
+    assert usage.tokens == expected.total() and usage.words == len(text.split())
 
 
 def test_counts_of_another_split_are_refused():

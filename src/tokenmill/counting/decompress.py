@@ -40,7 +40,9 @@ class ByteStream:
         try:
             # Unbuffered: blocks are large, and readinto then copies straight from the page cache.
             regular = stat.S_ISREG(os.stat(path).st_mode)
-            self._raw = open(path, "rb", buffering=0) if regular else _Pipe(path, pause)  # noqa: SIM115
+            self._raw: Any = open(path, "rb", buffering=0) if regular else _Pipe(path, pause)  # noqa: SIM115
+            if path.suffix.lower() in (".gz", ".bz2", ".xz"):  # their modules read in small steps
+                self._raw = io.BufferedReader(self._raw, 1 << 17)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from error
         try:
@@ -136,14 +138,14 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def _decompressor(path: Path, raw: io.RawIOBase) -> Any:
+def _decompressor(path: Path, raw: Any) -> Any:
     suffix = path.suffix.lower()
     if suffix == ".gz":
-        return gzip.GzipFile(fileobj=io.BufferedReader(raw, 1 << 17), mode="rb")
+        return gzip.GzipFile(fileobj=raw, mode="rb")
     if suffix == ".bz2":
-        return bz2.BZ2File(io.BufferedReader(raw, 1 << 17), "rb")
+        return bz2.BZ2File(raw, "rb")
     if suffix == ".xz":
-        return lzma.LZMAFile(io.BufferedReader(raw, 1 << 17), "rb")
+        return lzma.LZMAFile(raw, "rb")
     if suffix == ".zst":
         zstandard = require("zstandard", "corpus", "reading .zst files")
         watched = _ZstdFrames(raw)

@@ -5,6 +5,7 @@ What is said of a token:
     reachable      its own text encodes to it, or a text was found whose tokens it is among: the witness
     unreachable    "merges": its bytes, even alone, are built into something else, so that it appears nowhere
                    "split": the split pattern cuts its text, and none of the neighbours tried changes that
+                   "added": an added token takes a part of its text, for it is searched for first
                    "normaliser": normalisation changes its text
                    "not UTF-8": no well-formed text holds its bytes
                    "no witness": it holds a part of a character, and no character tried gives it
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from math import lcm
@@ -51,6 +52,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     tokens = ordinary_tokens(tok)
     normalize = normalizer_of(tok.vocabulary.normalizers)
     whole = bare(tok)
+    unsearched = Tokenizer(replace(tok.vocabulary, added_tokens=()))
     reach: dict[int, Reach] = {}
     for done, (id, token) in enumerate(tokens.items()):
         used = usage is not None and int(usage.by_id[id]) > 0
@@ -64,6 +66,8 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
                 found = Reach("normaliser")
             elif found.reason and _ids(whole, token) != [id]:
                 found = Reach("merges")
+            elif found.reason and _ids(unsearched, text) == [id]:
+                found = Reach("added")
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
             progress("reachable tokens", done + 1, len(tokens))
@@ -183,7 +187,7 @@ def _encoded(assigned: bool) -> bytes:
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text gives, those whose bytes are text first."""
     rows = [(Token(id, tok.decode_single_token_bytes(id)), found.reason) for id, found in reach.items() if found.reason]
-    order = ["merges", "split", "normaliser", "no witness", "not UTF-8"]
+    order = ["merges", "split", "added", "normaliser", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     return Table(
         "unreachable",
@@ -191,7 +195,7 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
         (Column("token", "token"), Column("reason", help="what keeps text from giving this token")),
         rows,
         "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, whatever stands beside "
-        "it among what was tried. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
+        "it among what was tried. added: an added token takes a part of it. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
         "single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and none of up to "
         f"{TRIALS:,} characters tried gives it.",
         listing=True,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ SLICE = 1 << 18  # bytes of pieces encoded at a time
 class Usage:
     """How a tokenizer cuts counted text.
 
-    by_id: uint64, how often each id is used; as long as the vocabulary has ids.
+    by_id: uint64, how often each id is used, added tokens included; as long as the vocabulary has ids.
     tokens, pieces, bytes, characters: sums over the text. A character is counted at its first byte.
     words: runs of anything but white space; None where only counts of pieces were given, which do not tell.
     tokens_by_piece: int64, tokens of each distinct piece, in the order of the counts.
@@ -55,11 +55,16 @@ class Usage:
 
 
 def measure_usage(
-    tok: Tokenizer, counts: WordCounts, words: int | None = None, progress: Progress | None = None
+    tok: Tokenizer,
+    counts: WordCounts,
+    words: int | None = None,
+    progress: Progress | None = None,
+    added: Mapping[int, int] | None = None,
 ) -> Usage:
     """Encode every distinct piece of `counts`, which must be cut by the tokenizer's own split pattern.
 
-    Added tokens are ordinary text here, as in `encode_ordinary`; `words` is passed on.
+    words: how many words the text has; passed on.
+    added: how often each added token stands in the text, besides the pieces.
 
     >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
     >>> usage.tokens, usage.bytes
@@ -69,14 +74,18 @@ def measure_usage(
 
     check_split(tok, counts)
     ids, lengths = segment(tok, counts, progress)
-    by_id = np.zeros(len(tok.vocabulary.tokens), np.uint64)
+    added = added or {}
+    by_id = np.zeros(max(len(tok.vocabulary.tokens), tok.n_vocab), np.uint64)
     np.add.at(by_id, ids, np.repeat(counts.counts, lengths))
+    for id, times in added.items():
+        by_id[id] += np.uint64(times)
+    texts = {id: tok.decode_single_token_bytes(id).decode() for id in added}
     return Usage(
         by_id,
-        tokens=_dot(lengths, counts.counts),
+        tokens=_dot(lengths, counts.counts) + sum(added.values()),
         pieces=_dot(np.ones(len(counts), np.int64), counts.counts),
-        bytes=_dot(np.diff(counts.offsets), counts.counts),
-        characters=_dot(characters_by_piece(counts), counts.counts),
+        bytes=_dot(np.diff(counts.offsets), counts.counts) + sum(len(texts[i].encode()) * n for i, n in added.items()),
+        characters=_dot(characters_by_piece(counts), counts.counts) + sum(len(texts[i]) * n for i, n in added.items()),
         words=words,
         tokens_by_piece=lengths,
     )

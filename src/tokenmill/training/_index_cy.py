@@ -13,15 +13,6 @@ from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN,
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
 
 
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _mix(left: uint32_t, right: uint32_t) -> cython.size_t:
-    x: uint64_t = ((cython.cast(uint64_t, left) << 32) | right) * cython.cast(uint64_t, 0x9E3779B97F4A7C15)
-    return x ^ (x >> 29)
-
-
 @cython.final
 @cython.cclass
 class PairIndex:
@@ -38,9 +29,6 @@ class PairIndex:
     lengths: cython.const[uint32_t][::1]
     max_bytes: cython.size_t
     direct: cython.pointer(uint32_t)
-    slots: cython.pointer(uint32_t)
-    mask: cython.size_t
-    n_hashed: cython.size_t
     kept: cython.pointer(uint32_t)  # by id in counting: the id it is kept under, or FREE | left token
     at = cython.declare(cython.size_t, visibility="readonly")  # the next node to look at
     run: cython.size_t
@@ -60,17 +48,14 @@ class PairIndex:
         self.spans = spans
         self.lengths = lengths
         self.max_bytes = max_bytes
-        self.mask = (1 << 12) - 1
         self.direct = cython.cast(cython.pointer(uint32_t), calloc(1 << 16, 4))
-        self.slots = cython.cast(cython.pointer(uint32_t), calloc(self.mask + 1, 4))
-        if self.direct == cython.NULL or self.slots == cython.NULL:
+        if self.direct == cython.NULL:
             raise MemoryError
         self.at = 1
         self.target = 1
 
     def __dealloc__(self):
         free(self.direct)
-        free(self.slots)
         free(self.kept)
 
     def compact(self, nodes: cython.size_t) -> bool:
@@ -162,70 +147,16 @@ class PairIndex:
             if (left | right) < 256:
                 pair = self.direct[(left << 8) | right]
                 if pair == 0:
-                    pair = self._new(left, right)
+                    pair = self.pairs.find(left, right)
                     self.direct[(left << 8) | right] = cython.cast(uint32_t, pair)
             else:
-                pair = self._hashed(left, right)
+                pair = self.pairs.find(left, right)
             record = cython.address(self.pairs.pair[pair])
             record.count += count
             record.size += 1
             node[place] = cython.cast(uint32_t, pair)
         self.at = stop
         return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0)
-    def _hashed(self, left: uint32_t, right: uint32_t) -> cython.size_t:
-        """The id of a pair, by open addressing; a new one where it is not there yet."""
-        slot: cython.size_t = _mix(left, right) & self.mask
-        pair: cython.size_t
-        while True:
-            pair = self.slots[slot]
-            if pair == 0:
-                break
-            if self.pairs.pair[pair].left == left and self.pairs.pair[pair].right == right:
-                return pair
-            slot = (slot + 1) & self.mask
-        pair = self._new(left, right)
-        self.slots[slot] = cython.cast(uint32_t, pair)
-        self.n_hashed += 1
-        if 2 * self.n_hashed > self.mask:
-            self._grow()
-        return pair
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _grow(self) -> cython.int:
-        old: cython.pointer(uint32_t) = self.slots
-        size: cython.size_t = self.mask + 1
-        i: cython.size_t
-        slot: cython.size_t
-        slots: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), calloc(4 * size, 4))
-        if slots == cython.NULL:
-            with cython.gil:
-                raise MemoryError(f"no memory for a table of {size} pairs")
-        self.slots = slots
-        self.mask = 4 * size - 1
-        for i in range(size):
-            if old[i]:
-                slot = _mix(self.pairs.pair[old[i]].left, self.pairs.pair[old[i]].right) & self.mask
-                while slots[slot]:
-                    slot = (slot + 1) & self.mask
-                slots[slot] = old[i]
-        free(old)
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0)
-    def _new(self, left: uint32_t, right: uint32_t) -> cython.size_t:
-        pair: cython.size_t = self.pairs.n_pairs
-        self.pairs.reserve(1)
-        self.pairs.set(pair, left, right)
-        self.pairs.n_pairs += 1
-        return pair
 
     def choose(self):
         """Keep the pairs that reach the threshold, give them segments and queue them."""
@@ -235,9 +166,8 @@ class PairIndex:
         left: uint32_t
         right: uint32_t
         free(self.direct)
-        free(self.slots)
         self.direct = cython.NULL
-        self.slots = cython.NULL
+        pairs.forget_table()
         self.kept = cython.cast(cython.pointer(uint32_t), calloc(pairs.n_pairs, 4))
         if self.kept == cython.NULL:
             raise MemoryError

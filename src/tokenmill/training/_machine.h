@@ -22,6 +22,25 @@ static inline int tm_level(uint64_t x) {
     return 16 * shift + (int)(x >> shift);
 }
 
+/* a / b >= p / q, exactly. */
+static inline int tm_reaches(uint64_t a, uint64_t b, uint64_t p, uint64_t q) {
+    return (__uint128_t)a * q >= (__uint128_t)p * b;
+}
+
+static int tm_order32(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+static int tm_order64(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sort n positions of `width` bytes, 4 or 8. */
+static inline void tm_sort(void *places, size_t n, size_t width) {
+    qsort(places, n, width, width == 4 ? tm_order32 : tm_order64);
+}
+
 /* Memory for free(). Blocks of many megabytes lie on huge pages, asked for before the first touch: the kernels jump
  * about in them, and with 4 KiB pages every jump would also miss the TLB. NULL where there is none. */
 static inline void *tm_alloc(size_t bytes) {

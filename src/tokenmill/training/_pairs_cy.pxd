@@ -42,6 +42,10 @@ cdef class Pairs:
     cdef uint64_t hole_levels
     cdef Block* blocks
     cdef size_t n_blocks
+    # the table of ids by (left, right), while one is needed
+    cdef uint32_t* slots
+    cdef size_t mask
+    cdef size_t n_found
     # the queue
     cdef Item* heap
     cdef size_t heap_size
@@ -51,6 +55,9 @@ cdef class Pairs:
 
     cdef int reserve(self, size_t more) except? -1 nogil
     cdef void set(self, size_t pair, uint32_t left, uint32_t right) noexcept nogil
+    cdef size_t find(self, uint32_t left, uint32_t right) except? 0 nogil
+    cdef void forget_table(self) noexcept nogil
+    cdef int _grow_table(self) except? -1 nogil
     cdef char* new_places(self, size_t entries) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
     cdef int enqueue(self, uint32_t pair) except? -1 nogil

@@ -19,12 +19,21 @@ older entry is found out of date when its turn comes.
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
-from cython.cimports.libc.string import memcpy
+from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.training._corpus_cy import FREE, get_place
 from cython.cimports.tokenmill.training._machine import TM_LEVELS, tm_alloc, tm_level, tm_log2, tm_prefetch
 
 REGION = cython.declare(cython.size_t, 8 << 20)  # bytes of a fresh region for segments, at least
 SMALLEST_HOLE = cython.declare(cython.size_t, 1 << 12)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _mix(left: uint32_t, right: uint32_t) -> cython.size_t:
+    x: uint64_t = ((cython.cast(uint64_t, left) << 32) | right) * cython.cast(uint64_t, 0x9E3779B97F4A7C15)
+    return x ^ (x >> 29)
 
 
 @cython.final
@@ -46,6 +55,7 @@ class Pairs:
         for i in range(TM_LEVELS):
             free(self.buckets[i].pairs)
         free(self.blocks)
+        free(self.slots)
         free(self.pair)
         free(self.places)
         free(self.heap)
@@ -109,6 +119,68 @@ class Pairs:
         self.pair[pair].right = right
         self.pair[pair].size = 0
         self.places[pair] = cython.NULL
+
+    # ---- finding a pair by its tokens: when an index is built, and by those who must find old pairs again
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0, check=True)
+    def find(self, left: uint32_t, right: uint32_t) -> cython.size_t:
+        """The id of (left, right), by open addressing; a new one, with a fresh record, where it is not there yet."""
+        slot: cython.size_t = _mix(left, right) & self.mask
+        pair: cython.size_t
+        if 2 * self.n_found >= self.mask:
+            self._grow_table()
+            slot = _mix(left, right) & self.mask
+        while True:
+            pair = self.slots[slot]
+            if pair == 0:
+                break
+            if self.pair[pair].left == left and self.pair[pair].right == right:
+                return pair
+            slot = (slot + 1) & self.mask
+        pair = self.n_pairs
+        self.reserve(1)
+        self.set(pair, left, right)
+        self.n_pairs += 1
+        self.slots[slot] = cython.cast(uint32_t, pair)
+        self.n_found += 1
+        return pair
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _grow_table(self) -> cython.int:
+        """Put all pairs into a table with room for as many again, or more."""
+        size: cython.size_t = 1 << 12
+        pair: cython.size_t
+        slot: cython.size_t
+        while size < 4 * self.n_pairs:
+            size <<= 1
+        free(self.slots)
+        self.slots = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * size))
+        if self.slots == cython.NULL:
+            with cython.gil:
+                raise MemoryError(f"no memory for a table of {size} pairs")
+        memset(self.slots, 0, 4 * size)
+        self.mask = size - 1
+        for pair in range(1, self.n_pairs):
+            slot = _mix(self.pair[pair].left, self.pair[pair].right) & self.mask
+            while self.slots[slot]:
+                slot = (slot + 1) & self.mask
+            self.slots[slot] = cython.cast(uint32_t, pair)
+        self.n_found = self.n_pairs
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def forget_table(self) -> cython.void:
+        """Give the table back; the next `find` makes one of the pairs that are there then."""
+        free(self.slots)
+        self.slots = cython.NULL
+        self.mask = 0
+        self.n_found = 0
 
     # ---- segment memory
 

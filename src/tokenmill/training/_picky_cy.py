@@ -1,0 +1,577 @@
+"""The loop of Picky BPE: merges by exact positions, and removals of tokens that have become junk.
+
+What Picky BPE is, is defined in naive_picky.py; node, position, span, run and segment in _corpus_cy.py and
+_pairs_cy.py. The plain loop (_merge_cy.py) rests on three things that a removal breaks, so this is a loop of its own:
+
+    counts only fall           a removal raises counts of old pairs. The queue takes that: the pair is queued once more.
+                               But no pair is out of the race because it is rare, so there is no threshold.
+    positions are born in one  positions of old pairs come up again. They go into further segments of the pair, its
+    step                       late segments; when the pair is merged, all of them are gathered, and sorted.
+    no two pairs spell the     a removed token may be spelt by another pair, and come back. So pairs with a token that
+    same bytes                 is not new are looked up by (left, right).
+
+Invariants, between two steps
+    1. The node at position p holds the id q of a pair exactly if that pair stands at p and its joined bytes are not too
+       many; then p is in one of the segments of q. A node of FREE | token: the last of its piece, or its pair is too long.
+    2. The count of every pair is exact, and so is that of every token outside of the alphabet.
+    3. Every pair that was ever met has one id; `pairs.find` knows all of them.
+    4. All positions of a token outside of the alphabet are in its births, the segments of the positions at which it was
+       merged or became a part. (A position there may hold another token by now, or stand there twice.)
+    5. A token has one span everywhere: as many nodes as its bytes or characters, since nodes are never compacted here.
+
+One step: sweep, lay out; then for x1 and for x2, where IoS reaches T: split, lay out. As in the plain loop an old pair
+finds what takes its place, its heir, through its own record, so `find` is asked once for each pair and step.
+"""
+
+import cython
+from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Run, get_place, put_place, run_at
+from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches, tm_sort
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
+from cython.cimports.tokenmill.training._segments_cy import Segment, Segments, new_position
+from cython.cimports.tokenmill.training._tokens_cy import Token, Tokens
+
+AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
+NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
+LAST = cython.declare(uint32_t, 0x80000000)  # flag of a token's last node
+
+IDLE = cython.declare(cython.int, 0)
+SWEEP = cython.declare(cython.int, 1)
+SPLIT = cython.declare(cython.int, 2)
+LAY_OUT = cython.declare(cython.int, 3)
+
+
+@cython.final
+@cython.cclass
+class PickyLoop:
+    """Merges and removals over a corpus whose pairs are all in `pairs` (made with the threshold 1).
+
+    numerator, denominator: T; with denominator 0 nothing is removed, and this is plain BPE.
+    """
+
+    corpus: Corpus
+    pairs: Pairs
+    tokens: Tokens
+    numerator: uint64_t
+    denominator: uint64_t
+    max_bytes: cython.size_t
+    least: uint64_t
+    events: cython.pointer(int32_t)
+    n_events: cython.size_t
+    events_room: cython.size_t
+    segments: Segments
+    # the step under way
+    stage: cython.int
+    turn: cython.int  # which of x1 and x2 is judged next: 0, 1; 2 for neither
+    step: uint32_t
+    x1: uint32_t
+    x2: uint32_t
+    x3: uint32_t
+    times: uint64_t  # m
+    moved: uint64_t  # occurrences of the removed token
+    counts: uint64_t[2]  # f of x1 and x2 before the merge
+    merged: uint32_t  # the pair
+    removed: uint32_t  # the token, in SPLIT
+    swap: uint32_t  # the pair (x2, x1), once it was met, and its three heirs
+    swap_left: uint32_t
+    swap_right: uint32_t
+    swap_both: uint32_t
+    places: cython.p_char  # the positions to be worked off: of the pair, or of the token that is removed
+    size: cython.size_t
+    live: cython.size_t  # of these the ones still valid, moved to the front
+    at: cython.size_t
+    run: cython.size_t
+    before: cython.size_t
+    # pairs between the parts of the token that is removed
+    inner: cython.pointer(uint32_t)
+    inner_room: cython.size_t
+
+    def __cinit__(
+        self,
+        corpus: Corpus,
+        pairs: Pairs,
+        tokens: Tokens,
+        numerator: uint64_t,
+        denominator: uint64_t,
+        min_pair_count: uint64_t,
+        max_bytes: cython.size_t,
+    ):
+        self.corpus = corpus
+        self.pairs = pairs
+        self.tokens = tokens
+        self.numerator = numerator
+        self.denominator = denominator
+        self.least = min_pair_count
+        self.max_bytes = max_bytes
+        self.segments = Segments(pairs, corpus.wide)
+
+    def __dealloc__(self):
+        free(self.events)
+        free(self.inner)
+
+    @property
+    def present(self) -> int:
+        """How many tokens are present now."""
+        return self.tokens.n_tokens - self.tokens.n_removed
+
+    def event_bytes(self) -> bytes:
+        """The events so far: rows of int32, (left, right, new) or (removed, -1, -1)."""
+        if self.n_events == 0:
+            return b""
+        return cython.cast(cython.p_char, self.events)[: 12 * self.n_events]
+
+    def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
+        """Go on until `wanted` tokens are present or about `work` positions were seen. False when it has ended."""
+        spent: cython.size_t = 0
+        pair: cython.size_t
+        with cython.nogil:
+            while spent < work:
+                if self.stage == IDLE:
+                    if self.tokens.n_tokens - self.tokens.n_removed >= wanted:
+                        break
+                    pair = self.pairs.pop()
+                    if pair == 0 or self.pairs.pair[pair].count < self.least:
+                        break
+                    self._begin(self.pairs, self.tokens, cython.cast(uint32_t, pair))
+                    spent += 8
+                elif self.stage == SWEEP:
+                    spent += self._sweep(work)
+                elif self.stage == SPLIT:
+                    spent += self._split(work)
+                else:
+                    spent += self.segments.n_fresh
+                    if self.segments.lay_out(self.pairs, work):
+                        self._judge(self.pairs, self.tokens)
+        return spent >= work
+
+    # ---- a merge
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _begin(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.int:
+        self.merged = merged
+        self.x1 = pairs.pair[merged].left
+        self.x2 = pairs.pair[merged].right
+        self.counts[0] = tokens.token[self.x1].count
+        self.counts[1] = tokens.token[self.x2].count
+        self.x3 = cython.cast(uint32_t, tokens.join(self.x1, self.x2))
+        self._event(self.x1, self.x2, self.x3)
+        self.segments.add(cython.address(self.segments.growth[merged].late), pairs.places[merged], pairs.pair[merged].size)
+        pairs.places[merged] = cython.NULL
+        pairs.pair[merged].size = 0
+        self._gather(pairs, cython.address(self.segments.growth[merged].late), merged, False)
+        self.segments.reserve(pairs, 2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
+        self.times = 0
+        self.swap = 0
+        self.turn = 0
+        self.stage = SWEEP
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _wanted(self, left: uint32_t, right: uint32_t) -> cython.longlong:
+        """What the node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is too long."""
+        if cython.cast(cython.size_t, self.tokens.token[left].length) + self.tokens.token[right].length > self.max_bytes:
+            return FREE | left
+        return self.pairs.find(left, right)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _merge_heir(self, old: uint32_t, on_left: cython.bint) -> cython.int:
+        """The heir of `old` in this merge: of (a, x1) if on_left, else of (x2, b)."""
+        left: uint32_t = self.pairs.pair[old].left
+        right: uint32_t = self.pairs.pair[old].right
+        heir: uint32_t
+        if left == self.x2 and right == self.x1:
+            self.swap = old
+            self.swap_left = cython.cast(uint32_t, self._wanted(left, self.x3))
+            self.swap_right = cython.cast(uint32_t, self._wanted(self.x3, right))
+            self.swap_both = cython.cast(uint32_t, self._wanted(self.x3, self.x3))
+            heir = self.swap_left
+        elif on_left:
+            heir = cython.cast(uint32_t, self._wanted(left, self.x3))
+        else:
+            heir = cython.cast(uint32_t, self._wanted(self.x3, right))
+        self.pairs.pair[old].heir = heir
+        self.pairs.pair[old].step = self.step
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _sweep(self, work: cython.size_t) -> cython.longlong:
+        """Merge at the next `work` positions of the pair, in ascending order."""
+        node: cython.pointer(uint32_t) = self.corpus.node
+        runs: cython.pointer(Run) = self.corpus.runs
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all heirs
+        wide: cython.bint = self.corpus.wide
+        merged: uint32_t = self.merged
+        places: cython.p_char = self.places
+        size: cython.size_t = self.size
+        begin: cython.size_t = self.at
+        stop: cython.size_t = size if size - begin < work else begin + work
+        step: uint32_t = self.step
+        new: uint32_t = self.x3
+        middle: cython.size_t = self.tokens.token[self.x1].span
+        whole: cython.size_t = self.tokens.token[new].span
+        before: cython.size_t = self.before
+        live: cython.size_t = self.live
+        times: uint64_t = self.times
+        run_end: cython.size_t = 0
+        count: uint64_t = 0
+        i: cython.size_t
+        place: cython.size_t
+        left: cython.size_t
+        old: uint32_t
+        heir: uint32_t
+        for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
+            tm_prefetch(node + get_place(places, i, wide))
+        for i in range(begin, stop):
+            if i + AHEAD < size:
+                place = get_place(places, i + AHEAD, wide)
+                tm_prefetch(cython.address(node[place - 1]))
+                tm_prefetch(cython.address(node[place + whole]))
+            if i + NEAR < stop:
+                place = get_place(places, i + NEAR, wide)
+                if node[place] == merged:
+                    left = place - 1
+                    if node[left] & LAST:
+                        left = place - (node[left] & ~LAST)
+                    if node[left] < FREE:
+                        tm_prefetch(cython.address(pair[node[left]]))
+                    if node[place + middle] < FREE:
+                        tm_prefetch(cython.address(pair[node[place + middle]]))
+            place = get_place(places, i, wide)
+            if node[place] != merged:
+                continue
+            if place >= run_end:
+                self.run = run_at(runs, self.run, self.corpus.n_runs, place)
+                run_end = runs[self.run + 1].start
+                count = runs[self.run].count
+            times += count
+            put_place(places, live, wide, place)
+            live += 1
+            left = place - 1
+            if node[left] & LAST:
+                left = place - (node[left] & ~LAST)
+            old = node[left]
+            # Where the token on the left was made just now, the pair of the two was made with it.
+            if old < FREE and left != before:
+                if pair[old].step != step:
+                    self._merge_heir(old, True)
+                heir = pair[old].heir
+                pair[old].count -= count
+                node[left] = heir
+                if heir < FREE:
+                    pair[heir].count += count
+                    new_position(self.segments, heir, left)
+            heir = FREE | new
+            old = node[place + middle]
+            if old < FREE:
+                if pair[old].step != step:
+                    self._merge_heir(old, False)
+                heir = pair[old].heir
+                pair[old].count -= count
+                if old == self.swap:
+                    # x1 comes next; if it is about to be merged too, the pair is (x3, x3).
+                    heir = self.swap_both if node[place + whole] == merged else self.swap_right
+                if heir < FREE:
+                    pair[heir].count += count
+                    new_position(self.segments, heir, place)
+            node[place] = heir
+            node[place + middle] = FREE
+            node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
+            before = place
+        self.before = before
+        self.live = live
+        self.times = times
+        self.at = stop
+        if stop == size:
+            self._end_sweep(self.pairs, self.tokens)
+        return stop - begin
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _end_sweep(self, pairs: Pairs, tokens: Tokens) -> cython.int:
+        pairs.pair[self.merged].count = 0
+        tokens.token[self.x1].count -= self.times
+        tokens.token[self.x2].count -= self.times
+        tokens.token[self.x3].count += self.times
+        self._keep_births(pairs, tokens, self.x3)
+        self.at = 0
+        self.stage = LAY_OUT
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _keep_births(self, pairs: Pairs, tokens: Tokens, id: uint32_t) -> cython.int:
+        """Make the live positions a segment of births of `id`, and give back what is left of their memory."""
+        if id < tokens.n_alphabet:
+            self.live = 0
+        pairs.free_places(self.places + self.live * pairs.width, self.size - self.live)
+        self.segments.add(cython.address(tokens.token[id].births), self.places, self.live)
+        return 0
+
+    # ---- a removal
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _judge(self, pairs: Pairs, tokens: Tokens) -> cython.int:
+        """Begin the removal of x1 or x2 if it is due, else end the step."""
+        x: uint32_t
+        uses: uint64_t = 2 if self.x1 == self.x2 else 1
+        while self.turn < 2:
+            x = self.x2 if self.turn else self.x1
+            self.turn += 1
+            if self.denominator == 0 or x < tokens.n_alphabet or (self.turn == 2 and uses == 2):
+                continue
+            if tm_reaches(uses * self.times, self.counts[self.turn - 1], self.numerator, self.denominator):
+                self._begin_split(pairs, tokens, x)
+                return 0
+        self.stage = IDLE
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _begin_split(self, pairs: Pairs, tokens: Tokens, x: uint32_t) -> cython.int:
+        i: cython.size_t
+        block: cython.p_void
+        tokens.take_apart(x)
+        tokens.token[x].removed = True
+        tokens.n_removed += 1
+        self._event(x, 0xFFFFFFFF, 0xFFFFFFFF)
+        self.removed = x
+        self._gather(pairs, cython.address(tokens.token[x].births), x, True)
+        self.segments.reserve(
+            pairs,
+            2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart,
+            self.size * (tokens.n_apart + 1),
+        )
+        if self.inner_room < tokens.n_apart:
+            self.inner_room = 2 * tokens.n_apart
+            block = realloc(self.inner, 4 * self.inner_room)
+            if block == cython.NULL:
+                with cython.gil:
+                    raise MemoryError
+            self.inner = cython.cast(cython.pointer(uint32_t), block)
+        for i in range(tokens.n_apart - 1):
+            self.inner[i] = cython.cast(uint32_t, self._wanted(tokens.apart[i], tokens.apart[i + 1]))
+        self.moved = 0
+        self.stage = SPLIT
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _split(self, work: cython.size_t) -> cython.longlong:
+        """Replace the removed token by its parts at its next `work` positions, in ascending order."""
+        node: cython.pointer(uint32_t) = self.corpus.node
+        runs: cython.pointer(Run) = self.corpus.runs
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all heirs
+        token: cython.pointer(Token) = self.tokens.token
+        apart: cython.pointer(uint32_t) = self.tokens.apart
+        n_apart: cython.size_t = self.tokens.n_apart
+        wide: cython.bint = self.corpus.wide
+        x: uint32_t = self.removed
+        first: uint32_t = apart[0]
+        last: uint32_t = apart[n_apart - 1]
+        begin: cython.size_t = self.at
+        stop: cython.size_t = self.size if self.size - begin < work else begin + work
+        run_end: cython.size_t = 0
+        count: uint64_t = 0
+        i: cython.size_t
+        j: cython.size_t
+        place: cython.size_t
+        left: cython.size_t
+        old: uint32_t
+        heir: uint32_t
+        for i in range(begin, stop):
+            if i + AHEAD < self.size:
+                place = get_place(self.places, i + AHEAD, wide)
+                tm_prefetch(cython.address(node[place - 1]))
+                tm_prefetch(cython.address(node[place + token[x].span]))
+            place = get_place(self.places, i, wide)
+            if self._token_at(place) != x:
+                continue
+            if place >= run_end:
+                self.run = run_at(runs, self.run, self.corpus.n_runs, place)
+                run_end = runs[self.run + 1].start
+                count = runs[self.run].count
+            self.moved += count
+            put_place(self.places, self.live, wide, place)
+            self.live += 1
+            left = place - 1
+            if node[left] & LAST:
+                left = place - (node[left] & ~LAST)
+            old = node[left]
+            if old != SENTINEL:
+                if old < FREE:
+                    if pair[old].step != self.step:
+                        pair[old].heir = cython.cast(uint32_t, self._wanted(pair[old].left, first))
+                        pair[old].step = self.step
+                    heir = pair[old].heir
+                    pair[old].count -= count
+                else:  # too long with the whole of x, perhaps not with its first part
+                    heir = cython.cast(uint32_t, self._wanted(old & TOKEN, first))
+                node[left] = heir
+                if heir < FREE:
+                    pair[heir].count += count
+                    new_position(self.segments, heir, left)
+            old = node[place]
+            for j in range(n_apart):
+                if j + 1 < n_apart:
+                    heir = self.inner[j]
+                elif old < FREE:
+                    if pair[old].step != self.step:
+                        pair[old].heir = cython.cast(uint32_t, self._wanted(last, pair[old].right))
+                        pair[old].step = self.step
+                    heir = pair[old].heir
+                    pair[old].count -= count
+                elif node[place + token[last].span] == SENTINEL:
+                    heir = FREE | last
+                else:
+                    heir = cython.cast(uint32_t, self._wanted(last, self._token_at(place + token[last].span)))
+                node[place] = heir
+                if heir < FREE:
+                    pair[heir].count += count
+                    new_position(self.segments, heir, place)
+                if token[apart[j]].span > 1:
+                    node[place + token[apart[j]].span - 1] = LAST | token[apart[j]].span
+                place += token[apart[j]].span
+        self.at = stop
+        if stop == self.size:
+            self._end_split(self.pairs, self.tokens)
+        return stop - begin
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _token_at(self, place: cython.size_t) -> uint32_t:
+        """The token at a position; for a node inside of a token something that is no token of the births there."""
+        held: uint32_t = self.corpus.node[place]
+        if held < FREE:
+            return self.pairs.pair[held].left
+        return held ^ FREE  # of a last node the flag stays, and no token is as high as that
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _end_split(self, pairs: Pairs, tokens: Tokens) -> cython.int:
+        """Count the parts, and note where they were born."""
+        j: cython.size_t
+        i: cython.size_t
+        offset: cython.size_t = 0
+        part: uint32_t
+        places: cython.p_char
+        tokens.token[self.removed].count = 0
+        for j in range(tokens.n_apart):
+            part = tokens.apart[j]
+            tokens.token[part].count += self.moved
+            if j > 0 and part >= tokens.n_alphabet and self.live:
+                places = pairs.new_places(self.live)
+                if places == cython.NULL:
+                    with cython.gil:
+                        raise MemoryError(f"no memory for {self.live} positions")
+                for i in range(self.live):
+                    put_place(places, i, self.corpus.wide, get_place(self.places, i, self.corpus.wide) + offset)
+                self.segments.add(cython.address(tokens.token[part].births), places, self.live)
+            offset += tokens.token[part].span
+        self._keep_births(pairs, tokens, tokens.apart[0])
+        self.at = 0
+        self.stage = LAY_OUT
+        return 0
+
+    # ---- positions
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _gather(self, pairs: Pairs, head: cython.pointer(uint32_t), key: uint32_t, of_token: cython.bint) -> cython.int:
+        """Take all positions of a list of segments, in ascending order, as those to be worked off now.
+
+        key: the pair, or the token, that must stand at a position for it to be worth taking.
+        """
+        wide: cython.bint = self.corpus.wide
+        node: cython.pointer(uint32_t) = self.corpus.node
+        entry: uint32_t = head[0]
+        part: Segment
+        total: cython.size_t = 0
+        i: cython.size_t
+        place: cython.size_t
+        self.places = cython.NULL
+        self.size = 0
+        self.live = 0
+        self.at = 0
+        self.run = 0
+        self.before = 0
+        self.step += 1
+        while entry:
+            total += self.segments.segment[entry].size
+            entry = self.segments.segment[entry].next
+        if self.segments.take(head, cython.address(part)) == 0:
+            return 0
+        if part.next == 0:  # in order already
+            self.places = part.places
+            self.size = part.size
+            return 0
+        self.places = pairs.new_places(total)
+        if self.places == cython.NULL:
+            with cython.gil:
+                raise MemoryError(f"no memory for {total} positions")
+        while True:
+            for i in range(part.size):
+                if i + AHEAD < part.size:
+                    tm_prefetch(node + get_place(part.places, i + AHEAD, wide))
+                place = get_place(part.places, i, wide)
+                if (self._token_at(place) if of_token else node[place]) == key:
+                    put_place(self.places, self.size, wide, place)
+                    self.size += 1
+            pairs.free_places(part.places, part.size)
+            if self.segments.take(head, cython.address(part)) == 0:
+                break
+        pairs.free_places(self.places + self.size * pairs.width, total - self.size)
+        tm_sort(self.places, self.size, pairs.width)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _event(self, a: uint32_t, b: uint32_t, c: uint32_t) -> cython.int:
+        block: cython.p_void
+        if self.n_events == self.events_room:
+            self.events_room = 2 * self.events_room + 4096
+            block = realloc(self.events, 12 * self.events_room)
+            if block == cython.NULL:
+                self.events_room = self.n_events
+                with cython.gil:
+                    raise MemoryError(f"no memory for {self.n_events} events")
+            self.events = cython.cast(cython.pointer(int32_t), block)
+        self.events[3 * self.n_events] = cython.cast(int32_t, a)
+        self.events[3 * self.n_events + 1] = cython.cast(int32_t, b)
+        self.events[3 * self.n_events + 2] = cython.cast(int32_t, c)
+        self.n_events += 1
+        return 0
+
+    def segmentation(self) -> list:
+        """The pieces of two nodes or more as token ids, in the order in which they lie in the corpus."""
+        pieces: list = []
+        ids: list = []
+        place: cython.size_t = 1
+        while place < self.corpus.n_nodes:
+            if self.corpus.node[place] == SENTINEL:
+                pieces.append(ids)
+                ids = []
+                place += 1
+            else:
+                ids.append(self._token_at(place))
+                place += self.tokens.token[self._token_at(place)].span
+        return pieces

@@ -1,0 +1,48 @@
+from libc.stdint cimport uint32_t
+
+from tokenmill.training._corpus_cy cimport put_place
+from tokenmill.training._pairs_cy cimport Pairs
+
+
+cdef struct Segment:
+    char* places
+    size_t size
+    uint32_t next   # the one after it in its list, 0 for none
+
+cdef struct Growth:
+    size_t size     # new positions of the pair in this step
+    char* at        # where the next of them goes
+    uint32_t late   # the list of its further segments
+
+
+cdef class Segments:
+    cdef Growth* growth
+    cdef size_t growth_room
+    cdef Segment* segment
+    cdef uint32_t n_segments
+    cdef size_t segments_room
+    cdef uint32_t spare
+    cdef char* fresh
+    cdef uint32_t* fresh_pair
+    cdef size_t n_fresh
+    cdef size_t fresh_room
+    cdef uint32_t* grown
+    cdef size_t n_grown
+    cdef size_t at
+    cdef bint wide
+
+    cdef int reserve(self, Pairs pairs, size_t more, size_t fresh) except? -1 nogil
+    cdef bint lay_out(self, Pairs pairs, size_t work) except? 0 nogil
+    cdef int add(self, uint32_t* head, char* places, size_t size) except? -1 nogil
+    cdef int take(self, uint32_t* head, Segment* taken) noexcept nogil
+
+
+cdef inline void new_position(Segments self, uint32_t pair, size_t place) noexcept nogil:
+    # A position that came up in this step. There is room for it: see `reserve`.
+    if self.growth[pair].size == 0:
+        self.grown[self.n_grown] = pair
+        self.n_grown += 1
+    self.growth[pair].size += 1
+    put_place(self.fresh, self.n_fresh, self.wide, place)
+    self.fresh_pair[self.n_fresh] = pair
+    self.n_fresh += 1

@@ -1,0 +1,146 @@
+"""Segments of pairs and tokens whose positions may come up again and again, as they do where tokens are removed.
+
+A pair has its segment in `pairs` and, if positions came up later, a list of late segments. A token has a list of
+births. Both are lists of entries in one table. New positions are first written down in the order in which they come up
+(`new_position`); at the end of a step `lay_out` cuts the segments, whose sizes are then known, and fills them.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint32_t
+from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.libc.string import memset
+from cython.cimports.tokenmill.training._corpus_cy import get_place, put_place
+from cython.cimports.tokenmill.training._machine import tm_alloc
+from cython.cimports.tokenmill.training._pairs_cy import Pairs
+
+
+@cython.final
+@cython.cclass
+class Segments:
+    """The late segments and births of one training. wide: whether positions have 64 bits."""
+
+    def __cinit__(self, pairs: Pairs, wide: bool):
+        self.wide = wide
+        self.n_segments = 1  # 0 is none
+        self.reserve(pairs, 0, 0)
+
+    def __dealloc__(self):
+        free(self.growth)
+        free(self.segment)
+        free(self.fresh)
+        free(self.fresh_pair)
+        free(self.grown)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def reserve(self, pairs: Pairs, more: cython.size_t, fresh: cython.size_t) -> cython.int:
+        """Make room for `more` new pairs and `fresh` new positions before a step."""
+        block: cython.p_void
+        pairs.reserve(more)
+        if self.growth_room < pairs.room:
+            block = realloc(self.growth, pairs.room * cython.sizeof(Growth))
+            if block != cython.NULL:
+                self.growth = cython.cast(cython.pointer(Growth), block)
+                memset(self.growth + self.growth_room, 0, (pairs.room - self.growth_room) * cython.sizeof(Growth))
+                self.growth_room = pairs.room
+        if self.fresh_room < fresh or self.fresh == cython.NULL:
+            free(self.fresh)
+            free(self.fresh_pair)
+            free(self.grown)
+            self.fresh_room = fresh + (fresh >> 1) + 64
+            self.fresh = cython.cast(cython.p_char, tm_alloc(self.fresh_room * pairs.width))
+            self.fresh_pair = cython.cast(cython.pointer(uint32_t), tm_alloc(self.fresh_room * 4))
+            self.grown = cython.cast(cython.pointer(uint32_t), tm_alloc(self.fresh_room * 4))
+        if (
+            self.growth_room < pairs.room
+            or self.fresh == cython.NULL
+            or self.fresh_pair == cython.NULL
+            or self.grown == cython.NULL
+        ):
+            self.fresh_room = 0
+            with cython.gil:
+                raise MemoryError(f"no memory for {pairs.room} pairs and {fresh} positions")
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0, check=True)
+    def lay_out(self, pairs: Pairs, work: cython.size_t) -> cython.bint:
+        """Write the next `work` new positions into segments of their pairs, and queue these pairs. True at the end."""
+        stop: cython.size_t = self.n_fresh if self.n_fresh - self.at < work else self.at + work
+        growth: cython.pointer(Growth) = self.growth
+        pair: uint32_t
+        i: cython.size_t
+        if self.at == 0:
+            for i in range(self.n_grown):
+                pair = self.grown[i]
+                growth[pair].at = cython.NULL
+                if pairs.pair[pair].count == 0:  # came and went within the step
+                    continue
+                growth[pair].at = pairs.new_places(growth[pair].size)
+                if growth[pair].at == cython.NULL:
+                    with cython.gil:
+                        raise MemoryError(f"no memory for {growth[pair].size} positions")
+                if pairs.pair[pair].size == 0:
+                    pairs.places[pair] = growth[pair].at
+                    pairs.pair[pair].size = growth[pair].size
+                else:
+                    self.add(cython.address(growth[pair].late), growth[pair].at, growth[pair].size)
+                pairs.enqueue(pair)
+        for i in range(self.at, stop):
+            pair = self.fresh_pair[i]
+            if growth[pair].at != cython.NULL:
+                put_place(growth[pair].at, 0, self.wide, get_place(self.fresh, i, self.wide))
+                growth[pair].at += pairs.width
+        self.at = stop
+        if stop < self.n_fresh:
+            return False
+        for i in range(self.n_grown):
+            growth[self.grown[i]].size = 0
+        self.n_grown = 0
+        self.n_fresh = 0
+        self.at = 0
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def add(self, head: cython.pointer(uint32_t), places: cython.p_char, size: cython.size_t) -> cython.int:
+        """Put a segment in front of a list; an empty one is left out."""
+        entry: uint32_t = self.spare
+        block: cython.p_void
+        if size == 0:
+            return 0
+        if entry:
+            self.spare = self.segment[entry].next
+        else:
+            entry = self.n_segments
+            if entry >= self.segments_room:
+                self.segments_room = 2 * cython.cast(cython.size_t, entry) + 1024
+                block = realloc(self.segment, self.segments_room * cython.sizeof(Segment))
+                if block == cython.NULL:
+                    self.segments_room = 0
+                    with cython.gil:
+                        raise MemoryError("no memory for the list of segments")
+                self.segment = cython.cast(cython.pointer(Segment), block)
+            self.n_segments += 1
+        self.segment[entry].places = places
+        self.segment[entry].size = size
+        self.segment[entry].next = head[0]
+        head[0] = entry
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def take(self, head: cython.pointer(uint32_t), taken: cython.pointer(Segment)) -> cython.int:
+        """Take the first segment off a list; 0 if there is none."""
+        entry: uint32_t = head[0]
+        if entry == 0:
+            return 0
+        taken[0] = self.segment[entry]
+        head[0] = taken.next
+        self.segment[entry].next = self.spare
+        self.spare = entry
+        return 1
