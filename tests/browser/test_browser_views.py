@@ -184,9 +184,9 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     folder, tok = saved
     page = open_page(local.address)
     one = {"tokenizer.json": (folder / "huggingface" / "tokenizer.json").read_bytes()}
-    assert drop_and_encode(page, one, "tokenizer") == tok.encode_ordinary(TEXT)
+    assert drop_and_encode(page, one, "opened") == tok.encode_ordinary(TEXT)
     many = {path.name: path.read_bytes() for path in (folder / "merges").iterdir()}
-    assert drop_and_encode(page, many, "opened folder") == tok.encode_ordinary(TEXT)
+    assert drop_and_encode(page, many, "opened (2)") == tok.encode_ordinary(TEXT)
     # A file that does not tell its split pattern: the page asks.
     drop(page, {"mine.tiktoken": (folder / "mine.tiktoken").read_bytes()})
     page.wait_for_selector("#split-dialog[open]")
