@@ -38,7 +38,7 @@ def train_naive(
     [b'we', b'lo', b'ewe']
     """
     pieces = [(list(ids), count) for ids, count in pieces if count]
-    id_of = {token: id for id, token in enumerate(tokens)}
+    id_of = {token: id for id, token in reversed([*enumerate(tokens)])}
     merges = []
     while len(tokens) < vocab_size:
         pairs = count_pairs(pieces)
