@@ -23,7 +23,7 @@ THRESHOLDS = (None, 0.9, 0.8, 0.7, 0.6)
 def measure(name: str, limit: int | None) -> list[dict]:
     import tokenmill
     from tokenmill.quality.metrics import mean_token_characters, word_initial_share
-    from tokenmill.quality.usage import measure_usage, ordinary_ids
+    from tokenmill.quality.usage import measure_usage, ordinary_tokens
 
     counts = tokenmill.count(corpus_file(name, limit), split="cl100k")
     rows = []
@@ -35,7 +35,7 @@ def measure(name: str, limit: int | None) -> list[dict]:
             tok = tokenmill.train_from_counts(counts, size, refine=threshold)
             seconds = time.perf_counter() - start
             usage = measure_usage(tok, counts)
-            tokens = {tok.decode_single_token_bytes(id) for id in ordinary_ids(tok)}
+            tokens = set(ordinary_tokens(tok).values())
             if threshold is None:
                 plain_tokens, plain_length = tokens, usage.tokens
             added, lost = tokens - plain_tokens, plain_tokens - tokens

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .counting import WordCounts, count, count_iterator
 from .tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from .training import Options
 
 __all__ = ["load", "train", "train_from_counts", "train_from_iterator"]
 
@@ -36,14 +39,8 @@ def train(
         unknown_token, refine, algorithm.
     Raises UsageError for options that cannot be right, InputError for a source that cannot be read.
     """
-    return _train(
-        count(sources, split=split, num_threads=num_threads, progress=progress),
-        vocab_size,
-        special_tokens=special_tokens,
-        num_threads=num_threads,
-        progress=progress,
-        **options,
-    )
+    wanted = _options(vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
+    return _train(count(sources, split=split, num_threads=num_threads, progress=progress), wanted, progress)
 
 
 def train_from_iterator(
@@ -60,14 +57,8 @@ def train_from_iterator(
 
     An exception of the iterator is passed on; nothing is ever trained on half a corpus.
     """
-    return _train(
-        count_iterator(texts, split=split, num_threads=num_threads, progress=progress),
-        vocab_size,
-        special_tokens=special_tokens,
-        num_threads=num_threads,
-        progress=progress,
-        **options,
-    )
+    wanted = _options(vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
+    return _train(count_iterator(texts, split=split, num_threads=num_threads, progress=progress), wanted, progress)
 
 
 def train_from_counts(
@@ -88,14 +79,8 @@ def train_from_counts(
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
     algorithm: "heap", or "naive" for the textbook loop.
     """
-    return _train(
-        counts,
-        vocab_size,
-        special_tokens=special_tokens,
-        num_threads=num_threads,
-        progress=progress,
-        **options,
-    )
+    wanted = _options(vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
+    return _train(counts, wanted, progress)
 
 
 def load(path: str | os.PathLike, *, split: str | None = None, **options: Any) -> Tokenizer:
@@ -109,9 +94,16 @@ def load(path: str | os.PathLike, *, split: str | None = None, **options: Any) -
     return Tokenizer(formats.read(path, split=split, **options))
 
 
-def _train(counts: WordCounts, vocab_size: int, **options: Any) -> Tokenizer:
+def _options(vocab_size: int, **options: Any) -> Options:
+    """The options, checked before any text is read."""
+    from .training import Options
+
+    return Options(vocab_size=vocab_size, **options)
+
+
+def _train(counts: WordCounts, options: Options, progress: Progress | None) -> Tokenizer:
     from .training import Training
 
-    training = Training(counts, vocab_size, **options)
+    training = Training(counts, options, progress)
     del counts  # the training holds what it needs of them
     return Tokenizer(training.run())

@@ -131,6 +131,9 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides which ids a text gets and which text an id gives, as hex digits."""
         if "fingerprint" not in self._cache:
+            lengths = [-1 if token is None else len(token) for token in self.tokens]
+            while lengths and lengths[-1] == -1:  # holes at the end mean nothing
+                lengths.pop()
             head = {
                 "split_patterns": self.split_patterns,
                 "order": self.order,
@@ -143,10 +146,8 @@ class Vocabulary:
                     (t.id, t.content, t.special, t.lstrip, t.rstrip, t.single_word, t.normalized)
                     for t in self.added_tokens
                 ),
-                "lengths": [-1 if token is None else len(token) for token in self.tokens],
+                "lengths": lengths,
             }
-            while head["lengths"] and head["lengths"][-1] == -1:  # holes at the end mean nothing
-                head["lengths"].pop()
             digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
             for token in self.tokens:
                 digest.update(token or b"")

@@ -12,7 +12,7 @@ from typing import IO
 
 from .errors import OutputError
 
-__all__ = ["atomic_file", "atomic_folder", "output_errors"]
+__all__ = ["atomic_file", "atomic_folder", "output_errors", "replace_folder"]
 
 
 @contextlib.contextmanager
@@ -33,7 +33,8 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
         try:
-            with os.fdopen(handle, mode, **({} if "b" in mode else {"encoding": "utf-8", "newline": "\n"})) as file:
+            text = None if "b" in mode else "utf-8"
+            with os.fdopen(handle, mode, encoding=text, newline=text and "\n") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -61,17 +62,22 @@ def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
         beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         try:
             yield beside
-            os.chmod(beside, 0o777 & ~_umask())
-            if target.exists():
-                old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-                os.replace(target, old / "was")
-                os.replace(beside, target)
-                shutil.rmtree(old)
-            else:
-                os.replace(beside, target)
+            replace_folder(beside, target)
         except BaseException:
             shutil.rmtree(beside, ignore_errors=True)
             raise
+
+
+def replace_folder(beside: Path, target: Path) -> None:
+    """Let the finished folder `beside` take the place of `target`, on the same file system."""
+    os.chmod(beside, 0o777 & ~_umask())
+    if target.exists():
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+        os.replace(target, old / "was")
+        os.replace(beside, target)
+        shutil.rmtree(old)
+    else:
+        os.replace(beside, target)
 
 
 def _umask() -> int:

@@ -120,7 +120,7 @@ def open_page(chromium):
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)
-        problems.watch(page, address)
+        problems.watch(page, address.split("#")[0])
         page.problems = problems
         page.goto(address + fragment)
         page.wait_for_selector("#tokens .t, #message.problem, #panel-tokens[hidden]", state="attached")

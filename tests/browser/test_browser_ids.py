@@ -6,10 +6,12 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from playground_examples import TEXT, TRICKY
+from playground_examples import TEXT
+from playground_examples import TRICKY as HERE
 
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
+from tokenmill.tokenizer.tricky import TRICKY, fuzzed_texts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -66,7 +68,7 @@ def tokenizers(small_tokenizers):
 @pytest.mark.parametrize("special", [False, True])
 def test_tricky_texts_get_the_librarys_ids(site_page, tokenizers, special):
     for name, tok in tokenizers:
-        assert_same(site_page, name, tok, [*TRICKY, TEXT], special)
+        assert_same(site_page, name, tok, [*TRICKY, *HERE, TEXT], special)
 
 
 def slices(text, count, longest, seed):
@@ -101,6 +103,25 @@ def test_any_text_gets_the_librarys_ids(site_page, tokenizers, which, special, t
     assert_same(site_page, name, tok, texts, special)
 
 
+def edits(text, count, dice):
+    """Texts that each differ from the one before by one edit, as typing, pasting and deleting make them."""
+    for _ in range(count):
+        at = dice.randrange(len(text) + 1)
+        cut = dice.choice([0, 0, 1, 1, 2, 9, 60])
+        new = dice.choice(["", "a", " ", "\n", "'", "9", "é", "👍🏽", "new", "<|endoftext|>", "  \n\t ", text[:40]])
+        text = text[:at] + new + text[at + cut :]
+        yield text
+
+
+def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
+    """After an edit the encoder keeps what it may of the text before."""
+    for seed, (name, tok) in enumerate(tokenizers):
+        dice = random.Random(seed)
+        start = dice.randrange(len(TEXT) - 400)
+        assert_same(site_page, name, tok, list(edits(TEXT[start : start + 400], 60 * SWEEP, dice)), special=seed % 3 == 0)
+        assert_same(site_page, name, tok, list(edits("  " * 30 + "\n" * 9 + "aaaa", 40 * SWEEP, dice)))
+
+
 @pytest.fixture(scope="module")
 def published(chromium, shared, tmp_path_factory):
     """Published vocabularies as a static site: tiktoken's, and two tokenizer.json with their own rules."""
@@ -132,5 +153,6 @@ def test_published_vocabularies_on_real_text(published, corpus_bytes, corpus):
 def test_published_vocabularies_on_tricky_texts(published):
     page, found = published
     for name, tok in found:
-        assert_same(page, name, tok, TRICKY)
-        assert_same(page, name, tok, TRICKY, special=True)
+        fuzzed = list(fuzzed_texts([tok.vocabulary], 100 * SWEEP, seed=7))
+        assert_same(page, name, tok, [*TRICKY, *HERE, *fuzzed])
+        assert_same(page, name, tok, [*TRICKY, *HERE], special=True)

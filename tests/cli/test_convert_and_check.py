@@ -23,7 +23,9 @@ def folder(tmp_path_factory):
     """A folder with a corpus, a trained tokenizer and a Picky one."""
     place = tmp_path_factory.mktemp("convert")
     (place / "corpus.txt").write_text(TEXT)
-    trained = tokenmill.train_from_iterator([TEXT], vocab_size=290, split="gpt2", special_tokens=["<|endoftext|>", "<|user|>"])
+    trained = tokenmill.train_from_iterator(
+        [TEXT], vocab_size=290, split="gpt2", special_tokens=["<|endoftext|>", "<|user|>"]
+    )
     trained.save(place / "trained")
     Tokenizer(picky()).save(place / "picky")
     return place
@@ -64,7 +66,9 @@ def test_a_file_without_pattern_and_special_tokens(folder, tmp_path):
     assert result.exit_code == 2 and "--split cl100k" in result.stderr
     ids = tokenmill.load(folder / "trained").vocabulary.special_tokens
     special = [word for text, id in ids.items() for word in ("--special-token", f"{text}={id}")]
-    result = run("convert", tmp_path / "it.tiktoken", tmp_path / "out", "--to", "huggingface", "--split", "gpt2", *special)
+    result = run(
+        "convert", tmp_path / "it.tiktoken", tmp_path / "out", "--to", "huggingface", "--split", "gpt2", *special
+    )
     assert result.exit_code == 0, result.stderr
     assert run("check", folder / "trained", "--against", tmp_path / "out").exit_code == 0
     result = run("convert", folder / "trained", tmp_path / "x", "--to", "huggingface", "--special-token", "<|a|>")
@@ -81,13 +85,27 @@ def test_what_would_change_ids_is_refused(folder, tmp_path):
 
 def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
     result = run(
-        "convert", folder / "picky", tmp_path / "out", "--to", "tiktoken", "--lossy", "--json", "--sample", folder / "corpus.txt"
+        "convert",
+        folder / "picky",
+        tmp_path / "out",
+        "--to",
+        "tiktoken",
+        "--lossy",
+        "--json",
+        "--sample",
+        folder / "corpus.txt",
     )
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)["without_events"]
     assert found == {"pieces": 300, "differing": 60, "tokens": 30 * 45, "other_tokens": 30 * 51}
-    result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--sample", folder / "corpus.txt")
-    assert result.exit_code == 0 and "without events: " in result.stderr and "read by tokenmill: the same ids" in result.stderr
+    result = run(
+        "convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--sample", folder / "corpus.txt"
+    )
+    assert (
+        result.exit_code == 0
+        and "without events: " in result.stderr
+        and "read by tokenmill: the same ids" in result.stderr
+    )
     result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface")
     assert "give --sample SRC to measure" in result.stderr
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tokenmill.counting.local as local
 import tokenmill.counting.reading as reading
+import tokenmill.counting.threads as threads
 from tokenmill.counting import count, count_iterator
 from tokenmill.errors import UsageError
 
@@ -103,7 +104,7 @@ def test_an_exception_of_the_iterator_is_passed_on(small_blocks):
 
 
 def test_an_exception_of_the_progress_callback_stops_everything(tmp_path, small_blocks, monkeypatch):
-    monkeypatch.setattr(local, "POLL", 0.001)
+    monkeypatch.setattr(threads, "POLL", 0.001)
     (tmp_path / "a.txt").write_text(TEXT * 50)
 
     def progress(stage, done, total):
@@ -127,7 +128,7 @@ def test_a_failure_in_one_file_stops_the_others_and_leaves_no_thread(tmp_path, s
     for i in range(20):
         (tmp_path / f"{i:02}.txt").write_text(TEXT * 20)
     (tmp_path / "10.txt").write_bytes(b"\0" * 1000)
-    with pytest.raises(Exception, match="10.txt looks binary"):
+    with pytest.raises(Exception, match=r"10\.txt looks binary"):
         count(tmp_path, WORDS, num_threads=4)
     assert not [t for t in threading.enumerate() if t.name.startswith("tokenmill")]
 
@@ -172,13 +173,13 @@ def test_threads_share_one_file(tmp_path, small_blocks, monkeypatch):
     """With one file and two threads, both draw blocks from it."""
     (tmp_path / "a.txt").write_text(TEXT * 20)
     seen = set()
-    original = local.Counter.count
+    original = threads.Counter.count
 
     def counting(self, block):
         seen.add(threading.get_ident())
         time.sleep(0.0005)
         original(self, block)
 
-    monkeypatch.setattr(local.Counter, "count", counting)
+    monkeypatch.setattr(threads.Counter, "count", counting)
     count(tmp_path / "a.txt", WORDS, num_threads=2)
     assert len(seen) == 2

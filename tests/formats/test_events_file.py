@@ -93,7 +93,7 @@ def beside(picky):
 )
 def test_impossible_events_name_their_line(picky, old, new, said):
     data = rewritten(picky, lambda body: body.replace(old, new, 1))
-    with pytest.raises(FormatError, match="events.txt: .*" + said):
+    with pytest.raises(FormatError, match=r"events\.txt: .*" + said):
         parse_events(data, "events.txt", beside(picky))
 
 
@@ -102,9 +102,9 @@ def test_any_changed_byte_is_noticed(picky):
     assert parse_events(data, "f", beside(picky)).fingerprint() == picky.fingerprint()
     for place in range(0, len(data), 3):
         changed = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
-        with pytest.raises(FormatError, match="f: line [12]: "):
+        with pytest.raises(FormatError, match=r"f: line [12]: "):
             parse_events(changed, "f", beside(picky))
-        with pytest.raises(FormatError, match="f: line [12]: "):
+        with pytest.raises(FormatError, match=r"f: line [12]: "):
             parse_events(data[:place], "f", beside(picky))
 
 

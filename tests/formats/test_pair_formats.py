@@ -189,7 +189,7 @@ def test_damaged_vocab_json_names_its_key(plain, tmp_path):
     for old, new, said in [
         ('"low": ', '"low": 5, "loq": ', r"at \$\['low'\]: the id 5 of b'low' is that of b'\\x05' already"),
         ('"low": ', '"low": 5000, "low": ', "the key 'low' occurs twice"),
-        ('"A": 65,', "", r"at \$: 1 bytes that text can hold have no token, such as 0x41"),
+        ('"A": 65,', "", r"at \$: 1 bytes that text can hold have no token, such as b'A'"),
     ]:
         assert old in text
         path.write_text(text.replace(old, new))

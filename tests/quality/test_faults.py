@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events
 
-from tokenmill import Tokenizer, WordCounts
+from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.quality.faults import completions, partial_table, reach_of_tokens, unbuilt_table, unreachable_table
+from tokenmill.quality.tables import Token
 from tokenmill.quality.usage import measure_usage
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -44,6 +45,14 @@ def test_merges():
     assert unbuilt_table(tok).rows == []
 
 
+def test_an_alphabet_with_gaps():
+    """Vocabularies exist that lack bytes: what cannot be encoded is no witness, and no crash."""
+    tok = Tokenizer(make_vocabulary([b"a", b"b", b"ab", b"ax", b"ba"], [(0, 1, 2)]))
+    assert reasons(tok) == {}
+    assert (Token(3, b"ax"), ()) in unbuilt_table(tok).rows
+    assert reasons(Tokenizer(make_vocabulary([b"a", b"x", b"ay"], [], whole_pieces=False))) == {b"ay": "merges"}
+
+
 def test_split():
     tok = Tokenizer(make_vocabulary([*BYTES, b"a b"], [(97, 32, 256)], split_patterns=(r"\S+|\s+",)))
     assert reasons(tok)[b"a b"] == "split"
@@ -56,6 +65,15 @@ def test_split_only_where_it_stands_alone():
     tok = Tokenizer(make_vocabulary(tokens, [(10, 10, 256)], split_patterns=(pattern,)))
     assert tok.encode("\n\na") != [256, 97]
     assert reach_of_tokens(tok)[256].reason == ""
+
+
+def test_added():
+    """An added token of two spaces that any text is searched for leaves none for the ordinary one of three."""
+    events = [(32, 32, 256), (256, 32, 257)]
+    tokens = make_vocabulary([*BYTES, b"  ", b"   "], events, added_tokens=(AddedToken("  ", 258, special=False),))
+    assert reasons(Tokenizer(tokens)) == NOT_UTF8 | {b"  ": "added", b"   ": "added"}
+    special = make_vocabulary([*BYTES, b"  ", b"   "], events, added_tokens=(AddedToken("  ", 258),))
+    assert reasons(Tokenizer(special)) == NOT_UTF8
 
 
 def test_normaliser():
@@ -103,21 +121,10 @@ def test_against_every_short_text(order):
                 text = "".join(letters)
                 for id in tok.encode_bytes(text.encode()):
                     seen.setdefault(id, text)
-        for id, found in _reach_of_letters(tok).items():
+        for id, found in reach_of_tokens(tok).items():
             assert bool(found.reason) == (id not in seen), (seed, tokens[id], found, seen.get(id))
             assert not found.reason or found.reason == "merges"
             assert found.witness is None or id in tok.encode(found.witness)
-
-
-def _reach_of_letters(tok):
-    """reach_of_tokens, but with neighbours that this tiny vocabulary can encode."""
-    from tokenmill.quality import faults
-
-    was, faults.NEIGHBOURS = faults.NEIGHBOURS, ("", "a", "b")
-    try:
-        return reach_of_tokens(tok)
-    finally:
-        faults.NEIGHBOURS = was
 
 
 @given(st.text(min_size=1, max_size=4), st.data())

@@ -1,20 +1,22 @@
 """Figures beside figures worked out by hand or in another way."""
 
 import math
+import random
 from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quality_examples import BYTES, make_vocabulary
+from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
 
-from tokenmill import Tokenizer, WordCounts
+from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
+from tokenmill.quality import domains as domains_module
+from tokenmill.quality import usage as usage_module
 from tokenmill.quality.domains import Domains
 from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
 from tokenmill.quality.lists import (
-    doubles_summary,
     doubles_tables,
     rare_table,
     repeated_table,
@@ -46,6 +48,23 @@ def test_usage():
     assert usage.tokens_by_piece.tolist() == [1, 3, 2, 1, 2]
     double = usage + usage
     assert double.tokens == 2 * usage.tokens and double.words == 30 and double.by_id[257] == 14
+
+
+@pytest.mark.parametrize("order", ["merges", "ranks", "events"])
+def test_pieces_at_once_and_one_by_one(order, monkeypatch):
+    """All pieces of a slice in one call, cut apart by the sizes of their tokens; empty pieces among them."""
+    for seed in range(30):
+        rng = random.Random(seed)
+        tokens, events = random_events(rng, b"abc", 20, 0.2 if order == "events" else 0.0)
+        tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order))
+        pieces = [b"", *random_pieces(rng, b"abc", 40), b""]
+        offsets = np.cumsum([0, *map(len, pieces)]).astype(np.uint64)
+        arena = np.frombuffer(b"".join(pieces), np.uint8)
+        counts = WordCounts(arena, offsets, np.ones(len(pieces), np.uint64))
+        monkeypatch.setattr(usage_module, "SLICE", rng.randint(1, 200))
+        ids, numbers = usage_module.segment(tok, counts)
+        each = [tok.encode_bytes(piece) for piece in pieces]
+        assert ids.tolist() == [id for of in each for id in of] and numbers.tolist() == list(map(len, each))
 
 
 def test_text_table():
@@ -118,12 +137,12 @@ def test_junk():
 def test_lists():
     extra = ["é".encode(), "e\u0301".encode(), b"Low", b"----", b" ---- ", b"  ", b"\n\n\n", "\u3000".encode(), b"---"]
     tok = Tokenizer(make_vocabulary([*BYTES, b"low", b" low", *extra]))
-    groups = {table.key: [{t.content for t in row[2]} for row in table.rows] for table in doubles_tables(tok)}
+    groups = {table.key: [{t.content for t in row[2]} for row in table.rows] for table in doubles_tables(tok)[1:]}
     assert groups["doubles_nfc"] == [{"é".encode(), "e\u0301".encode()}]
     assert {b"low", b"Low"} in groups["doubles_case"]
     assert {b"low", b" low", b"Low"} in groups["doubles_case_and_outer_white_space"]
     assert "doubles_same_bytes" not in groups
-    summary = {row[0]: row[1:4] for row in doubles_summary(tok).rows}
+    summary = {row[0]: row[1:4] for row in doubles_tables(tok)[0].rows}
     assert summary["same bytes"] == (0, 0, 0) and summary["NFC"] == (1, 2, 1)
     assert [row[0].content for row in repeated_table(tok).rows] == [b" ---- ", b"----"]
     assert [row[0].content for row in white_space_table(tok).rows][:3] == [b"\n\n\n", "\u3000".encode(), b"  "]
@@ -143,11 +162,11 @@ def _token(tok, content):
 
 def test_same_bytes_twice():
     tok = Tokenizer(make_vocabulary([*BYTES, b"aa", b"aa"], [(97, 97, 256)]))
-    (row,) = doubles_tables(tok)[0].rows
+    (row,) = doubles_tables(tok)[1].rows
     assert row[1] == 2 and [token.id for token in row[2]] == [256, 257]
 
 
-def test_domains(tmp_path):
+def test_domains(tmp_path, monkeypatch):
     (tmp_path / "de").mkdir()
     for name, text in {
         "en.txt": "low  low\u00a0lower",
@@ -166,6 +185,8 @@ def test_domains(tmp_path):
     assert Domains(tmp_path / "de").names == ["a", "b"]
     assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "fr.txt"]).names == ["de", "fr"]
     assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "de"]).names == [f"{tmp_path}/de", f"{tmp_path}/de (2)"]
+    monkeypatch.setattr(domains_module, "MOST_FILES", 1)
+    assert Domains(tmp_path / "de").names == ["de"]
     assert Domains({"x": [tmp_path / "en.txt"], "y": COUNTS}).names == ["x", "y"]
     usages = several.usages(tok)
     assert usages["en"].tokens == usages["en"].bytes == len("low  low\u00a0lower".encode())
@@ -184,6 +205,31 @@ def test_text_is_normalised_for_a_tokenizer_that_does(tmp_path):
         usages[first].tokens == len(tok.encode(text)) < len(plain.encode(text)) == domains.usages(plain)[first].tokens
     )
     assert dict(domains.counts(second, tok).items()) == {"é".encode(): 1, b"x": 1}
+
+
+@pytest.mark.parametrize("patterns", [(r"\w+|\W+",), ()])
+def test_text_is_searched_for_added_tokens(tmp_path, patterns):
+    """As `encode_ordinary` does: those that are not special are found in any text, with their flags."""
+    text = "low <x> low<y>  low <z> é<x>"
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    added = (
+        AddedToken("<x>", 258, special=False, lstrip=True),
+        AddedToken("<y>", 260, special=False, rstrip=True),
+        AddedToken("<z>", 261),
+    )
+    tok = Tokenizer(
+        make_vocabulary(
+            [*BYTES, b"ow", b"low"],
+            [(111, 119, 256), (108, 256, 257)],
+            split_patterns=patterns,
+            added_tokens=added,
+            add_prefix_space=True,
+        )
+    )
+    usage = Domains(tmp_path / "a.txt").usages(tok)["a"]
+    expected = Counter(tok.encode_ordinary(text))
+    assert {id: n for id, n in enumerate(usage.by_id.tolist()) if n} == expected
+    assert usage.tokens == expected.total() and usage.words == len(text.split())
 
 
 def test_counts_of_another_split_are_refused():

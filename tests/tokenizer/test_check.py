@@ -75,7 +75,26 @@ def test_every_difference_of_two_vocabularies_is_found(fields):
 @pytest.mark.parametrize("split", [name for name in PATTERNS if name != "cl100k"])
 def test_every_two_named_patterns_are_told_apart(split):
     """If tokens are there that the patterns allow or forbid."""
-    extra = [b"12", b"123", b"1234", b" 1", b"\n\n", b"  ", b" \n", b"n't", b"'T", b"Ab", b"!\n", b"!/", b" a", b" \t", b"\ta", b"aB", b"a1", b"\n "]
+    extra = [
+        b"12",
+        b"123",
+        b"1234",
+        b" 1",
+        b"\n\n",
+        b"  ",
+        b" \n",
+        b"n't",
+        b"'T",
+        b"Ab",
+        b"!\n",
+        b"!/",
+        b" a",
+        b" \t",
+        b"\ta",
+        b"aB",
+        b"a1",
+        b"\n ",
+    ]
     assert differ(ranks(extra, split), ranks(extra, "cl100k"), fuzz=2000).text
     assert differ(ranks(extra, split), dataclasses.replace(ranks(extra), split_patterns=()), fuzz=2000).text
 
@@ -107,8 +126,12 @@ def test_the_offset_is_where_the_tokens_part():
     difference = differ(ranks([b"ab", b"cd"], same), ranks([b"ab", b"cx"], same), texts=[("t", "ababcd")], fuzz=0)
     assert difference.text == "cd"
     library = Tokenizer(ranks([b"ab", b"cx"], same))
-    encode = lambda text: library.encode(text) if text == "ababcd" else Tokenizer(ranks([b"ab", b"cd"], same)).encode(text)  # noqa: E731
-    found = check(Tokenizer(ranks([b"ab", b"cd"], same)), library, [("t", "ababcd")], library=encode, fuzz=0)
+    agreeing = Tokenizer(ranks([b"ab", b"cd"], same))
+
+    def encode(text):
+        return (library if text == "ababcd" else agreeing).encode(text)
+
+    found = check(agreeing, library, [("t", "ababcd")], library=encode, fuzz=0)
     assert found.difference.text == "ababcd" and found.difference.offset == 4
 
 

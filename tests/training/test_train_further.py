@@ -1,6 +1,7 @@
 """Training that goes on from a vocabulary."""
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_other_text_than_the_first():
         ids, offsets = encoded(vocabulary, second)
         further = train_further(second, 300, vocabulary, ids, offsets)
         tokens = list(vocabulary.tokens)
-        pieces = [ids[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)]
+        pieces = [ids[a:b].tolist() for a, b in pairwise(offsets)]
         merges = train_naive(zip(pieces, second.counts.tolist(), strict=True), tokens, 300)
         assert further.tokens == tuple(tokens)
         assert further.events.tolist() == vocabulary.events.tolist() + [list(row) for row in merges]

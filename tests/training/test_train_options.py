@@ -4,7 +4,7 @@ import pytest
 
 from tokenmill import WordCounts
 from tokenmill.errors import InputError, UsageError
-from tokenmill.training import Training, train_from_counts
+from tokenmill.training import Options, Training, train_from_counts
 
 LOW = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"newest": 6, b"widest": 3})
 
@@ -84,7 +84,7 @@ def test_progress_may_stop_the_training():
 
 def test_the_counts_may_go_before_it_runs():
     counts = WordCounts.from_mapping({b"low": 5, b"lower": 2})
-    training = Training(counts, 258)
+    training = Training(counts, Options(vocab_size=258))
     counts.counts[:] = 0
     counts.offsets[:] = 0
     del counts

@@ -13,7 +13,8 @@ export interface Summary {
   counted: string | null;
 }
 
-export type EncodeResult = Encoded | { error: string };
+/** What encoding gave; the text is left out where it is the one that was sent. */
+export type EncodeResult = (Omit<Encoded, "text"> & { text: string | null }) | { error: string };
 
 export interface Calls {
   /** Load a packed vocabulary from an address or from its bytes. */

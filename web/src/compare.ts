@@ -1,6 +1,7 @@
 // Several encodings of one text, aligned by byte offset.
 
 import type { Encoded } from "./encoder/encoder";
+import { INSIDE_CHARACTER } from "./encoder/flags";
 
 export interface Aligned {
   /** Byte offsets at which any of the encodings cuts, ascending; 0 and the end are among them. */
@@ -39,7 +40,7 @@ export function align(encodings: readonly Encoded[]): Aligned {
       if (at[lane]! >= ends.length || ends[at[lane]!] !== next) continue;
       bits |= 1 << lane;
       units[count] = ours[at[lane]!]!;
-      inside[count] = flags[at[lane]!]! & 2 ? 1 : 0;
+      inside[count] = flags[at[lane]!]! & INSIDE_CHARACTER ? 1 : 0;
     }
     cuts[count] = next;
     makers[count] = bits;

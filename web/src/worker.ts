@@ -42,7 +42,8 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
   encode(keys, text, special) {
     return keys.map((key) => {
       try {
-        return find(key).encoder.encode(text, special);
+        const result = find(key).encoder.encode(text, special);
+        return { ...result, text: result.text === text ? null : result.text };
       } catch (error) {
         return { error: message(error) };
       }

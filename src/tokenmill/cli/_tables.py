@@ -40,7 +40,7 @@ def _print_table(table: Table) -> None:
 
     from ..quality.tables import NUMERIC, Token, cell_text
 
-    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=120)
+    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=180)
     console.print()
     if not table.rows:
         console.print(Text(table.title, "bold") + Text(": none"))
@@ -53,7 +53,12 @@ def _print_table(table: Table) -> None:
     overview = any(column.kind == "figure" for column in table.columns)
     drawn.show_header = not overview
     for column in table.columns:
-        drawn.add_column(Text(column.name), justify="right" if column.kind in NUMERIC else "left", overflow="fold")
+        if column.kind in NUMERIC:
+            widest = max(len(cell_text(row[len(drawn.columns)], column)) for row in table.rows)
+            width = max(widest, *map(len, column.name.split()))
+            drawn.add_column(Text(column.name), justify="right", min_width=width)
+        else:
+            drawn.add_column(Text(column.name), overflow="fold")
     for row in table.rows:
         cells = []
         for value, column in zip(row, table.columns, strict=True):

@@ -28,7 +28,9 @@ def check(
     ] = None,
     library: Annotated[
         bool,
-        typer.Option("--library", help="Encode the other side with the library its file is made for, not with tokenmill."),
+        typer.Option(
+            "--library", help="Encode the other side with the library its file is made for, not with tokenmill."
+        ),
     ] = False,
     fuzz: Annotated[int, typer.Option(min=0, help="How many texts to make up besides.")] = 5000,
     seed: Annotated[int, typer.Option(help="Another seed makes other texts.")] = 0,

@@ -75,7 +75,9 @@ def convert(
                 show_difference(found.difference, first, again, (tokenizer, f"{output}, read by {name}"))
             elif not json:
                 proof = f"; proved: {found.proof}" if found.proof else ""
-                say(f"read by {name}: the same ids on {found.texts:,} texts, {found.bytes:,} bytes, {found.tokens:,} tokens{proof}")
+                say(
+                    f"read by {name}: the same ids on {found.texts:,} texts, {found.bytes:,} bytes, {found.tokens:,} tokens{proof}"
+                )
     if vocabulary.order == "events":
         certificate |= _cost_of_ranks(first, sample, to, json)
     if json:

@@ -52,7 +52,9 @@ def play(
         from ..playground.export import export as write
 
         sizes = write(vocabularies, export, usage)
-        report({"site": str(export), "bytes": sum(sizes.values()), "files": {k: f"{v:,}" for k, v in sizes.items()}}, False)
+        report(
+            {"site": str(export), "bytes": sum(sizes.values()), "files": {k: f"{v:,}" for k, v in sizes.items()}}, False
+        )
         return
 
     def ready(address: str) -> None:

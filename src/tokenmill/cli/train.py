@@ -95,7 +95,9 @@ def train_and_report(
     """Count, train, save, and say what was made."""
     from ..counting import WordCounts, count
     from ..tokenizer import Tokenizer
-    from ..training import train_from_counts
+    from ..training import Options, Training
+
+    wanted = Options(vocab_size=vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
 
     seconds: dict[str, float] = {}
     with progress_bar() as progress:
@@ -113,14 +115,8 @@ def train_and_report(
             )
             seconds["count"] = time.perf_counter() - start
         start = time.perf_counter()
-        vocabulary = train_from_counts(
-            counts,
-            vocab_size,
-            special_tokens=tuple(special_tokens),
-            num_threads=num_threads,
-            progress=progress,
-            **options,
-        )
+        training = Training(counts, wanted, progress)
+        vocabulary = training.run()
         seconds["train"] = time.perf_counter() - start
     start = time.perf_counter()
     tok = Tokenizer(vocabulary)

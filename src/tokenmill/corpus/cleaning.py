@@ -23,7 +23,7 @@ from .. import __version__
 from ..errors import InputError, OutputError, UsageError, require
 from ..writing import atomic_file, output_errors
 from .documents import MAX_DOCUMENT_BYTES, ReadOptions, Record, read_records
-from .kinds import OUTPUT_FORMATS, CleanOptions
+from .kinds import OUTPUT_FORMATS, CleanOptions, check_modules
 from .pool import WorkerPool
 from .report import CleaningReport, Tally
 from .sources import Skip, Source, find_sources, is_url, size_of
@@ -82,13 +82,12 @@ def clean(
     engine: "local", or "ray" for tasks on a Ray cluster (at ray_address), whose output is the same.
     """
     read = ReadOptions(unit, separator, field, column, max_document_bytes)
-    options = CleanOptions.of(
-        kind, filters, format=format, min_chars=min_chars, keep_code=keep_code, read=read
-    )
+    options = CleanOptions.of(kind, filters, format=format, min_chars=min_chars, keep_code=keep_code, read=read)
     if engine not in ("local", "ray"):
         raise UsageError(f"the engine {engine!r} is not known; known are local, ray")
     if time_limit <= 0 or memory_limit <= 0 or shard_bytes <= 0 or (num_workers is not None and num_workers < 1):
         raise UsageError("time_limit, memory_limit, shard_bytes and num_workers must be above 0")
+    check_modules(options)
     skipped: list[Skip] = []
     found = find_sources(sources, None if strict else skipped.append)
     limits = {"time_limit": time_limit, "memory_limit": memory_limit, "shard_bytes": shard_bytes, "strict": strict}
@@ -150,6 +149,7 @@ class Meter:
 
     def __init__(self, progress: Progress | None, plan: Plan) -> None:
         self._progress = progress
+        self._shown = 0
         self._before = [[0]]  # for each source of each part, the bytes of all before it
         for part in plan.parts:
             for _, size in part:
@@ -160,7 +160,8 @@ class Meter:
         """Everything before `stored` bytes of that source of that part is done."""
         if self._progress is not None:
             total = self._before[-1][0]
-            self._progress("clean", min(self._before[part][source] + stored, total), total)
+            self._shown = max(self._shown, min(self._before[part][source] + stored, total))
+            self._progress("clean", self._shown, total)
 
 
 @dataclass
@@ -178,7 +179,11 @@ def clean_part(plan: Plan, folder: Path, part: int, pool: WorkerPool, meter: Met
     while place is not None:
         name = f"shard-{part:05}-{number:04}{OUTPUT_FORMATS[plan.options.format]}"
         tally, place = _write_shard(plan, folder / name, results, part, meter)
-        entry = {"name": name if tally.documents_kept else None, "tally": tally.to_json(), "next": place and vars(place)}
+        entry = {
+            "name": name if tally.documents_kept else None,
+            "tally": tally.to_json(),
+            "next": place and vars(place),
+        }
         if entry["name"]:
             entry["stored_bytes"] = (folder / name).stat().st_size
         with atomic_file(folder / STATE / f"{part:05}-{number:04}.json", "w") as file:
@@ -311,24 +316,27 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
         if (folder / "report.json").exists():
             report = CleaningReport.from_json(json.loads((folder / "report.json").read_text()))
             if report.settings == planned:
+                shutil.rmtree(state, ignore_errors=True)  # of a run that was killed at its very end
                 yield report
                 return
-            raise _foreign(folder, "finished")
+            raise _foreign(folder, "a finished")
         if not state.exists() and any(folder.glob("shard-*")):
-            raise _foreign(folder, "earlier")
+            raise _foreign(folder, "an earlier")
         state.mkdir(parents=True, exist_ok=True)
         lock = open(state / "lock", "wb")
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise OutputError(f"another run is writing to {folder} just now. Wait for it, or choose another.") from error
+            raise OutputError(
+                f"another run is writing to {folder} just now. Wait for it, or choose another."
+            ) from error
         plan_file = state / "plan.json"
         if not plan_file.exists():
             with atomic_file(plan_file, "w") as file:
                 json.dump(planned, file)
         elif json.loads(plan_file.read_text()) != planned:
-            raise _foreign(folder, "unfinished")
+            raise _foreign(folder, "an unfinished")
         for rest in folder.glob(".shard-*.part"):  # of a run that was killed
             rest.unlink()
         yield None
@@ -336,7 +344,7 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
 
 def _foreign(folder: Path, which: str) -> UsageError:
     return UsageError(
-        f"{folder} holds the output of an {which} run with other sources or options. "
+        f"{folder} holds the output of {which} run with other sources or options. "
         "Choose another folder, or overwrite it."
     )
 

@@ -22,8 +22,17 @@ __all__ = ["DEFAULT_FILTERS", "FILTERS", "clean_segments", "chosen_filters"]
 
 SPECIMEN_CHARACTERS = 60
 
-_URL = re.compile(r"(?:(?:https?|ftps?|file)://|\bwww\.(?=[A-Za-z0-9-]+\.))[!#-;=?-Z_a-z~]*[A-Za-z0-9/_&=#%~$@+*-]", re.I | re.A)
-_EMAIL = re.compile(r"(?<![\w.+-])[A-Za-z0-9][\w.+%-]{0,63}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.)+[A-Za-z]{2,24}\b", re.A)
+# The brackets around a URL or an address go with it.
+_URL = re.compile(
+    r"([(\[<]\s?)?(?:(?:https?|ftps?|file)://|\bwww\.(?=[A-Za-z0-9-]+\.))[!#-;=?-Z_a-z~]*[A-Za-z0-9/_&=#%~$@+*-]"
+    r"(?(1)\s?[)\]>])",
+    re.I | re.A,
+)
+_EMAIL = re.compile(
+    r"([(\[<]\s?)?(?<![\w.+-])[A-Za-z0-9][\w.+%-]{0,63}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.)+[A-Za-z]{2,24}\b"
+    r"(?(1)\s?[)\]>])",
+    re.A,
+)
 _HEX = re.compile(r"[0-9A-Fa-f]{32,}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
 _NO_BASE64 = re.compile(r"[a-z/]+")  # a long word or path: base64 of that length has a capital or a digit
@@ -48,12 +57,16 @@ def urls(text: str, removed: Counter) -> str:
     """http, https, ftp and file URLs, and what begins with www."""
     if "://" not in text and "www." not in text.lower():
         return text
-    return _URL.sub(_remover("url", removed, lambda url: re.sub(r"^\w+://", "", url).partition("/")[0]), text)
+    return _URL.sub(
+        _remover("url", removed, lambda url: re.sub(r"^\W*(\w+://)?", "", url).partition("/")[0].rstrip(")]> ")), text
+    )
 
 
 def emails(text: str, removed: Counter) -> str:
     """E-mail addresses."""
-    return _EMAIL.sub(_remover("e-mail", removed), text) if "@" in text else text
+    return (
+        _EMAIL.sub(_remover("e-mail", removed, lambda address: address.strip("([<>]) ")), text) if "@" in text else text
+    )
 
 
 def hex_runs(text: str, removed: Counter) -> str:

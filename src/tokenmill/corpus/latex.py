@@ -56,6 +56,7 @@ ACCENTS = {
 }  # fmt: skip
 TIGHT = "∞{}[]|°′…:⟨⟩⌊⌋⌈⌉¬∀∃∂∇"  # symbols that stand without spaces around them
 SPACES = frozenset(["quad", "qquad", " ", ",", ";", ":", "!", "thinspace", "enspace", "\n", "~"])
+OVER = "\x00"  # stands for \\over until its group ends
 FRACTIONS = frozenset(["frac", "tfrac", "dfrac", "cfrac"])
 
 _TOKEN = re.compile(r"\\([A-Za-z]+)\*?|\\(.)|([{}^_&~])|([^\\{}^_&~]+)", re.DOTALL)
@@ -71,7 +72,7 @@ def latex_to_text(source: str) -> str:
     >>> latex_to_text(r"\frac{1}{n}\sum_{i=1}^n a_i \leq \mathbf{x}^2")
     '1/n ∑ᵢ₌₁ⁿ aᵢ ≤ x²'
     """
-    if len(source) > MAX_CHARACTERS:
+    if len(source) > MAX_CHARACTERS or OVER in source:
         return ""
     tokens = list(_TOKEN.finditer(source))
     try:
@@ -102,19 +103,16 @@ def _group(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
         command, escaped, special, plain = tokens[at].groups()
         at += 1
         if special == "}":
-            return "".join(parts), at
+            break
         if special == "{":
             inner, at = _group(tokens, at, depth + 1)
-            if r"\over" in inner:
-                above, _, below = inner.partition(r"\over")
-                inner = _fraction(above, below)
             parts.append(inner)
         elif special in ("^", "_"):
             argument, at = _argument(tokens, at, depth)
             prime = argument.strip("′ ")
             if special == "^" and argument and not prime:
                 parts.append(argument)
-            elif special == "^" and argument == "∘":
+            elif special == "^" and argument.strip() == "∘":
                 parts.append("°")
             else:
                 sign = raised(argument, SUPERSCRIPTS if special == "^" else SUBSCRIPTS, special)
@@ -129,12 +127,13 @@ def _group(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
             text, at = _command(command, tokens, at, depth)
             parts.append(text)
         elif escaped is not None:
-            if escaped == "\\":
+            if escaped == "\\":  # a line of a table
                 raise _Unreadable
             parts.append(" " if escaped in SPACES else {"|": "‖"}.get(escaped, escaped))
         else:
             parts.append(plain.replace("'", "′"))
-    return "".join(parts), at
+    above, over, below = "".join(parts).partition(OVER)
+    return _fraction(above, below.replace(OVER, "/")) if over else above, at
 
 
 def _argument(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
@@ -159,7 +158,9 @@ def _argument(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
         return text.replace("'", "′"), at + 1
     if plain:
         return _argument(tokens, at + 1, depth)
-    return escaped or "", at + 1
+    if escaped in (None, "\\", "&"):
+        raise _Unreadable
+    return escaped, at + 1
 
 
 def _command(name: str, tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
@@ -185,7 +186,7 @@ def _command(name: str, tokens: list[re.Match], at: int, depth: int) -> tuple[st
         argument, at = _argument(tokens, at, depth)
         return (argument.strip() + ACCENTS[name] if len(argument.strip()) == 1 else argument), at
     if name in ("over", "atop"):
-        return r"\over", at
+        return OVER, at
     if name in ("pmod", "bmod"):
         argument, at = _argument(tokens, at, depth) if name == "pmod" else ("", at)
         return (f" (mod {argument.strip()})" if name == "pmod" else " mod "), at

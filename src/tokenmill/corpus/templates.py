@@ -127,7 +127,9 @@ def _between(before: str, after: str) -> Renderer:
 def _language(arguments: Arguments) -> str:
     """{{lang-fr|mot}} is read "French: mot", as the template shows it; {{lang|fr|mot}} is not."""
     code = arguments.name.lower().removeprefix("lang-")
-    name = LANGUAGE_NAMES.get(code, "") if "label" not in arguments.named else arguments.named["label"].replace("none", "")
+    name = (
+        LANGUAGE_NAMES.get(code, "") if "label" not in arguments.named else arguments.named["label"].replace("none", "")
+    )
     text = ", ".join(part for part in arguments.positional[:1] if part)
     return f"{name}: {text}" if name and text else text
 
@@ -135,7 +137,9 @@ def _language(arguments: Arguments) -> str:
 def _pronunciation(arguments: Arguments) -> str:
     if arguments.name.lower().startswith("ipac-"):
         words = ("lang", "pron", "us", "uk", "audio", "local", "icon", "also", "or", "and", "")
-        sounds = [p for p in arguments.positional if p.lower() not in words and not p.lower().endswith((".ogg", ".wav"))]
+        sounds = [
+            p for p in arguments.positional if p.lower() not in words and not p.lower().endswith((".ogg", ".wav"))
+        ]
         return f"/{''.join(sounds)}/" if sounds else ""
     text = arguments.at(0)
     return text if not text or text[0] in "/[" else f"[{text}]"
@@ -258,7 +262,9 @@ def _old_style_date(arguments: Arguments) -> str:
 
 def _quotation(arguments: Arguments) -> str:
     text = arguments.first("text", "quote", "quotetext", "1")
-    by = next((arguments.named[n] for n in ("author", "sign", "by", "source") if arguments.named.get(n)), arguments.at(1))
+    by = next(
+        (arguments.named[n] for n in ("author", "sign", "by", "source") if arguments.named.get(n)), arguments.at(1)
+    )
     return f"\n{text}\n— {by}\n" if by and text else f"\n{text}\n"
 
 
@@ -266,7 +272,7 @@ def _ship(arguments: Arguments) -> str:
     """{{HMS|Dreadnought|1906|6}} and {{ship|HMS|Dreadnought|1906}} are both HMS Dreadnought."""
     if arguments.name.lower() == "ship":
         return f"{arguments.at(0)} {arguments.at(1)}".strip()
-    return f"{arguments.name} {arguments.at(0)}".strip()
+    return f"{arguments.name.upper()} {arguments.at(0)}".strip()
 
 
 def _ship_class(arguments: Arguments) -> str:

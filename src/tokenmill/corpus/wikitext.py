@@ -61,10 +61,13 @@ _INLINE_TAG = re.compile(
 )
 _LINK = re.compile(r"\[\[([^\[\]|\n]*)(?:\|((?:[^\[\]]|\[[^\[\]]*\])*))?\]\]")
 _NOTE_NUMBER = re.compile(r"\[\d+\]")
-_PROJECTS = re.compile(r"(?:w|wikt|wiktionary|s|wikisource|q|wikiquote|b|wikibooks|commons|m|meta|d|species|n|v):+", re.I)
+_PROJECTS = re.compile(
+    r"(?:w|wikt|wiktionary|s|wikisource|q|wikiquote|b|wikibooks|commons|m|meta|d|species|n|v):+", re.I
+)
 _OUTSIDE = re.compile(
     r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)[^\s\[\]]*(?:[ \t]+([^\[\]\n]*))?\]", re.IGNORECASE
 )
+_LOST_BRACKETS = re.compile(r"\[\[+|\]\]+|\{\{+|\}\}+")
 _QUOTES = re.compile(r"'{2,}")
 _MAGIC = re.compile(r"__[A-Z]{3,30}__")
 
@@ -262,15 +265,29 @@ class _Page:
             text = _BLOCK_TAG.sub("\n", text)
             text = _INLINE_TAG.sub("", text)
         for _ in range(4):  # links in the labels of links, which are an error, but occur
-            text, count = _LINK.subn(_label, text)
+            text, count = _LINK.subn(self._label, text)
             if not count:
                 break
         text = _OUTSIDE.sub(lambda found: found[1] or MARK, text)
-        text = text.replace("[[", "").replace("]]", "")
+        text = _LOST_BRACKETS.sub("", text)
         text = _QUOTES.sub(_unquote, text)
         if "__" in text:
             text = _MAGIC.sub(MARK, text)
         return html.unescape(text)
+
+    def _label(self, found: re.Match) -> str:
+        """What a link shows: its label, or the title it leads to."""
+        target, label = found[1].strip(), found[2]
+        if label and label.strip():
+            return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
+        if target[:1] == ":":
+            prefix = target[1:].partition(":")[0].strip().casefold()
+            if prefix in self._wiki.category_prefixes or prefix in self._wiki.file_prefixes:
+                return MARK
+        target = _PROJECTS.sub("", target.lstrip(":")).lstrip("#")
+        if label is not None:  # [[Foo (bar)|]] is short for [[Foo (bar)|Foo]]
+            return re.sub(r"\s*\([^()]*\)$", "", target.rpartition(":")[2])
+        return target
 
     # The fourth pass: lines and sections.
 
@@ -345,17 +362,6 @@ def _raise(found: re.Match) -> str:
     text = html.unescape(found[2]).replace("''", "")
     table = SUPERSCRIPTS if found[1].lower() == "sup" else SUBSCRIPTS
     return text.translate(table) if all(ord(letter) in table for letter in text) else found[2]
-
-
-def _label(found: re.Match) -> str:
-    """What a link shows: its label, or the title it leads to."""
-    target, label = found[1].strip(), found[2]
-    if label and label.strip():
-        return MARK if _NOTE_NUMBER.fullmatch(label) else label.rpartition("|")[2]
-    target = _PROJECTS.sub("", target.lstrip(":")).lstrip("#")
-    if label is not None:  # [[Foo (bar)|]] is short for [[Foo (bar)|Foo]]
-        return re.sub(r"\s*\([^()]*\)$", "", target.rpartition(":")[2])
-    return target
 
 
 def _unquote(found: re.Match) -> str:

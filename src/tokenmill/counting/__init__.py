@@ -1,6 +1,7 @@
 """Pieces to word counts."""
 
-from .local import count, count_iterator
+from .adding import add_up
+from .local import Summary, count, count_iterator, count_to_folder
 from .word_counts import WordCounts
 
-__all__ = ["WordCounts", "count", "count_iterator"]
+__all__ = ["Summary", "WordCounts", "add_up", "count", "count_iterator", "count_to_folder"]

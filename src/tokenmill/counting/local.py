@@ -1,84 +1,65 @@
-"""Count on this machine: `count` for files, `count_iterator` for Python's iterators.
+"""Count on this machine: `count` and `count_to_folder` for files, `count_iterator` for Python's iterators.
 
-Every thread draws blocks of text and counts them in a table of its own, without the GIL; at the end the tables are
-merged. Only the distinct pieces are in memory, and a block for each thread.
+Every thread draws blocks of text and counts them in a table of its own, without the GIL. Only the distinct pieces are
+in memory, and no more of them than the memory limit allows: the tables go to disk then (spill.py). At the end all is
+merged, part by part of the hash range.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, Executor, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ..corpus.sources import find_sources
-from ..errors import UsageError
+from ..corpus.sources import OnSkip, Skip, find_sources, is_url, size_of
+from ..errors import OutputError, UsageError, require
 from ..split import Splitter
-from ._count_cy import CountTable
-from .reading import BLOCK, Binary, Block, Sources, encode, open_source
-from .tables import grow, merge_tables
+from ..writing import output_errors, replace_folder
+from .manifest import Manifest, working_folder
+from .memory import memory_limit_of
+from .reading import BLOCK, Binary, Block, encode
+from .sources import Sources, open_source
+from .spill import Spill
+from .storage import About, write_counts
+from .threads import POLL, Counter, Threads, cores
 from .word_counts import WordCounts
 
 if TYPE_CHECKING:
     Progress = Callable[[str, int, "int | None"], None]
     Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
-__all__ = ["count", "count_iterator", "cores", "make_splitter"]
+__all__ = ["Summary", "count", "count_iterator", "count_to_folder", "make_splitter"]
 
-SLICE = 8 << 20  # bytes counted in one kernel call
-POLL = 0.1  # seconds between two looks at the threads
-
-
-class Stopped(Exception):
-    """Raised inside of a thread that is to end because another failed or the user pressed Ctrl-C."""
+CHECKPOINT = 60.0  # seconds between two checkpoints of a count into a folder
 
 
-class Counter:
-    """What one thread has counted: its table, and how much text went into it."""
+@dataclass(frozen=True)
+class Summary:
+    """What a count into a folder was.
 
-    def __init__(self, splitter: Splitter, stop: threading.Event):
-        self.table = CountTable()
-        self.documents = 0
-        self.total_bytes = 0
-        self._splitter = splitter
-        self._stop = stop
+    spills: how often the tables went to disk.
+    resumed_bytes: how much of the text had been counted before the count was interrupted.
+    skipped: how many things could not be read and were left out (see on_skip).
+    dropped, possible_error: with approximate_prune, how many pieces were dropped that had been seen once since the
+        last spill, and by how much the count of a piece may be too low at most.
+    """
 
-    def pause(self) -> None:
-        if self._stop.is_set():
-            raise Stopped
-
-    def count(self, block: Block) -> None:
-        table, ends = self.table, block.document_ends
-        if self._splitter.scanner is None:
-            self._count_slowly(block)
-        else:
-            position = document = 0
-            while document < len(ends):
-                self.pause()
-                if table.full:
-                    grow(table, 2 * table.slots, self.pause)
-                position, document = table.count(self._splitter.scanner, block.data, ends, position, document, SLICE)
-        self.documents += block.documents
-        self.total_bytes += block.nbytes
-
-    def _count_slowly(self, block: Block) -> None:
-        """With a pattern that is no automaton: the `regex` module finds the pieces."""
-        import numpy as np
-
-        first = 0
-        for last in block.document_ends.tolist():
-            self.pause()
-            text = bytes(memoryview(block.data)[first:last])
-            ends = np.asarray(self._splitter.ends(text), np.uint64)
-            start = 0
-            while start < len(ends):
-                self.pause()
-                if self.table.full:
-                    grow(self.table, 2 * self.table.slots, self.pause)
-                start = self.table.count_ends(text, ends, start)
-            first = last
+    documents: int
+    total_bytes: int
+    pieces: int
+    distinct: int
+    spills: int = 0
+    resumed_bytes: int = 0
+    skipped: int = 0
+    dropped: int = 0
+    possible_error: int = 0
 
 
 def count(
@@ -86,49 +67,120 @@ def count(
     split: str | Iterable[str] | Splitter = "cl100k",
     *,
     num_threads: int | None = None,
+    memory_limit: str | int | None = None,
+    min_count: int = 1,
     field: str = "text",
     binary: Binary = "error",
+    on_skip: OnSkip | None = None,
     progress: Progress | None = None,
 ) -> WordCounts:
     """Count the pieces of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
 
-    A file is one document, a line of a .jsonl or .ndjson file is one. Bytes that are no UTF-8 are counted like any
-    others, never dropped.
+    A file is one document; of a .jsonl or .ndjson file a line is one, of a .parquet file a row. Bytes that are no UTF-8
+    are counted like any others, never dropped.
 
     split: the name of a split pattern or a regular expression, several of either, or a Splitter.
     num_threads: all cores, if None.
-    field: what field of a JSON line holds the text.
+    memory_limit: bytes, or text such as "4GB", that the tables may take; half of what is free, if None. Beyond it they
+        go to a temporary folder. The result is in memory whole, with about 30 bytes for each distinct piece;
+        `count_to_folder` has no need of that.
+    min_count: leave out pieces seen fewer times; exact, since it is done at the end.
+    field: what field of a JSON line, or column of Parquet, holds the text.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" passes over it, "count" counts its bytes.
+    on_skip: called for each JSON line that is none and each file that turns out to be damaged: it is left out, the file
+        from there on. Without it the first is an InputError.
     progress: called as progress("count", bytes read, bytes of all files, or None where a pipe is among them).
     Raises InputError for a source that is missing, may not be read, or is damaged.
     """
-    if binary not in ("error", "skip", "count"):
-        raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
     splitter = make_splitter(split)
-    paths = find_sources(sources)
-    total = sum(os.path.getsize(path) for path in paths) if all(path.is_file() for path in paths) else None
-    shared = Sources(open_source(path, splitter, field, binary) for path in paths)
+    job = _Job(sources, splitter, field, binary, on_skip, progress)
+    with _temporary_spill() as spill, Threads(splitter, num_threads, memory_limit_of(memory_limit), spill) as threads:
+        job.run(threads)
+        return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
 
-    def work(counter: Counter) -> None:
-        block = Block()
-        while source := shared.next():
-            while source.draw(block, counter.pause):
-                counter.count(block)
 
-    def watch() -> None:
-        if progress is not None:
-            progress("count", shared.bytes_read() if total is None else min(total, shared.bytes_read()), total)
+def count_to_folder(
+    sources: Paths,
+    output: str | os.PathLike,
+    split: str | Iterable[str] | Splitter = "cl100k",
+    *,
+    num_threads: int | None = None,
+    memory_limit: str | int | None = None,
+    min_count: int = 1,
+    approximate_prune: bool = False,
+    resume: bool = True,
+    checkpoint_every: float = CHECKPOINT,
+    field: str = "text",
+    binary: Binary = "error",
+    on_skip: OnSkip | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Count into a folder of Parquet files, as `count` does but with the result never in memory whole.
 
-    try:
-        with Threads(splitter, num_threads) as threads:
-            threads.start(work)
-            threads.join(watch)
-            if progress is not None and total is not None:
-                progress("count", total, total)
-            return threads.merged()
-    finally:
-        shared.close()
+    What is written is the same for any memory limit, any number of threads, and however often the work was interrupted.
+
+    approximate_prune: when the tables go to disk, drop the pieces seen once since the last time. That saves disk, at the
+        price of counts that may be too low by at most `possible_error`, and that depend on the memory limit.
+    resume: go on where a count into this folder was interrupted. What it had done is in a hidden folder beside `output`.
+    checkpoint_every: so many seconds of work are lost at most when the process is killed.
+    """
+    require("pyarrow", "corpus", "writing word counts")
+    output = Path(output)
+    if output.exists() and not output.is_dir():
+        raise OutputError(
+            f"cannot write the folder {output}: a file of that name stands there. Remove it or choose another."
+        )
+    splitter = make_splitter(split)
+    job = _Job(sources, splitter, field, binary, on_skip, progress)
+    limit = memory_limit_of(memory_limit)
+    options = {
+        "split_patterns": splitter.patterns,
+        "field": field,
+        "binary": binary,
+        "approximate_prune": approximate_prune,
+        "skip": on_skip is not None,
+    }
+    with working_folder(output, resume) as folder:
+        spill = Spill(folder, approximate_prune, durable=True)
+        manifest = Manifest(folder, job.paths, options)
+        if (before := manifest.load(spill)) is not None:
+            job.resume(before)
+
+        def checkpoint() -> None:
+            manifest.save(spill, job.state(threads))
+
+        every = checkpoint_every if job.resumable else None
+        with Threads(
+            splitter, num_threads, limit, spill, checkpoint if job.resumable else lambda: None, every
+        ) as threads:
+            job.run(threads)
+            spills = len(spill.runs)
+            spill.compact(threads.pool, threads.pause)
+            about = About(splitter.patterns, job.documents + threads.documents, job.total_bytes + threads.total_bytes)
+            beside = folder / "output"
+            with output_errors(output):
+                beside.mkdir()
+                distinct, pieces = write_counts(
+                    beside,
+                    about,
+                    lambda part, bits: threads.part_of(part, bits, min_count),
+                    threads.pool,
+                    threads.n,
+                    progress,
+                )
+                replace_folder(beside, output)
+    return Summary(
+        about.documents,
+        about.total_bytes,
+        pieces,
+        distinct,
+        spills,
+        job.total_bytes,
+        job.skipped,
+        spill.dropped,
+        spill.prunes,
+    )
 
 
 def count_iterator(
@@ -136,9 +188,11 @@ def count_iterator(
     split: str | Iterable[str] | Splitter = "cl100k",
     *,
     num_threads: int | None = None,
+    memory_limit: str | int | None = None,
+    min_count: int = 1,
     progress: Progress | None = None,
 ) -> WordCounts:
-    """Count the pieces of the texts that an iterator yields, each one document.
+    """Count the pieces of the texts that an iterator yields, each one document. Options as for `count`.
 
     Strings are encoded as UTF-8, lone surrogates as U+FFFD. An exception of the iterator is passed on, and nothing is
     returned. The iterator runs in the caller's thread.
@@ -152,19 +206,20 @@ def count_iterator(
     if isinstance(texts, (str, bytes)):
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")
     waiting: queue.Queue[Block | None] = queue.Queue(2 * cores(num_threads))
+    limit = memory_limit_of(memory_limit)
+    with _temporary_spill() as spill, Threads(splitter, num_threads, limit, spill) as threads:
 
-    def work(counter: Counter) -> None:
-        while True:
-            try:
-                block = waiting.get(timeout=POLL)
-            except queue.Empty:
-                counter.pause()
-                continue
-            if block is None:
-                return
-            counter.count(block)
+        def work(counter: Counter) -> None:
+            while True:
+                threads.between_blocks(counter)
+                try:
+                    block = waiting.get(timeout=POLL)
+                except queue.Empty:
+                    continue
+                if block is None:
+                    return
+                counter.count(block)
 
-    with Threads(splitter, num_threads) as threads:
         threads.start(work)
         seen = 0
         for block in _blocks(texts):
@@ -175,54 +230,7 @@ def count_iterator(
         for _ in range(threads.n):
             _put(waiting, None, threads)
         threads.join()
-        return threads.merged()
-
-
-class Threads:
-    """The threads that count. Leaving the `with` block stops them, and none stays behind."""
-
-    def __init__(self, splitter: Splitter, num_threads: int | None):
-        self.n = cores(num_threads)
-        self._splitter = splitter
-        self._stop = threading.Event()
-        self._counters = [Counter(splitter, self._stop) for _ in range(self.n)]
-        self._pool: Executor = ThreadPoolExecutor(self.n, thread_name_prefix="tokenmill-count")
-        self._futures: list = []
-
-    def __enter__(self) -> Threads:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stop.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def start(self, work: Callable[[Counter], None]) -> None:
-        self._futures = [self._pool.submit(work, counter) for counter in self._counters]
-
-    def check(self) -> None:
-        """Raise what a thread raised."""
-        for future in self._futures:
-            if future.done():
-                future.result()
-
-    def join(self, watch: Callable[[], None] = lambda: None) -> None:
-        """Wait for all threads, or raise the exception of the first that fails."""
-        while True:
-            _, running = wait(self._futures, POLL, FIRST_EXCEPTION)
-            self.check()
-            if not running:
-                return
-            watch()
-
-    def merged(self) -> WordCounts:
-        counters = self._counters
-        used = [counter.table for counter in counters if len(counter.table)] or [counters[0].table]
-        return WordCounts(
-            *merge_tables(used, self._pool, counters[0].pause),
-            self._splitter.patterns,
-            sum(counter.documents for counter in counters),
-            sum(counter.total_bytes for counter in counters),
-        )
+        return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
 
 
 def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
@@ -231,13 +239,100 @@ def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
     return Splitter(split) if isinstance(split, str) else Splitter(*split)
 
 
-def cores(num_threads: int | None) -> int:
-    """How many threads to use: as many as asked for, or one for each core this process may use."""
-    if num_threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if num_threads < 1:
-        raise UsageError(f"num_threads is {num_threads}; it must be at least 1")
-    return num_threads
+class _Job:
+    """The sources of one count, drawn from by its threads; and what was counted of them before it was interrupted."""
+
+    def __init__(
+        self,
+        sources: Paths,
+        splitter: Splitter,
+        field: str,
+        binary: Binary,
+        on_skip: OnSkip | None,
+        progress: Progress | None,
+    ):
+        if binary not in ("error", "skip", "count"):
+            raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
+        self.paths = find_sources(sources)
+        self.resumable = all(is_url(path) or Path(path).is_file() for path in self.paths)  # a pipe is read once only
+        self.documents = 0
+        self.total_bytes = 0
+        self.skipped = 0
+        self._on_skip = on_skip
+        self._skipping = threading.Lock()
+        leave_out = None if on_skip is None else self._leave_out
+        self._sources = Sources(open_source(path, splitter, field, binary, None, leave_out) for path in self.paths)
+        self._size = sum(size_of(path) for path in self.paths) if self.resumable else None
+        self._progress = progress
+
+    def run(self, threads: Threads) -> None:
+        """Count all that is left of the sources."""
+
+        def work(counter: Counter) -> None:
+            block = Block()
+            while source := self._sources.next():
+                while source.draw(block, counter.pause):
+                    counter.count(block)
+                    threads.between_blocks(counter)
+
+        try:
+            threads.start(work)
+            threads.join(self._watch)
+        except BaseException:
+            threads.halt()
+            raise
+        finally:
+            self._sources.close()
+        if self._progress is not None and self._size is not None:
+            self._progress("count", self._size, self._size)
+
+    def state(self, threads: Threads) -> dict[str, Any]:
+        """For the manifest, while all threads stand between two blocks."""
+        return {
+            "documents": self.documents + threads.documents,
+            "total_bytes": self.total_bytes + threads.total_bytes,
+            "skipped": self.skipped,
+            "places": self._sources.places(),
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self.documents, self.total_bytes, self.skipped = state["documents"], state["total_bytes"], state["skipped"]
+        self._sources.resume(state["places"])
+
+    def _leave_out(self, skip: Skip) -> None:
+        with self._skipping:
+            self.skipped += 1
+            if self._on_skip is not None:
+                self._on_skip(skip)
+
+    def _watch(self) -> None:
+        if self._progress is not None:
+            read = self._sources.bytes_read()
+            self._progress("count", read if self._size is None else min(self._size, read), self._size)
+
+
+@contextlib.contextmanager
+def _temporary_spill() -> Iterator[Spill]:
+    """A spill into a temporary folder, which is made when it is needed."""
+    spill = _TemporarySpill()
+    try:
+        yield spill
+    finally:
+        if spill.made:
+            shutil.rmtree(spill.folder, ignore_errors=True)
+
+
+class _TemporarySpill(Spill):
+    def __init__(self) -> None:
+        super().__init__(Path())
+        self.made = False
+        self._making = threading.Lock()
+
+    def write(self, *arguments: Any, **options: Any) -> None:
+        with self._making:
+            if not self.made:
+                self.folder, self.made = Path(tempfile.mkdtemp(prefix="tokenmill-count-")), True
+        super().write(*arguments, **options)
 
 
 def _blocks(texts: Iterable[str | bytes]) -> Iterator[Block]:

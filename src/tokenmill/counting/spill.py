@@ -9,12 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from ..errors import FormatError, OutputError, require
 from ._count_cy import CountTable
@@ -29,17 +28,16 @@ from .tables import (
     filter_rows,
     merged,
     no_pause,
+    ordered_map,
 )
 
 if TYPE_CHECKING:
     from .tables import Rows
 
-__all__ = ["Run", "Spill", "ordered_map", "write_run"]
+__all__ = ["Run", "Spill", "write_run"]
 
 AHEAD = 8  # parts that one task merges
 PURPOSE = "counting more pieces than fit into the memory limit"
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -135,14 +133,19 @@ class Spill:
     def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge the tables into a run and clear them."""
         sources = [TableRows(table) for table in tables]
-        path = self._new_path()
-        run, dropped = write_run(path, lambda part, bits: sources, pool, pause, self._least, self._durable)
+        self.add(lambda part, bits: sources, pool, pause)
+        for table in tables:
+            table.clear()
+
+    def add(
+        self, sources: Callable[[int, int], Sequence[RowSource]], pool: Executor | None = None, pause: Pause = no_pause
+    ) -> None:
+        """Merge sources into a run."""
+        run, dropped = write_run(self._new_path(), sources, pool, pause, self._least, self._durable)
         with self._lock:
             self.runs.append(run)
             self.dropped += dropped
             self.prunes += self._least > 1
-        for table in tables:
-            table.clear()
 
     def compact(self, pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge runs until there are few enough to merge all at once."""
@@ -180,21 +183,3 @@ def disk_errors(path: Path) -> Iterator[None]:
             f"cannot write {path}: {error.strerror or error}. It is a temporary file of this count. "
             "Make room there and run the same command again: a count into a folder goes on from its last checkpoint."
         ) from error
-
-
-def ordered_map(pool: Executor | None, function: Callable[[T], R], items: Iterable[T], ahead: int = 0) -> Iterator[R]:
-    """Like pool.map, but with only a few results waiting to be taken."""
-    if pool is None:
-        yield from map(function, items)
-        return
-    waiting: deque[Any] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > (ahead or 4):
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()

@@ -21,16 +21,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..writing import atomic_folder
-from .tables import concatenate, hashes_of, merge_rows
+from .tables import concatenate, hashes_of, merge_rows, ordered_map, part_of_rows
 from .word_counts import WordCounts
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .tables import Rows
 
 __all__ = [
     "About",
     "CountsFile",
     "files_for",
+    "files_in",
     "from_arrow",
     "is_canonical",
     "is_saved",
@@ -38,6 +41,7 @@ __all__ = [
     "open_folder",
     "read_rows",
     "save",
+    "size_of",
     "to_batch",
     "write_counts",
 ]
@@ -160,16 +164,23 @@ class CountsFile:
 
 
 def write_counts(
-    folder: Path, about: About, part_of: Callable[[int, int], Iterable[Rows]], pool: Executor | None = None
+    folder: Path,
+    about: About,
+    part_of: Callable[[int, int], Iterable[Rows]],
+    pool: Executor | None = None,
+    at_once: int = 1,
+    progress: Callable[[str, int, int | None], None] | None = None,
 ) -> tuple[int, int]:
     """Write the files of word counts into an existing folder.
 
     part_of(file, bits): the rows whose hash begins with the `bits` bits `file`, in canonical order.
-    pool: writes several files at once.
+    pool: writes `at_once` files at once.
+    progress: called as progress("merge", thousandths of the hash range done, 1000).
     Returns how many distinct pieces there were, and the sum of their counts.
     """
     files = files_for(about.total_bytes)
     bits = files.bit_length() - 1
+    shares = [0.0] * files  # how much of each file's range of hashes is done
 
     def write(number: int) -> tuple[int, int]:
         file = CountsFile(folder / f"counts-{number:05d}-of-{files:05d}.parquet", about)
@@ -179,37 +190,34 @@ def write_counts(
                 file.write(rows)
                 distinct += len(rows[2])
                 total += int(rows[2].sum())
+                if progress is not None and len(rows[2]):
+                    last = int(hashes_of((rows[0], rows[1][-2:], rows[2][-1:]))[0])
+                    shares[number] = last * files / 2**64 - number
             file.close()
+            shares[number] = 1.0
         except BaseException:
             file.abandon()
             raise
         return distinct, total
 
-    written = list((pool.map if pool and files > 1 else map)(write, range(files)))
+    def watch() -> None:
+        if progress is not None:
+            progress("merge", int(1000 * sum(shares) / files), 1000)
+
+    written = list(ordered_map(pool, write, range(files), at_once, watch))
+    watch()
     return sum(distinct for distinct, _ in written), sum(total for _, total in written)
 
 
 def save(counts: WordCounts, folder: str | os.PathLike) -> None:
     """Write `counts` to `folder`, which appears whole or not at all."""
-    import numpy as np
-
     require("pyarrow", "corpus", "writing word counts")
     counts = counts.canonical()
-    arena, offsets, numbers = counts.arena, counts.offsets, counts.counts
-    hashes = hashes_of((arena, offsets, numbers))
-
-    def part_of(file: int, bits: int) -> Iterator[Rows]:
-        first = int(np.searchsorted(hashes, np.uint64(file << (64 - bits)))) if file else 0
-        last = (
-            int(np.searchsorted(hashes, np.uint64((file + 1) << (64 - bits))))
-            if (file + 1) >> bits == 0
-            else len(hashes)
-        )
-        yield arena, offsets[first : last + 1], numbers[first:last]
-
+    rows = (counts.arena, counts.offsets, counts.counts)
+    hashes = hashes_of(rows)
     about = About(counts.split_patterns, counts.documents, counts.total_bytes)
     with atomic_folder(folder) as beside:
-        write_counts(beside, about, part_of)
+        write_counts(beside, about, lambda part, bits: [part_of_rows(rows, hashes, part, bits)])
 
 
 def load(folder: str | os.PathLike) -> WordCounts:
@@ -226,13 +234,24 @@ def load(folder: str | os.PathLike) -> WordCounts:
 def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
     """What the metadata of a folder of word counts says (None if it is foreign), and the rows of each file."""
     files, found = [], []
-    for path in _files_in(folder):
+    for path in files_in(folder):
         schema, rows = read_rows(path)
         found.append(About.from_schema(schema, path))
         files.append(rows)
         if found[-1] != found[0]:
             raise FormatError(f"{path} does not belong to the other files in {folder}: their metadata differ")
     return found[0], files
+
+
+def size_of(files: Iterable[Path]) -> tuple[int, int]:
+    """How many rows files of word counts have, and about how many bytes of pieces."""
+    parquet = require("pyarrow.parquet", "corpus", "reading word counts")
+    rows = nbytes = 0
+    for path in files:
+        metadata = parquet.read_metadata(path)
+        rows += metadata.num_rows
+        nbytes += sum(metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups))
+    return rows, nbytes
 
 
 def is_saved(path: str | os.PathLike) -> bool:
@@ -279,11 +298,11 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
     return schema, groups()
 
 
-def is_canonical(rows: Rows) -> bool:
+def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
     """Whether rows are in canonical order, which also says that no piece stands in them twice."""
     import numpy as np
 
-    hashes = hashes_of(rows)
+    hashes = hashes_of(rows) if hashes is None else hashes
     if bool(np.all(hashes[1:] > hashes[:-1])):
         return True
     if not bool(np.all(hashes[1:] >= hashes[:-1])):
@@ -295,7 +314,8 @@ def is_canonical(rows: Rows) -> bool:
     return True
 
 
-def _files_in(folder: Path) -> list[Path]:
+def files_in(folder: Path) -> list[Path]:
+    """The Parquet files in a folder of word counts, in order."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
         raise FormatError(f"{folder} holds no word counts: there is no folder with Parquet files of that name")

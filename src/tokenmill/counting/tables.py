@@ -11,9 +11,10 @@ dividing the work gives the same rows.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Protocol
+from concurrent.futures import Executor, Future, wait
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ._count_cy import CountTable, hashes
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # arena uint8, offsets uint64 (n + 1), counts uint64 (n)
 
 __all__ = [
+    "ArrayRows",
     "RowSource",
     "SortedRows",
     "TableRows",
@@ -35,6 +37,8 @@ __all__ = [
     "merge_rows",
     "merge_tables",
     "merged",
+    "ordered_map",
+    "part_of_rows",
     "read_batches",
     "slots_for",
     "sort",
@@ -45,6 +49,9 @@ ENTRY = 32  # bytes of one slot
 PART_ROWS = 1 << 14  # rows of one part of a merge, about: the table for it has 1 MB
 PART_BYTES = 1 << 21  # bytes of their pieces, about
 MAX_BITS = 20
+DONE: Any = object()
+T = TypeVar("T")
+R = TypeVar("R")
 Pause = Callable[[], None]  # called between two kernel calls; raises to give up
 
 
@@ -161,6 +168,18 @@ def hashes_of(rows: Rows) -> np.ndarray:
     return out
 
 
+def part_of_rows(rows: Rows, hashes: np.ndarray, part: int, bits: int) -> Rows:
+    """Those of sorted rows whose hash begins with the `bits` bits `part`."""
+    import numpy as np
+
+    arena, offsets, counts = rows
+    first = int(np.searchsorted(hashes, np.uint64(part << (64 - bits)))) if part else 0
+    end = (part + 1) << (64 - bits)
+    last = len(hashes) if end == 1 << 64 else int(np.searchsorted(hashes, np.uint64(end)))
+    low, high = int(offsets[first]), int(offsets[last])
+    return arena[low:high], offsets[first : last + 1] - offsets[first], counts[first:last]
+
+
 class TableRows:
     """A table in memory, to be merged. It is only looked at, so several threads may merge parts of it."""
 
@@ -176,6 +195,19 @@ class TableRows:
             if table.full:
                 grow(table, 2 * table.slots, pause)
             slot = table.add_table(self._table, slot, SLOTS)
+
+
+class ArrayRows:
+    """Rows in memory in ascending order of their hashes, to be merged."""
+
+    def __init__(self, rows: Rows, hashes: np.ndarray):
+        self._rows = rows
+        self._hashes = hashes
+        self.rows = len(rows[2])
+        self.nbytes = len(rows[0])
+
+    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
+        add_rows(table, part_of_rows(self._rows, self._hashes, part, bits), pause)
 
 
 class SortedRows:
@@ -246,3 +278,33 @@ def merge_rows(groups: Sequence[Rows], pause: Pause = no_pause) -> Rows:
         add_rows(table, rows, pause)
     sort(table, pause)
     return concatenate(list(read_batches(table, SLOTS // 4, 1 << 26)))
+
+
+def ordered_map(
+    pool: Executor | None,
+    function: Callable[[T], R],
+    items: Iterable[T],
+    at_once: int = 4,
+    watch: Callable[[], None] = no_pause,
+) -> Iterator[R]:
+    """Like pool.map, but with only `at_once` calls that run or whose result waits; `watch` is called ten times a second."""
+    if pool is None:
+        for item in items:
+            yield function(item)
+            watch()
+        return
+    waiting: deque[Future[R]] = deque()
+    items = iter(items)
+    try:
+        while True:
+            while len(waiting) < at_once and (item := next(items, DONE)) is not DONE:
+                waiting.append(pool.submit(function, item))
+            if not waiting:
+                return
+            while not waiting[0].done():
+                wait([waiting[0]], 0.1)
+                watch()
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

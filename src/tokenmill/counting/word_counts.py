@@ -68,11 +68,7 @@ class WordCounts:
 
         many = list(many)
         patterns = {counts.split_patterns for counts in many if counts.split_patterns}
-        if len(patterns) > 1:
-            shown = "\n  ".join(" then ".join(each) for each in sorted(patterns))
-            raise UsageError(
-                f"word counts that were split differently cannot be added up:\n  {shown}\nCount again with one pattern."
-            )
+        check_patterns(patterns)
         try:
             rows = merge_rows([(counts.arena, counts.offsets, counts.counts) for counts in many])
         except OverflowError:
@@ -142,3 +138,12 @@ class WordCounts:
         from .storage import is_saved
 
         return is_saved(path)
+
+
+def check_patterns(patterns: set[tuple[str, ...]]) -> None:
+    """Raise where counts are to be added up that were split by different patterns."""
+    if len(patterns) > 1:
+        shown = "\n  ".join(" then ".join(each) for each in sorted(patterns))
+        raise UsageError(
+            f"word counts that were split differently cannot be added up:\n  {shown}\nCount again with one pattern."
+        )

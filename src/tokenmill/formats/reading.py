@@ -11,16 +11,28 @@ import json
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 from ..errors import FormatError, InputError, require
 
-__all__ = ["MAX_ID", "Json", "decode_utf8", "fail", "lines_of", "parse_json", "place_tokens", "read_bytes", "show"]
+__all__ = [
+    "MAX_ID",
+    "Json",
+    "decode_utf8",
+    "fail",
+    "lines_of",
+    "missing_bytes",
+    "parse_json",
+    "place_tokens",
+    "read_bytes",
+    "show",
+]
 
 MAX_ID = (1 << 21) - 1  # the encoder packs two ids and a rank into 64 bits, 21 each
 _MAX_BYTES = 1 << 30  # a vocabulary file is some megabytes: what is larger is something else, or a decompression bomb
 _MAX_SHOWN = 60
+_BYTES_OF_TEXT = frozenset(bytes([byte]) for byte in range(256) if byte not in (0xC0, 0xC1) and byte < 0xF5)
 
 
 def fail(file: str, where: str, what: str) -> NoReturn:
@@ -199,6 +211,11 @@ def place_tokens(tokens: list[bytes], ids: list[int], file: str, at: Callable[[i
     for id, token in zip(ids, tokens, strict=True):
         placed[id] = token
     return placed
+
+
+def missing_bytes(tokens: Iterable[bytes | None]) -> list[bytes]:
+    """The bytes without a token, those left aside that no UTF-8 text holds: published vocabularies may lack them."""
+    return sorted(_BYTES_OF_TEXT.difference(token for token in tokens if token and len(token) == 1))
 
 
 def _second(values: list) -> tuple[int, int]:

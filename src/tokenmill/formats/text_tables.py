@@ -9,15 +9,12 @@ from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import tokens_of_texts
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
-from .reading import MAX_ID, Json, place_tokens, show
+from .reading import MAX_ID, Json, missing_bytes, place_tokens, show
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["check_bytes", "drop_added", "read_rows", "read_tokens", "tokens_and_merges"]
-
-# Bytes that no UTF-8 text holds: published vocabularies may leave them out.
-_NEVER_IN_TEXT = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 
 
 def read_tokens(
@@ -102,10 +99,10 @@ def drop_added(tokens: list[bytes | None], added: Collection[AddedToken], rows: 
 
 def check_bytes(node: Json, tokens: Sequence[bytes | None]) -> None:
     """FormatError at `node` unless every byte that text can hold is a token."""
-    missing = set(range(256)).difference(token[0] for token in tokens if token and len(token) == 1) - _NEVER_IN_TEXT
+    missing = missing_bytes(tokens)
     if missing:
         node.fail(
-            f"{len(missing)} bytes that text can hold have no token, such as 0x{min(missing):02x}: Hugging Face drops them or "
+            f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}: Hugging Face drops them or "
             "replaces them by the unknown token, which tokenmill does not"
         )
 

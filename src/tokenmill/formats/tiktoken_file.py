@@ -20,7 +20,7 @@ from ..split.coverage import covers_all_text
 from ..split.reference import to_regex
 from ..vocabulary import Vocabulary
 from .rank_merges import ranks_of
-from .reading import fail, place_tokens, show
+from .reading import fail, missing_bytes, place_tokens, show
 
 __all__ = [
     "companion_path",
@@ -91,13 +91,10 @@ def _placed(tokens: list[bytes], ids: list[int], lines: Sequence[int], file: str
     if not ids:
         fail(file, "", "holds no tokens")
     placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
-    missing = {bytes([byte]) for byte in range(256)}.difference(tokens)
+    missing = missing_bytes(placed)
     if missing:
-        fail(
-            file,
-            "",
-            f"{len(missing)} of the 256 bytes have no token, such as {min(missing)!r}: cut short, or no byte-level vocabulary",
-        )
+        what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
+        fail(file, "", f"{what}: cut short, or no byte-level vocabulary")
     return placed
 
 

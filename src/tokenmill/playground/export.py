@@ -33,7 +33,9 @@ def export(
         raise UsageError("a static site needs a tokenizer: nobody can open files in it without a server")
     target = Path(folder)
     if target.exists() and not _is_ours(target):
-        raise OutputError(f"{target} holds something else than an earlier export. Choose a new folder, or empty that one.")
+        raise OutputError(
+            f"{target} holds something else than an earlier export. Choose a new folder, or empty that one."
+        )
     files = page_files()
     for i, (name, vocabulary) in enumerate(tokenizers):
         files[f"packs/{i}.tmpack"] = pack(vocabulary, name, (counts or {}).get(name))

@@ -25,7 +25,18 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = ["DEFAULT_PORT", "MOST_BYTES", "MOST_FILES", "STATIC", "bind", "catalog", "make_app", "name_of", "page_files", "serve"]
+__all__ = [
+    "DEFAULT_PORT",
+    "MOST_BYTES",
+    "MOST_FILES",
+    "STATIC",
+    "bind",
+    "catalog",
+    "make_app",
+    "name_of",
+    "page_files",
+    "serve",
+]
 
 STATIC = Path(__file__).parent / "static"
 DEFAULT_PORT = 8765
@@ -114,7 +125,9 @@ def make_app(tokenizers: Sequence[tuple[str, bytes]], port: int, allow_paths: bo
                 raise ValueError
         except (ValueError, KeyError, TypeError, TokenmillError):
             return JSONResponse({"error": 'expected {"path": "..."}'}, 400)
-        return await _answer(lambda split: _pack_path(Path(path).expanduser(), split), request.query_params.get("split"))
+        return await _answer(
+            lambda split: _pack_path(Path(path).expanduser(), split), request.query_params.get("split")
+        )
 
     async def _answer(open: Callable[[str | None], tuple[str, bytes]], split: str | None) -> Response:
         from urllib.parse import quote
@@ -128,8 +141,9 @@ def make_app(tokenizers: Sequence[tuple[str, bytes]], port: int, allow_paths: bo
         try:
             name, packed = await run_in_threadpool(guarded)
         except UsageError as error:
-            answer = {"error": str(error)} if split else {"error": str(error), "splits": list(PATTERNS)}
-            return JSONResponse(answer, 422)
+            if split:
+                return JSONResponse({"error": str(error)}, 422)
+            return JSONResponse({"error": str(error), "splits": list(PATTERNS)})  # a question, not a failure
         except TokenmillError as error:
             return JSONResponse({"error": str(error)}, 422)
         return Response(packed, media_type="application/octet-stream", headers={"X-Name": quote(name)})

@@ -24,7 +24,7 @@ from .metrics import (
 )
 from .replay import replay
 from .tables import Column, Table, tables_to_markdown
-from .usage import Usage, ordinary_ids
+from .usage import Usage, ordinary_tokens
 
 __all__ = ["Comparison", "compare"]
 
@@ -121,7 +121,7 @@ def _compression(named: Mapping[str, Tokenizer], totals: Mapping[str, Usage]) ->
         rows.append(
             (
                 name,
-                len(ordinary_ids(named[name])),
+                len(ordinary_tokens(named[name])),
                 usage.tokens,
                 ratio(usage.tokens, base),
                 ratio(usage.bytes, usage.tokens),
@@ -153,7 +153,7 @@ def _vocabularies(
 
     rows = []
     for name, tok in named.items():
-        ids = ordinary_ids(tok)
+        ids = list(ordinary_tokens(tok))
         by_id = totals[name].by_id
         junk = [sum(token.ios >= threshold for token in swallowed[name]) for threshold in thresholds]
         rows.append(
@@ -202,7 +202,7 @@ def _by_script(by_script: Mapping[str, Table]) -> Table:
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:
     """Which share of the row's tokens the column's vocabulary has too."""
-    tokens = {name: {tok.decode_single_token_bytes(id) for id in ordinary_ids(tok)} for name, tok in named.items()}
+    tokens = {name: set(ordinary_tokens(tok).values()) for name, tok in named.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
     columns = (Column("tokens of"), *(Column(f"in {name}", "share", digits=1) for name in named))
     return Table(

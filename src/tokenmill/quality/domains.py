@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from ..corpus.streams import COMPRESSIONS
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
-from ..tokenizer.special import normalizer_of
+from ..tokenizer.special import AddedTokens
+from ..vocabulary import Vocabulary
 from .usage import Usage, check_split, measure_usage
 
 __all__ = ["Domains", "Text"]
@@ -22,6 +24,7 @@ __all__ = ["Domains", "Text"]
 Progress = Callable[[str, int, "int | None"], None]
 Sources = str | os.PathLike | Iterable[str | os.PathLike]
 Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
+MOST_FILES = 32  # of a lone folder or glob, to be judged one by one
 WORD = r"\S+"  # a word, for fertility: a run of anything but white space
 # How white space begins in UTF-8 (Unicode's White_Space): tells the gaps between words from the words.
 SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80")
@@ -30,8 +33,8 @@ SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa
 class Domains:
     """Named texts, each a set of sources or word counts.
 
-    text: sources (each that is named becomes a domain; a single folder or glob gives a domain for each of its files),
-        or word counts, or a mapping of names to either.
+    text: sources (each that is named becomes a domain; one folder or glob alone gives a domain for each of its files,
+        if they are no more than 32), or word counts, or a mapping of names to either.
 
     >>> Domains({"low": WordCounts.from_mapping({b"low": 5})}).names
     ['low']
@@ -49,7 +52,7 @@ class Domains:
             self._add_sources([text] if isinstance(text, (str, os.PathLike)) else list(text))
         if not self.parts:
             raise UsageError("no text was given to judge on: name at least one source")
-        self._counted: dict[tuple[str, tuple[str, ...], tuple[str, ...]], WordCounts] = {}
+        self._counted: dict[tuple, tuple[WordCounts, Counter[int]]] = {}
         self._words: dict[str, int | None] = {}
 
     def _add_sources(self, sources: list[str | os.PathLike]) -> None:
@@ -59,7 +62,7 @@ class Domains:
                 self.parts[_short(source)] = WordCounts.load(source)
                 continue
             files = find_sources(source)
-            if len(sources) == 1:
+            if len(sources) == 1 and len(files) <= MOST_FILES:
                 named += [(_short(file), [file]) for file in files]
             else:
                 named.append((_short(source) if len(files) == 1 else _group(source), files))
@@ -77,23 +80,32 @@ class Domains:
 
     def counts(self, name: str, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
         """The word counts of one domain, cut as `tok` cuts. Text is counted again only for a new way of cutting."""
+        return self._counts(name, tok, progress)[0]
+
+    def _counts(self, name: str, tok: Tokenizer, progress: Progress | None) -> tuple[WordCounts, Counter[int]]:
+        """The word counts of one domain, and how often it spells each added token that any text is searched for."""
         part = self.parts[name]
         if isinstance(part, WordCounts):
             check_split(tok, part)
-            return part
-        key = (name, tok.vocabulary.split_patterns, tok.vocabulary.normalizers)
+            return part, Counter()
+        vocabulary = tok.vocabulary
+        searched = tuple(token for token in vocabulary.added_tokens if not token.special)
+        key = (name, vocabulary.split_patterns, vocabulary.normalizers, vocabulary.add_prefix_space, searched)
         if key not in self._counted:
-            self._counted[key] = self._count(part, *key[1:], progress)
+            if vocabulary.normalizers or vocabulary.add_prefix_space or searched:
+                self._counted[key] = self._count_sections(part, vocabulary, progress)
+            else:
+                self._counted[key] = self._count(part, vocabulary.split_patterns, progress), Counter()
         return self._counted[key]
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
         """How `tok` cuts each domain; `words`: with the number of words, which takes another pass over the text."""
-        return {
-            name: measure_usage(
-                tok, self.counts(name, tok, progress), self.words(name, progress) if words else None, progress
-            )
-            for name in self.names
-        }
+        usages = {}
+        for name in self.names:
+            counts, added = self._counts(name, tok, progress)
+            number = self.words(name, progress) if words else None
+            usages[name] = measure_usage(tok, counts, number, progress, added)
+        return usages
 
     def words(self, name: str, progress: Progress | None = None) -> int | None:
         """How many words the domain has: runs of anything but white space. None for word counts."""
@@ -101,24 +113,36 @@ class Domains:
         if isinstance(part, WordCounts):
             return None
         if name not in self._words:
-            counts = self._count(part, (WORD,), (), progress)
+            counts = self._count(part, (WORD,), progress)
             self._words[name] = sum(count for piece, count in counts.items() if not SPACE.match(piece))
         return self._words[name]
 
-    def _count(
-        self,
-        files: list[Path | str],
-        patterns: tuple[str, ...],
-        normalizers: tuple[str, ...],
-        progress: Progress | None,
-    ) -> WordCounts:
-        from ..counting import count, count_iterator
+    def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
+        from ..counting import count
 
-        if not normalizers:
-            return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
-        normalize = normalizer_of(normalizers)  # needs a document whole
-        texts = (normalize(text) for text in _texts(files))
-        return count_iterator(texts, split=patterns, num_threads=self.num_threads, progress=progress)
+        return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+
+    def _count_sections(
+        self, files: list[Path | str], vocabulary: Vocabulary, progress: Progress | None
+    ) -> tuple[WordCounts, Counter[int]]:
+        """Count text that is normalised or searched for added tokens before it is split; takes each document whole."""
+        from ..counting import count_iterator
+
+        tokens = AddedTokens(vocabulary)
+        added: Counter[int] = Counter()
+
+        def sections() -> Iterator[str]:
+            for text in _texts(files):
+                for section, token in tokens.split(text, frozenset()):
+                    if token is not None:
+                        added[token.id] += 1
+                    else:
+                        prefix = vocabulary.add_prefix_space and not section.startswith(" ")
+                        yield " " + section if prefix else section
+
+        patterns = vocabulary.split_patterns
+        counts = count_iterator(sections(), split=patterns, num_threads=self.num_threads, progress=progress)
+        return counts, added
 
 
 def _texts(files: list[Path | str]) -> Iterator[str]:

@@ -5,6 +5,7 @@ What is said of a token:
     reachable      its own text encodes to it, or a text was found whose tokens it is among: the witness
     unreachable    "merges": its bytes, even alone, are built into something else, so that it appears nowhere
                    "split": the split pattern cuts its text, and none of the neighbours tried changes that
+                   "added": an added token takes a part of its text, for it is searched for first
                    "normaliser": normalisation changes its text
                    "not UTF-8": no well-formed text holds its bytes
                    "no witness": it holds a part of a character, and no character tried gives it
@@ -14,15 +15,16 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from math import lcm
 
+from ..errors import UsageError
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import normalizer_of
 from .tables import Column, Table, Token
-from .usage import Usage, bare, ordinary_ids
+from .usage import Usage, bare, ordinary_tokens
 
 __all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
 
@@ -47,12 +49,12 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    ids = ordinary_ids(tok)
+    tokens = ordinary_tokens(tok)
     normalize = normalizer_of(tok.vocabulary.normalizers)
     whole = bare(tok)
+    unsearched = Tokenizer(replace(tok.vocabulary, added_tokens=()))
     reach: dict[int, Reach] = {}
-    for done, id in enumerate(ids):
-        token = tok.decode_single_token_bytes(id)
+    for done, (id, token) in enumerate(tokens.items()):
         used = usage is not None and int(usage.by_id[id]) > 0
         try:
             text = token.decode()
@@ -62,20 +64,30 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
             found = _reach_of_text(tok, id, text)
             if found.reason and normalize(text) != text:
                 found = Reach("normaliser")
-            elif found.reason and whole.encode_bytes(token) != [id]:
+            elif found.reason and _ids(whole, token) != [id]:
                 found = Reach("merges")
+            elif found.reason and _ids(unsearched, text) == [id]:
+                found = Reach("added")
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
-            progress("reachable tokens", done + 1, len(ids))
+            progress("reachable tokens", done + 1, len(tokens))
     return reach
 
 
+def _ids(tok: Tokenizer, text: str | bytes) -> list[int]:
+    """The ids of ordinary text, or of bytes; none where the alphabet lacks one of its characters."""
+    try:
+        return tok.encode_ordinary(text) if isinstance(text, str) else tok.encode_bytes(text)
+    except UsageError:
+        return []
+
+
 def _reach_of_text(tok: Tokenizer, id: int, text: str) -> Reach:
-    if tok.encode_ordinary(text) == [id]:
+    if _ids(tok, text) == [id]:
         return Reach("", text)
     for before in NEIGHBOURS:
         for after in NEIGHBOURS:
-            if id in tok.encode_ordinary(before + text + after):
+            if id in _ids(tok, before + text + after):
                 return Reach("", before + text + after)
     return Reach("split")
 
@@ -84,7 +96,7 @@ def _reach_of_bytes(tok: Tokenizer, id: int, token: bytes) -> Reach:
     tried = 0
     for text in islice(completions(token), TRIALS):
         tried += 1
-        if id in tok.encode_ordinary(text):
+        if id in _ids(tok, text):
             return Reach("", text)
     return Reach("no witness" if tried else "not UTF-8")
 
@@ -175,7 +187,7 @@ def _encoded(assigned: bool) -> bytes:
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     """The tokens that no text gives, those whose bytes are text first."""
     rows = [(Token(id, tok.decode_single_token_bytes(id)), found.reason) for id, found in reach.items() if found.reason]
-    order = ["merges", "split", "normaliser", "no witness", "not UTF-8"]
+    order = ["merges", "split", "added", "normaliser", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
     return Table(
         "unreachable",
@@ -183,7 +195,7 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
         (Column("token", "token"), Column("reason", help="what keeps text from giving this token")),
         rows,
         "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, whatever stands beside "
-        "it among what was tried. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
+        "it among what was tried. added: an added token takes a part of it. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
         "single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and none of up to "
         f"{TRIALS:,} characters tried gives it.",
         listing=True,
@@ -195,10 +207,10 @@ def unbuilt_table(tok: Tokenizer) -> Table:
     rows = []
     if tok.vocabulary.whole_pieces and tok.vocabulary.order != "events":
         merged = bare(tok, whole_pieces=False)
-        for id in ordinary_ids(tok):
-            token = tok.decode_single_token_bytes(id)
-            if merged.encode_bytes(token) != [id]:
-                rows.append((Token(id, token), tuple(_tokens(tok, merged.encode_bytes(token)))))
+        for id, token in ordinary_tokens(tok).items():
+            ids = _ids(merged, token)
+            if ids != [id]:
+                rows.append((Token(id, token), tuple(_tokens(tok, ids))))
     return Table(
         "unbuilt",
         "Tokens that merges do not build",

@@ -14,7 +14,6 @@ from .domains import Domains, Text
 from .faults import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
 from .junk import THRESHOLDS, Swallowed, junk_table, swallowed_tokens, thresholds_table
 from .lists import (
-    doubles_summary,
     doubles_tables,
     longest_table,
     rare_table,
@@ -25,7 +24,7 @@ from .lists import (
 from .metrics import baseline_table, domains_table, overview_table, scripts_table, text_table
 from .replay import replay
 from .tables import Table, tables_to_markdown
-from .usage import Usage, ordinary_ids
+from .usage import Usage, ordinary_tokens
 
 __all__ = ["Inspection", "inspect"]
 
@@ -107,11 +106,11 @@ def inspect(
             tables.append(baseline_table(usages, domains.usages(baseline, progress), baseline_name or baseline.name))
         tables.append(scripts_table(zip(parts, usages.values(), strict=True)))
         swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
-        tables.append(thresholds_table(swallowed, len(ordinary_ids(tok)), thresholds))
+        tables.append(thresholds_table(swallowed, len(ordinary_tokens(tok)), thresholds))
         tables.append(junk_table(tok.vocabulary, swallowed, junk_at))
     reach = reach_of_tokens(tok, usage, progress)
     tables += [unreachable_table(tok, reach), unbuilt_table(tok), partial_table(tok, reach, usage)]
-    tables += [doubles_summary(tok), *doubles_tables(tok)]
+    tables += doubles_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, rare_below)]
     tables += [longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]

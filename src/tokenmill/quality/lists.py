@@ -10,10 +10,9 @@ from collections.abc import Callable
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Column, Table, Token
-from .usage import Usage, ordinary_ids
+from .usage import Usage, ordinary_tokens
 
 __all__ = [
-    "doubles_summary",
     "doubles_tables",
     "longest_table",
     "rare_table",
@@ -37,7 +36,7 @@ NORMALISATIONS: dict[str, Callable[[str], str]] = {
 
 def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
     """By normalisation, the groups of tokens that it makes one."""
-    tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok)]
+    tokens = [Token(id, content) for id, content in ordinary_tokens(tok).items()]
     groups: dict[str, dict[str, list[Token]]] = {}
     same: dict[bytes, list[Token]] = defaultdict(list)
     for token in tokens:
@@ -52,47 +51,38 @@ def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
     return groups
 
 
-def doubles_summary(tok: Tokenizer) -> Table:
-    """How many tokens become one with another under each normalisation."""
-    total = len(ordinary_ids(tok))
-    rows = []
+def doubles_tables(tok: Tokenizer) -> list[Table]:
+    """How many tokens become one with another under each normalisation; then the groups of each, the largest first."""
+    total = len(ordinary_tokens(tok))
+    summary, lists = [], []
     for name, groups in _doubles(tok).items():
         members = sum(map(len, groups.values()))
-        rows.append(
-            (name, len(groups), members, members - len(groups), (members - len(groups)) / total if total else None)
-        )
-    return Table(
-        "doubles",
-        "Doubles after normalisation",
-        (
-            Column("made uniform", help="what is ignored when tokens are compared"),
-            Column("groups", "count"),
-            Column("tokens in them", "count"),
-            Column("to spare", "count", "tokens in groups beyond the first of each"),
-            Column("of the vocabulary", "share"),
-        ),
-        rows,
-        "Many doubles do real work: with and without a space before it, a word is two tokens by design. Groups of NFC "
-        "and NFKC are more suspect: a model must learn twice what looks the same.",
-    )
-
-
-def doubles_tables(tok: Tokenizer) -> list[Table]:
-    """For each normalisation that makes tokens one, the groups of them, the largest first."""
-    tables = []
-    for name, groups in _doubles(tok).items():
+        spare = members - len(groups)
+        summary.append((name, len(groups), members, spare, spare / total if total else None))
         rows = [(form, len(members), tuple(members)) for form, members in groups.items()]
         rows.sort(key=lambda row: (-row[1], row[2][0].id))
-        key = "doubles_" + name.lower().replace(" ", "_")
-        columns = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
+        group = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
         if rows:
-            tables.append(Table(key, f"Doubles: {name}", columns, rows, listing=True))
-    return tables
+            lists.append(
+                Table("doubles_" + name.lower().replace(" ", "_"), f"Doubles: {name}", group, rows, listing=True)
+            )
+    columns = (
+        Column("made uniform", help="what is ignored when tokens are compared"),
+        Column("groups", "count"),
+        Column("tokens in them", "count"),
+        Column("to spare", "count", "tokens in groups beyond the first of each"),
+        Column("of the vocabulary", "share"),
+    )
+    note = (
+        "Many doubles do real work: with and without a space before it, a word is two tokens by design. Groups of NFC "
+        "and NFKC are more suspect: a model must learn twice what looks the same."
+    )
+    return [Table("doubles", "Doubles after normalisation", columns, summary, note), *lists]
 
 
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
     """Tokens that the text never uses, the oldest first: training put them where it saw most of them."""
-    tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok) if usage.by_id[id] == 0]
+    tokens = [Token(id, content) for id, content in ordinary_tokens(tok).items() if usage.by_id[id] == 0]
     rows = [(token,) for token in tokens if len(token.content) > 1]
     return Table(
         "unused",
@@ -108,10 +98,10 @@ def unused_table(tok: Tokenizer, usage: Usage) -> Table:
 def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
     """Tokens used, but fewer than `below` times, the rarest first: candidates for too little training."""
     rows = []
-    for id in ordinary_ids(tok):
+    for id, content in ordinary_tokens(tok).items():
         used = int(usage.by_id[id])
         if 0 < used < below:
-            rows.append((Token(id, tok.decode_single_token_bytes(id)), used, 1e6 * used / usage.tokens))
+            rows.append((Token(id, content), used, 1e6 * used / usage.tokens))
     rows.sort(key=lambda row: (row[1], row[0].id))
     return Table(
         "rare",
@@ -126,7 +116,7 @@ def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
 
 def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """All tokens, the longest first."""
-    tokens = [Token(id, tok.decode_single_token_bytes(id)) for id in ordinary_ids(tok)]
+    tokens = [Token(id, content) for id, content in ordinary_tokens(tok).items()]
     tokens.sort(key=lambda token: (-len(token.content), token.id))
     return _listed("longest", "Longest tokens", tokens, usage)
 
@@ -134,8 +124,7 @@ def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
 def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4) -> Table:
     """Tokens that are one character over and over, but for white space around it; the longest first."""
     tokens = []
-    for id in ordinary_ids(tok):
-        content = tok.decode_single_token_bytes(id)
+    for id, content in ordinary_tokens(tok).items():
         text = _text(content)
         inner = "" if text is None else _EDGES.sub("", text)
         if len(inner) >= at_least and len(set(inner)) == 1:
@@ -147,8 +136,7 @@ def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4
 def white_space_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """Tokens of white space alone, the longest first."""
     tokens = []
-    for id in ordinary_ids(tok):
-        content = tok.decode_single_token_bytes(id)
+    for id, content in ordinary_tokens(tok).items():
         text = _text(content)
         if text is not None and _SPACE.fullmatch(text):
             tokens.append(Token(id, content))

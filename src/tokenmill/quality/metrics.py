@@ -18,7 +18,7 @@ from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Column, Figure, Table
-from .usage import Usage, characters_by_piece, ordinary_ids
+from .usage import Usage, characters_by_piece, ordinary_tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,34 +74,34 @@ def is_word_initial(token: bytes) -> bool:
 
 def word_initial_ids(tok: Tokenizer) -> list[int]:
     """The word-initial tokens of the vocabulary."""
-    return [id for id in ordinary_ids(tok) if is_word_initial(tok.decode_single_token_bytes(id))]
+    return [id for id, token in ordinary_tokens(tok).items() if is_word_initial(token)]
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:
     """Which share of the vocabulary is word-initial."""
-    return ratio(len(word_initial_ids(tok)), len(ordinary_ids(tok)))
+    return ratio(len(word_initial_ids(tok)), len(ordinary_tokens(tok)))
 
 
 def mean_token_characters(tok: Tokenizer) -> float | None:
     """The mean length of the vocabulary's tokens, in characters counted at their first bytes."""
-    tokens = [tok.decode_single_token_bytes(id) for id in ordinary_ids(tok)]
+    tokens = ordinary_tokens(tok).values()
     return ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
 
 
 def overview_table(tok: Tokenizer) -> Table:
     """What the vocabulary is, whatever the text."""
     vocabulary = tok.vocabulary
-    ids = ordinary_ids(tok)
-    lengths = [len(tok.decode_single_token_bytes(id)) for id in ids]
+    tokens = ordinary_tokens(tok).values()
+    lengths = [len(token) for token in tokens]
     rows = [
-        ("ordinary tokens", _count(len(ids))),
+        ("ordinary tokens", _count(len(tokens))),
         ("added tokens", _count(len(vocabulary.added_tokens))),
         ("ids (rows of an embedding table)", _count(vocabulary.n_vocab)),
         ("tokens removed in training", _count(len(vocabulary.removed))),
         ("merging", _MERGING[vocabulary.order]),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one piece"),
-        ("mean bytes of a token", _number(ratio(sum(lengths), len(ids)))),
+        ("mean bytes of a token", _number(ratio(sum(lengths), len(tokens)))),
         ("mean characters of a token", _number(mean_token_characters(tok))),
         ("word-initial tokens", _percent(word_initial_share(tok))),
         ("content hash", vocabulary.fingerprint()),
@@ -120,7 +120,7 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
     """What the tokenizer makes of the text, in one column of figures."""
     import numpy as np
 
-    ids = ordinary_ids(tok)
+    ids = list(ordinary_tokens(tok))
     used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0
     initial = word_initial_ids(tok)
     rows = [
@@ -150,7 +150,7 @@ def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
     """A row of figures for each domain: a file, a folder, a language."""
     import numpy as np
 
-    ids = ordinary_ids(tok)
+    ids = list(ordinary_tokens(tok))
     rows = []
     for name, usage in usages.items():
         used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import require
 from ..tokenizer import Tokenizer
 from .junk import Swallowed
-from .usage import Usage, ordinary_ids
+from .usage import Usage, ordinary_tokens
 
 __all__ = ["Picture", "bars", "ios_distribution", "rank_frequency", "token_lengths", "usage_by_id"]
 
@@ -99,8 +99,8 @@ def token_lengths(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usag
 
         top = 20
         for name, tok, style in zip(tokenizers, tokenizers.values(), _lines(), strict=False):
-            ids = ordinary_ids(tok)
-            lengths = np.minimum([len(tok.decode_single_token_bytes(id)) for id in ids], top)
+            ids = list(ordinary_tokens(tok))
+            lengths = np.minimum([len(token) for token in ordinary_tokens(tok).values()], top)
             weights = [("vocabulary", np.ones(len(ids)))]
             if name in usages:
                 weights.append(("text", usages[name].by_id[ids].astype(np.float64)))
@@ -171,7 +171,7 @@ def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, flo
         axes.set_xlim(left=0)
         _legend(axes, len(figures))
 
-    return _picture(key, title, note, draw, 1.0 + 0.3 * max(3.0, len(groups) * max(1.0, len(figures) * 0.6)))
+    return _picture(key, title, note, draw, 0.9 + 0.3 * len(groups) * max(1.0, len(figures) * 0.6))
 
 
 def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Picture:
@@ -182,7 +182,7 @@ def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]
 
         used_axes, unused_axes = axes
         for name, style in zip(tokenizers, _lines(), strict=False):
-            ids = np.array(ordinary_ids(tokenizers[name]), np.int64)
+            ids = np.array(list(ordinary_tokens(tokenizers[name])), np.int64)
             by_id = usages[name].by_id[ids].astype(np.float64)
             edges = np.unique(np.linspace(0, len(ids), min(128, max(1, len(ids) // 64)) + 1).astype(np.int64))
             if len(edges) < 2:
@@ -220,7 +220,7 @@ def _legend(axes: Any, series: int = 2) -> None:
 def _percent() -> Any:
     from matplotlib.ticker import FuncFormatter
 
-    return FuncFormatter(lambda value, _: f"{100 * value:.6g} %")
+    return FuncFormatter(lambda value, _: f"{100 * value:.8f}".rstrip("0").rstrip(".") + " %")
 
 
 def _thousands() -> Any:

@@ -20,7 +20,7 @@ from .inspection import Inspection
 from .metrics import ratio
 from .plots import Picture, bars, ios_distribution, rank_frequency, token_lengths, usage_by_id
 from .tables import NUMERIC, Column, Figure, Table, Token, cell_text, visible
-from .usage import Usage, ordinary_ids
+from .usage import Usage, ordinary_tokens
 
 __all__ = ["render_comparison", "render_inspection", "require_plots", "write_report"]
 
@@ -52,10 +52,10 @@ def render_inspection(found: Inspection, top: int | None = 200) -> str:
             rank_frequency(used),
             usage_by_id(one, used),
             token_lengths(one, used),
-            ios_distribution({found.name: found.swallowed}, {found.name: len(ordinary_ids(found.tok))}),
+            ios_distribution({found.name: found.swallowed}, {found.name: len(ordinary_tokens(found.tok))}),
             _by_script({found.name: tables["scripts"]}),
         ]
-        if found.usage.words is not None:
+        if found.usage.words is not None and len(found.usages) > 1:
             pictures.insert(0, _fertility({found.name: found.usages}))
     sections: list[Section] = [
         ("Overview", "", [tables[key] for key in ("vocabulary", "text") if key in tables]),
@@ -88,7 +88,7 @@ def render_comparison(found: Comparison, top: int | None = 200) -> str:
     names = list(found.tokenizers)[:MOST_SERIES]
     toks = {name: found.tokenizers[name] for name in names}
     totals = {name: found.totals[name] for name in names}
-    sizes = {name: len(ordinary_ids(tok)) for name, tok in toks.items()}
+    sizes = {name: len(ordinary_tokens(tok)) for name, tok in toks.items()}
     pictures = [
         _by_script({name: found.scripts[name] for name in names}),
         rank_frequency(totals),

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
+from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Usage", "bare", "check_split", "measure_usage", "ordinary_ids", "segment"]
+__all__ = ["Usage", "bare", "check_split", "measure_usage", "ordinary_tokens", "segment"]
 
 Progress = Callable[[str, int, "int | None"], None]
+SLICE = 1 << 18  # bytes of pieces encoded at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Usage:
     """How a tokenizer cuts counted text.
 
-    by_id: uint64, how often each id is used; as long as the vocabulary has ids.
+    by_id: uint64, how often each id is used, added tokens included; as long as the vocabulary has ids.
     tokens, pieces, bytes, characters: sums over the text. A character is counted at its first byte.
     words: runs of anything but white space; None where only counts of pieces were given, which do not tell.
     tokens_by_piece: int64, tokens of each distinct piece, in the order of the counts.
@@ -52,11 +55,16 @@ class Usage:
 
 
 def measure_usage(
-    tok: Tokenizer, counts: WordCounts, words: int | None = None, progress: Progress | None = None
+    tok: Tokenizer,
+    counts: WordCounts,
+    words: int | None = None,
+    progress: Progress | None = None,
+    added: Mapping[int, int] | None = None,
 ) -> Usage:
     """Encode every distinct piece of `counts`, which must be cut by the tokenizer's own split pattern.
 
-    Added tokens are ordinary text here, as in `encode_ordinary`; `words` is passed on.
+    words: how many words the text has; passed on.
+    added: how often each added token stands in the text, besides the pieces.
 
     >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
     >>> usage.tokens, usage.bytes
@@ -65,16 +73,19 @@ def measure_usage(
     import numpy as np
 
     check_split(tok, counts)
-    ids, ends = segment(tok, counts, progress)
-    lengths = np.diff(ends, prepend=0)
-    by_id = np.zeros(len(tok.vocabulary.tokens), np.uint64)
+    ids, lengths = segment(tok, counts, progress)
+    added = added or {}
+    by_id = np.zeros(max(len(tok.vocabulary.tokens), tok.n_vocab), np.uint64)
     np.add.at(by_id, ids, np.repeat(counts.counts, lengths))
+    for id, times in added.items():
+        by_id[id] += np.uint64(times)
+    texts = {id: tok.decode_single_token_bytes(id).decode() for id in added}
     return Usage(
         by_id,
-        tokens=_dot(lengths, counts.counts),
+        tokens=_dot(lengths, counts.counts) + sum(added.values()),
         pieces=_dot(np.ones(len(counts), np.int64), counts.counts),
-        bytes=_dot(np.diff(counts.offsets), counts.counts),
-        characters=_dot(characters_by_piece(counts), counts.counts),
+        bytes=_dot(np.diff(counts.offsets), counts.counts) + sum(len(texts[i].encode()) * n for i, n in added.items()),
+        characters=_dot(characters_by_piece(counts), counts.counts) + sum(len(texts[i]) * n for i, n in added.items()),
         words=words,
         tokens_by_piece=lengths,
     )
@@ -89,18 +100,52 @@ def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
 
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of every piece, one after the other (uint32), and the end of each piece's ids among them (int64)."""
+    """The ids of every piece, one after the other (uint32), and how many each piece has (int64)."""
     import numpy as np
 
-    encode = bare(tok).encode_bytes
+    vocabulary = tok.vocabulary
+    at_once = vocabulary.alphabet == "bytes" and vocabulary.order != "events"
+    encode = _encode_at_once if at_once else _encode_one_by_one
+    tok = tok if at_once else bare(tok)
+    sizes = np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
+    ids = [np.zeros(0, np.uint32)]
+    numbers = np.zeros(len(counts), np.int64)
+    offsets = counts.offsets.astype(np.uint64)
+    first = 0
+    while first < len(counts):
+        stop = max(int(np.searchsorted(offsets, offsets[first] + np.uint64(SLICE), "right")) - 1, first + 1)
+        data = counts.arena[int(offsets[first]) : int(offsets[stop])].tobytes()
+        found, numbers[first:stop] = encode(tok, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
+        ids.append(found)
+        first = stop
+        if progress is not None:
+            progress("encode", first, len(counts))
+    return np.concatenate(ids), numbers
+
+
+def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pieces whose tokens' sizes add up to their own: the tokens tell by their sizes which piece they are of."""
+    import numpy as np
+
+    kernel: Any = tok._encoder.kernel
+    ids = np.frombuffer(kernel.encode_to_ids(data, ends=np.unique(ends[ends > 0])), np.uint32)
+    last = np.searchsorted(np.cumsum(sizes[ids]), ends.astype(np.int64), "right")
+    return ids, np.diff(last, prepend=0)
+
+
+def _encode_one_by_one(
+    tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pieces whose tokens may stand for what is not their bytes, or that the kernel does not take: `tok` splits nothing."""
+    import numpy as np
+
     ids: list[int] = []
-    ends = np.zeros(len(counts), np.int64)
-    for i, (piece, _) in enumerate(counts.items()):
-        ids += encode(piece)
-        ends[i] = len(ids)
-        if progress is not None and i % 10_000 == 9_999:
-            progress("encode", i + 1, len(counts))
-    return np.array(ids, np.uint32), ends
+    last, start = [], 0
+    for end in ends.tolist():
+        ids += tok.encode_bytes(data[start:end])
+        last.append(len(ids))
+        start = end
+    return np.array(ids, np.uint32), np.diff(np.array(last, np.int64), prepend=0)
 
 
 def characters_by_piece(counts: WordCounts) -> np.ndarray:
@@ -112,15 +157,15 @@ def characters_by_piece(counts: WordCounts) -> np.ndarray:
     return np.diff(before[counts.offsets.astype(np.int64)])
 
 
-def ordinary_ids(tok: Tokenizer) -> list[int]:
-    """The ids that ordinary text may get: neither added nor removed."""
-    vocabulary = tok.vocabulary
-    added = {token.id for token in vocabulary.added_tokens}
-    return [
-        id
-        for id, token in enumerate(vocabulary.tokens)
-        if token is not None and id not in vocabulary.removed and id not in added
-    ]
+def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
+    """The tokens that ordinary text may get, neither added nor removed: their bytes by id, in ascending order."""
+    return _ordinary(tok.vocabulary)
+
+
+@lru_cache(maxsize=4)
+def _ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
+    left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
+    return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
 
 
 def check_split(tok: Tokenizer, counts: WordCounts) -> None:

@@ -1,6 +1,7 @@
 """Text to ids and back."""
 
+from .offsets import Offsets
 from .stream import StreamDecoder
-from .tokenizer import Offsets, Tokenizer
+from .tokenizer import Tokenizer
 
 __all__ = ["Offsets", "StreamDecoder", "Tokenizer"]

@@ -8,15 +8,18 @@ shared, and a process that forks while others encode finds no state half changed
 
 import cython
 from cython.cimports.cpython.buffer import PyBUF_FORMAT
+from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import uint8_t, uint32_t
+from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, PieceCache
+from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
     NO_MEMORY,
     NO_TOKEN,
@@ -27,6 +30,11 @@ from cython.cimports.tokenmill.tokenizer._merge_cy import (
 )
 
 from ..errors import UsageError
+
+
+class ForbiddenText(Exception):
+    """A text spells a string that it must not."""
+
 
 # Texts up to this many bytes are encoded without giving up the GIL: handing it over costs as much as they do.
 HOLD = cython.declare(cython.size_t, 4096)
@@ -109,7 +117,9 @@ class State:
 
     cache: PieceCache
     ids: Ids
-    at: cython.size_t
+    at: cython.size_t  # how far it is
+    section: cython.size_t  # where the next added token begins
+    which: cython.Py_ssize_t  # which it is
 
     def __cinit__(self, cache: PieceCache):
         self.cache = cache
@@ -118,7 +128,7 @@ class State:
 
 @cython.cclass
 class Encoder:
-    """Ordinary text to ids. Made from the parts of a vocabulary; immutable, threads share it.
+    """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
 
     scanner: cuts text into pieces; None where the caller must say where they end.
     n_ids: ids are below this.
@@ -168,37 +178,100 @@ class Encoder:
         """Bytes of memory that the caches in the pool hold."""
         return sum([cython.cast(State, state).cache.nbytes for state in self._pool])
 
-    # ------------------------------------------------------------------ one text
+    # ------------------------------------------------------------------ texts
 
-    def encode(self, text, ends=None) -> list:
-        """The ids of a str or of bytes. ends: where the pieces end, where there is no scanner."""
+    def encode(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> list:
+        """The ids of a str or of bytes.
+
+        refused: finds strings that must not be there: ForbiddenText with the first of them.
+        finder: finds added tokens, which become their ids; the text between two of them is split on its own.
+        ends: where the pieces end, where there is no scanner; goes without a finder.
+        """
         state: State = self._take()
         try:
-            self._run(state, text, ends)
+            self._run(state, text, refused, finder, ends, True)
             return self._list(state.ids.data, state.ids.used)
         finally:
             self._give(state)
 
-    def encode_to_ids(self, text, ends=None) -> Ids:
-        """The ids of a str or of bytes as an array."""
+    def encode_to_ids(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None):
+        """The same as an array, which has the buffer protocol."""
         state: State = self._take()
         try:
-            self._run(state, text, ends)
-            result: Ids = state.ids
-            state.ids = Ids()
-            result.trim()
+            self._run(state, text, refused, finder, ends, True)
+            return _array(state)
+        finally:
+            self._give(state)
+
+    def count(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> int:
+        """How many ids there are."""
+        state: State = self._take()
+        try:
+            return self._run(state, text, refused, finder, ends, False)
+        finally:
+            self._give(state)
+
+    def encode_many(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None = None,
+                    finder: Finder | None = None) -> list:
+        """The ids of each of texts[first:last], str or bytes, under one release of the GIL."""
+        state: State = self._take()
+        n: cython.Py_ssize_t = last - first
+        ends: cython.pointer(cython.Py_ssize_t) = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((n + 1) * 8))
+        i: cython.Py_ssize_t
+        result: list = []
+        try:
+            self._run_many(state, texts, first, n, refused, finder, ends)
+            for i in range(n):
+                result.append(self._list(state.ids.data + ends[i], ends[i + 1] - ends[i]))
             return result
         finally:
+            free(ends)
+            self._give(state)
+
+    def encode_flat(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None = None,
+                    finder: Finder | None = None) -> tuple:
+        """The ids of texts[first:last] in one array, and as 64-bit integers where those of each text end."""
+        state: State = self._take()
+        n: cython.Py_ssize_t = last - first
+        ends: cython.pointer(cython.Py_ssize_t) = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((n + 1) * 8))
+        try:
+            self._run_many(state, texts, first, n, refused, finder, ends)
+            return _array(state), PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ends + 1), n * 8)
+        finally:
+            free(ends)
             self._give(state)
 
     def encode_piece(self, piece: bytes) -> list:
         """The ids of bytes that are one piece."""
         state: State = self._take()
         end: cython.size_t = len(piece)
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(piece))
         try:
             if end > 0:
-                self._check(self._encode(state, cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(piece)), 0, end, end, cython.address(end), 1), piece)
+                self._check(self._encode(state, p, 0, end, end, cython.address(end), 1), piece)
             return self._list(state.ids.data, state.ids.used)
+        finally:
+            self._give(state)
+
+    def reach(self, data: bytes, start: cython.size_t, most: cython.Py_ssize_t) -> tuple:
+        """How far `most` ids of the text data[start:] take it: (ids before, offset, ids from there on), where the last
+        one is past `most`; or (all ids, the length of data, []) where there are no more than that."""
+        state: State = self._take()
+        length: cython.size_t = len(data)
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        done: cython.Py_ssize_t = 0
+        code: cython.Py_ssize_t
+        try:
+            while start < length:
+                state.ids.used = 0
+                with cython.nogil:
+                    code = self._encode(state, p, start, length, start + 1, cython.NULL, 0)
+                self._check(code, data)
+                if done + state.ids.used > most:
+                    return done, start, self._list(state.ids.data, state.ids.used)
+                done += state.ids.used
+                start = state.at
+            return done, length, []
         finally:
             self._give(state)
 
@@ -217,33 +290,88 @@ class Encoder:
 
     @cython.cfunc
     @cython.exceptval(-1)
-    def _run(self, state: State, text, ends) -> cython.int:
-        """Encode a whole text into state.ids."""
+    def _run(self, state: State, text, refused: Finder | None, finder: Finder | None, ends, keep: cython.bint) -> cython.Py_ssize_t:
+        """Encode a whole text into state.ids, or only count the ids. Returns their number."""
         size: cython.Py_ssize_t = 0
-        p: cython.pointer(cython.const[uint8_t])
+        p: cython.pointer(cython.const[uint8_t]) = _utf8(text, cython.address(size), refused)
         code: cython.Py_ssize_t
-        given: cython.pointer(cython.const[cython.size_t]) = cython.NULL
-        n_given: cython.Py_ssize_t = 0
-        if isinstance(text, str):
-            p = cython.cast(cython.pointer(cython.const[uint8_t]), tm_utf8(text, cython.address(size)))
-        elif isinstance(text, bytes):
-            p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(text))
-            size = PyBytes_GET_SIZE(text)
-        else:
-            raise TypeError(f"text is str or bytes, not {type(text).__name__}")
-        view: cython.const[cython.size_t][::1]
-        if ends is not None and size > 0:
-            view = ends
-            n_given = view.shape[0]
-            given = cython.address(view[0])
-        if size <= HOLD:
-            return self._check(self._encode(state, p, 0, size, size, given, n_given), text)
+        length: cython.size_t = size
+        total: cython.Py_ssize_t = 0
+        if ends is not None:
+            if length > 0:
+                given: cython.const[cython.size_t][::1] = ends
+                with cython.nogil:
+                    code = self._encode(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
+                self._check(code, text)
+            return state.ids.used
+        if length <= HOLD:
+            self._check(self._sections(state, p, 0, length, length, finder), text)
+            return state.ids.used
         state.at = 0
-        while state.at < cython.cast(cython.size_t, size):
+        while state.at < length:
             with cython.nogil:
-                code = self._encode(state, p, state.at, size, size if n_given > 0 else state.at + SLICE, given, n_given)
+                code = self._sections(state, p, state.at, length, state.at + SLICE, finder)
             self._check(code, text)
+            if not keep:
+                total += state.ids.used
+                state.ids.used = 0
             PyErr_CheckSignals()
+        return total + state.ids.used
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _run_many(self, state: State, texts: tuple, first: cython.Py_ssize_t, n: cython.Py_ssize_t, refused: Finder | None,
+                  finder: Finder | None, ends: cython.pointer(cython.Py_ssize_t)) -> cython.int:
+        """Encode n texts into state.ids; text i has the ids ends[i] to ends[i + 1]."""
+        i: cython.Py_ssize_t
+        code: cython.Py_ssize_t = 0
+        size: cython.Py_ssize_t = 0
+        starts: cython.pointer(cython.pointer(cython.const[uint8_t])) = cython.cast(
+            cython.pointer(cython.pointer(cython.const[uint8_t])), malloc((n + 1) * 8)
+        )
+        try:
+            if starts == cython.NULL or ends == cython.NULL:
+                raise MemoryError
+            for i in range(n):
+                starts[i] = _utf8(texts[first + i], cython.address(ends[i + 1]), refused)
+            ends[0] = 0
+            with cython.nogil:
+                for i in range(n):
+                    code = self._sections(state, starts[i], 0, ends[i + 1], ends[i + 1], finder)
+                    if code < 0:
+                        break
+                    ends[i + 1] = state.ids.used
+            return self._check(code, texts[first + i] if code < 0 else None)
+        finally:
+            free(starts)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _sections(self, state: State, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t,
+                  stop: cython.size_t, finder: Finder | None) -> cython.Py_ssize_t:
+        """Encode text[at:length] with the added tokens that `finder` finds, if it is not None, until `stop` or a
+        little further; leaves state.at there. Where at is 0, a text begins."""
+        code: cython.Py_ssize_t
+        if at == 0:
+            state.section = 0
+            state.which = -1
+        while at < length and at < stop:
+            if at == state.section:
+                state.section = length if finder is None else finder.search(text, at, length, cython.address(state.which))
+            if at < state.section:
+                code = self._encode(state, text, at, state.section, stop, cython.NULL, 0)
+                if code < 0:
+                    return code
+                at = state.at
+            if at == state.section and at < length:
+                if not state.ids.reserve(1, 0):
+                    return NO_MEMORY
+                state.ids.data[state.ids.used] = finder.ids[state.which]
+                state.ids.used += 1
+                at += finder.lengths[state.which]
+                state.section = at
+        state.at = at
         return 0
 
     @cython.cfunc
@@ -252,7 +380,7 @@ class Encoder:
     def _encode(self, state: State, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t,
                 stop: cython.size_t, given: cython.pointer(cython.const[cython.size_t]),
                 n_given: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """Encode text[at:] from a piece's start until `stop` or a little further; leaves state.at where it stopped."""
+        """Encode text[at:length] from a piece's start until `stop` or a little further; leaves state.at there."""
         ends: cython.size_t[BATCH]
         n: cython.Py_ssize_t
         count: cython.Py_ssize_t
@@ -288,3 +416,32 @@ class Encoder:
             missing = self._merger.first_missing(text.encode() if isinstance(text, str) else text)
             raise UsageError(f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text")
         raise MemoryError
+
+
+@cython.cfunc
+@cython.exceptval(check=True)
+def _utf8(text, size: cython.pointer(cython.Py_ssize_t), refused: Finder | None) -> cython.pointer(cython.const[uint8_t]):
+    """The bytes of a str or of bytes. Raises UnicodeEncodeError where a str has lone surrogates, and ForbiddenText
+    where `refused` finds something."""
+    p: cython.pointer(cython.const[uint8_t])
+    if isinstance(text, str):
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), tm_utf8(text, size))
+    elif isinstance(text, bytes):
+        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(text))
+        size[0] = PyBytes_GET_SIZE(text)
+    else:
+        raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+    if refused is not None and refused.is_in(p, size[0]):
+        raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
+    return p
+
+
+@cython.cfunc
+def _array(state: State) -> object:
+    """The ids as an object of their own: a copy of few, else the very memory they stand in."""
+    ids: Ids = state.ids
+    if ids.used <= HOLD:
+        return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)
+    state.ids = Ids()
+    ids.trim()
+    return ids

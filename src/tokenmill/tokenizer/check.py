@@ -6,7 +6,6 @@ both vocabularies come down to the same ranks, patterns and added tokens; else i
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -139,7 +138,8 @@ def check(
 
 def document_texts(sources: Iterable[str | os.PathLike]) -> Iterator[tuple[str, str]]:
     """The text of sources in stretches of some 64 kB, each with the place where it begins."""
-    where, lines, size = "", [], 0
+    where, size = "", 0
+    lines: list[str] = []
     for document in read_documents(sources) if sources else ():
         if lines and (size > _STRETCH or not where.startswith(f"{document.source}:")):
             yield where, "\n".join(lines)
@@ -183,7 +183,9 @@ class _Trial:
         for data in strings:
             ids, other_ids = _try(self.tokenizer.encode_bytes, data), _try(self.other.encode_bytes, data)
             if ids != other_ids:
-                short = _shorten(data, lambda part: _try(self.tokenizer.encode_bytes, part) != _try(self.other.encode_bytes, part))
+                short = _shorten(
+                    data, lambda part: _try(self.tokenizer.encode_bytes, part) != _try(self.other.encode_bytes, part)
+                )
                 ids, other_ids = _try(self.tokenizer.encode_bytes, short), _try(self.other.encode_bytes, short)
                 return Difference("fuzzed bytes", short, ids, other_ids, self.offset(ids, other_ids))
             self.texts += 1

@@ -13,13 +13,16 @@ from ._build_cy import list_merger, rank_merger, token_cache
 from ._encode_cy import Encoder
 from .naive import NaiveEncoder
 
-__all__ = ["MOST_TOKENS", "OrdinaryEncoder"]
+__all__ = ["MOST_TOKENS", "TextEncoder"]
 
 MOST_TOKENS = 2**21 - 258  # the pair table has 21 bits for an id, and 257 ids of its own
 
 
-class OrdinaryEncoder:
-    """Encodes text that has no added tokens in it: splitter, cache and merger."""
+class TextEncoder:
+    """Encodes text: the kernel with what it is made of.
+
+    simple: the kernel takes text with added tokens in it; else it must be cut into sections before.
+    """
 
     def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
         if len(vocabulary.tokens) > MOST_TOKENS:
@@ -28,27 +31,32 @@ class OrdinaryEncoder:
             )
         self.splitter = Splitter(*vocabulary.split_patterns)
         self.scanner = self.splitter.scanner
+        self.simple = self.scanner is not None and vocabulary.order != "events"
         if vocabulary.order == "events":
             self.kernel = _EventEncoder(NaiveEncoder(vocabulary, self.splitter.ends))
             return
         merger = _merger(vocabulary)
         seed = token_cache(merger, vocabulary.tokens if vocabulary.whole_pieces else (), vocabulary.removed)
-        n_ids = max(len(vocabulary.tokens), -1 if vocabulary.unknown is None else vocabulary.unknown + 1)
-        self.kernel = Encoder(merger, seed, self.scanner, n_ids, cache_bytes)
+        self.kernel = Encoder(merger, seed, self.scanner, max(len(vocabulary.tokens), vocabulary.n_vocab), cache_bytes)
 
     def encode(self, text: str | bytes) -> list[int]:
-        """The ids of `text`. Raises UnicodeEncodeError where it has lone surrogates."""
-        return self.kernel.encode(text) if self.scanner is not None else self.kernel.encode(text, self._ends(text))
+        """The ids of text without added tokens. Raises UnicodeEncodeError where it has lone surrogates."""
+        return self.kernel.encode(text, None, None, self._ends(text))
 
     def encode_to_ids(self, text: str | bytes) -> Any:
         """The same as an array of unsigned 32-bit integers that has the buffer protocol."""
-        return self.kernel.encode_to_ids(text, None if self.scanner is not None else self._ends(text))
+        return self.kernel.encode_to_ids(text, None, None, self._ends(text))
 
-    def encode_piece(self, piece: bytes) -> list[int]:
-        """The ids of bytes that are one piece."""
-        return self.kernel.encode_piece(piece)
+    def reach(self, data: bytes, start: int, most: int) -> tuple[int, int, list[int]]:
+        """How far `most` ids of the text data[start:] take it: Encoder.reach."""
+        if self.simple:
+            return self.kernel.reach(data, start, most)
+        ids = self.encode(data[start:])
+        return (0, start, ids) if len(ids) > most else (len(ids), len(data), [])
 
-    def _ends(self, text: str | bytes) -> array[int]:
+    def _ends(self, text: str | bytes) -> array[int] | None:
+        if self.scanner is not None:
+            return None
         return self.splitter.ends(text.encode() if isinstance(text, str) else text)
 
 
@@ -59,7 +67,7 @@ class _EventEncoder:
         self.naive = naive
         self.encode_piece = lru_cache(maxsize=1 << 17)(naive.encode_piece)
 
-    def encode(self, text: str | bytes, ends: array[int] | None = None) -> list[int]:
+    def encode(self, text: str | bytes, *_: None) -> list[int]:
         data = text.encode() if isinstance(text, str) else text
         ids: list[int] = []
         start = 0
@@ -68,7 +76,7 @@ class _EventEncoder:
             start = end
         return ids
 
-    def encode_to_ids(self, text: str | bytes, ends: array[int] | None = None) -> array[int]:
+    def encode_to_ids(self, text: str | bytes, *_: None) -> array[int]:
         return array("I", self.encode(text))
 
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
 from ..errors import SpecialTokenError, UsageError
 from ..vocabulary import AddedToken, Vocabulary
+from ._finder_cy import Finder
 
-__all__ = ["AddedTokens", "Section", "normalizer_of"]
+__all__ = ["AddedTokens", "Plan", "Section", "normalizer_of", "refuse"]
 
 # Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -28,6 +30,21 @@ class Section(NamedTuple):
 
     text: str
     token: AddedToken | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do with the texts of tokens in a text.
+
+    allowed: the control tokens that are found. refused: the texts that must not be there.
+    refused_finder, token_finder: the same for the kernel; tokens that are not special are found as well. None where
+        there is nothing to find.
+    """
+
+    allowed: frozenset[str]
+    refused: frozenset[str]
+    refused_finder: Finder | None
+    token_finder: Finder | None
 
 
 def normalizer_of(names: Iterable[str]) -> Callable[[str], str]:
@@ -46,44 +63,57 @@ def normalizer_of(names: Iterable[str]) -> Callable[[str], str]:
 
 
 class AddedTokens:
-    """Finds the added tokens of a vocabulary in text."""
+    """Finds the added tokens of a vocabulary in text.
+
+    simple: the kernel's search is enough: nothing is normalised, no token has a flag that looks beyond it.
+    """
 
     def __init__(self, vocabulary: Vocabulary):
         self.normalize = normalizer_of(vocabulary.normalizers)
         self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
         self.always = frozenset(self.by_content) - self.special
-        self.finders = lru_cache(maxsize=64)(self._finders)
+        tokens = self.by_content.values()
+        flags = any(token.lstrip or token.rstrip or token.single_word for token in tokens)
+        orders = {token.normalized for token in tokens}  # those found first, and those found in what is left
+        self.simple = not flags and len(orders) <= 1 and not vocabulary.normalizers and not vocabulary.add_prefix_space
+        self._tables = lru_cache(maxsize=64)(self._make_tables)
+        self._plan = lru_cache(maxsize=64)(self._make_plan)
 
-    def allowed(self, allowed_special: str | Collection[str]) -> frozenset[str]:
-        """The control tokens that `allowed_special` ("all" or a collection of their texts) allows."""
+    def plan(self, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]) -> Plan:
+        """What tiktoken's two arguments ask for."""
         if isinstance(allowed_special, str):
             if allowed_special != "all":
                 raise UsageError(f"allowed_special is {allowed_special!r}; give a set of token texts, or 'all'")
-            return self.special
-        return self.special.intersection(allowed_special)
-
-    def check(self, text: str, allowed: frozenset[str], disallowed_special: str | Collection[str]) -> None:
-        """Raise SpecialTokenError if `text` spells a token of `disallowed_special` ("all": all that are not allowed)."""
-        if isinstance(disallowed_special, str):
-            if disallowed_special != "all":
-                raise UsageError(f"disallowed_special is {disallowed_special!r}; give a collection of texts, or 'all'")
-            disallowed = self.special - allowed
+            allowed = self.special
         else:
-            disallowed = frozenset(disallowed_special)
-        if disallowed and (match := _pattern(disallowed).search(text)):
-            _refuse(match.group())
+            allowed = self.special.intersection(allowed_special)
+        if not isinstance(disallowed_special, str):
+            return self._plan(allowed, frozenset(disallowed_special))
+        if disallowed_special != "all":
+            raise UsageError(f"disallowed_special is {disallowed_special!r}; give a collection of texts, or 'all'")
+        return self._plan(allowed, self.special - allowed)
+
+    def _make_plan(self, allowed: frozenset[str], refused: frozenset[str]) -> Plan:
+        tokens = {content.encode(): self.by_content[content].id for content in self.always | allowed}
+        texts = {content.encode(): 0 for content in refused if content}
+        return Plan(allowed, refused, Finder(texts) if texts else None, Finder(tokens) if tokens else None)
+
+    def check(self, text: str, refused: frozenset[str]) -> None:
+        """Raise SpecialTokenError if `text` has one of `refused` in it."""
+        if refused and (match := _pattern(refused).search(text)):
+            refuse(match.group())
 
     def split(self, text: str, allowed: frozenset[str]) -> Iterator[Section]:
         """Cut `text` into ordinary sections, normalised, and added tokens. No section is empty."""
-        raw, normalized = self.finders(allowed)
+        raw, normalized = self._tables(allowed)
         for section in self._cut(Section(text, None), raw):
             if section.token is not None:
                 yield section
             elif changed := self.normalize(section.text):
                 yield from self._cut(Section(changed, None), normalized)
 
-    def _finders(self, allowed: frozenset[str]) -> tuple[dict[str, AddedToken], dict[str, AddedToken]]:
+    def _make_tables(self, allowed: frozenset[str]) -> tuple[dict[str, AddedToken], dict[str, AddedToken]]:
         raw: dict[str, AddedToken] = {}
         normalized: dict[str, AddedToken] = {}
         for content in self.always | allowed:
@@ -140,7 +170,8 @@ def _begins_word(text: str, end: int) -> bool:
     return end < len(text) and bool(_word_character().match(text, end))
 
 
-def _refuse(token: str) -> NoReturn:
+def refuse(token: str) -> NoReturn:
+    """Say that `token` is in a text, and the ways out."""
     raise SpecialTokenError(
         f"the text spells the special token {token!r}, which is not allowed here.\n"
         f"To encode it as that control token, allow it: allowed_special={{{token!r}}}.\n"

@@ -4,39 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownTokenError, UsageError
 from ..vocabulary import AddedToken, Event, Vocabulary
-from .encoder import OrdinaryEncoder
-from .special import AddedTokens
+from . import batches, cutting, offsets
+from ._decode_cy import Decoder
+from ._encode_cy import ForbiddenText
+from .encoder import TextEncoder
+from .special import AddedTokens, Plan, refuse
 from .stream import StreamDecoder
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     import tiktoken
     import tokenizers
 
     from ..counting import WordCounts
 
-__all__ = ["Offsets", "Tokenizer"]
+__all__ = ["Tokenizer"]
 
-
-class Offsets(NamedTuple):
-    """The ids of a text with the stretch of text that each stands for.
-
-    ids: the ids, as `encode` gives them.
-    bytes: int64 array of shape (n, 2): token i is the bytes bytes[i, 0] to bytes[i, 1] of `text` as UTF-8.
-    characters: the same in characters; a character that several tokens share is in the span of each.
-    text: what the spans refer to. It is the text given, unless the tokenizer normalises text first or lone
-        surrogates had to be replaced.
-    """
-
-    ids: list[int]
-    bytes: np.ndarray
-    characters: np.ndarray
-    text: str
+Specials = str | Collection[str]
+NONE: frozenset[str] = frozenset()
 
 
 class Tokenizer:
@@ -52,21 +42,18 @@ class Tokenizer:
 
     def __init__(self, vocabulary: Vocabulary, *, name: str = "tokenmill", cache_bytes: int = 256 << 20):
         self._vocabulary, self._name, self._cache_bytes = vocabulary, name, cache_bytes
-        self._encoder = OrdinaryEncoder(vocabulary, cache_bytes)
+        self._encoder = TextEncoder(vocabulary, cache_bytes)
         self._added = AddedTokens(vocabulary)
+        self._simple = self._encoder.simple and self._added.simple
+        self._usual, self._ordinary = self._added.plan(NONE, "all"), self._added.plan(NONE, NONE)
         ids = range(max([vocabulary.n_vocab, *(token.id + 1 for token in vocabulary.added_tokens)]))
-        self._bytes = [None if id in vocabulary.removed else vocabulary.token_bytes(id) for id in ids]
-        self._ids = {token: id for id, token in reversed([*enumerate(self._bytes)]) if token is not None}
+        tokens = [None if id in vocabulary.removed else vocabulary.token_bytes(id) for id in ids]
+        self._decoder = Decoder(tokens)
+        self._ids = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None}
 
     # Encoding
 
-    def encode(
-        self,
-        text: str,
-        *,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
-    ) -> list[int]:
+    def encode(self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all") -> list[int]:
         """The ids of `text`. Text that spells a special token is an error, unless the caller says what it means.
 
         allowed_special: the special tokens that text may be turned into, by their texts; "all" allows all.
@@ -77,16 +64,16 @@ class Tokenizer:
         >>> tok.encode("low<|endoftext|>", allowed_special={"<|endoftext|>"})
         [310, 32767]
         """
-        allowed = self._added.allowed(allowed_special)
-        self._added.check(text, allowed, disallowed_special)
-        return self._encode(text, allowed)
+        if allowed_special or disallowed_special != "all":
+            return self._encode(text, self._added.plan(allowed_special, disallowed_special))
+        return self._encode(text, self._usual)
 
     def encode_ordinary(self, text: str) -> list[int]:
         """The ids of `text`, where special tokens are ordinary text: `encode(text, disallowed_special=())`."""
-        return self._encode(text, frozenset())
+        return self._encode(text, self._ordinary)
 
     def encode_bytes(self, data: bytes) -> list[int]:
-        """The ids of bytes, UTF-8 or not; no special tokens, no normalisation. `decode_bytes` gives `data` back.
+        """The ids of bytes, UTF-8 or not; no added tokens, no normalisation. `decode_bytes` gives `data` back.
 
         Each byte that belongs to no well-formed UTF-8 character is split as a character of its own that is no
         letter, no number and no white space.
@@ -94,39 +81,61 @@ class Tokenizer:
         return self._encoder.encode(bytes(data))
 
     def encode_to_numpy(
-        self,
-        text: str,
-        *,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
+        self, text: str | bytes, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
     ) -> np.ndarray:
-        """The ids of `text` as a uint32 array; options as for `encode`."""
+        """The ids of `text` as a uint32 array, without a list in between; options as for `encode`.
+
+        UTF-8 bytes are taken as they are, with special tokens and all, which saves decoding a file that was read.
+        """
         import numpy as np
 
-        return np.array(
-            self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special), np.uint32
-        )
+        plan = self._added.plan(allowed_special, disallowed_special)
+        return np.frombuffer(batches.encode_to_ids(self, text, plan), np.uint32)
+
+    def encode_to_arrow(
+        self, text: str | bytes, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
+    ) -> pa.UInt32Array:
+        """The ids of `text` as a PyArrow array; options as for `encode`."""
+        ids = self.encode_to_numpy(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        return batches.arrow_array(ids)
 
     def encode_batch(
         self,
         texts: Iterable[str],
         *,
         num_threads: int | None = None,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
+        allowed_special: Specials = NONE,
+        disallowed_special: Specials = "all",
     ) -> list[list[int]]:
         """The ids of each text, by several threads (None: all cores); options as for `encode`."""
-        allowed = self._added.allowed(allowed_special)
-
-        def encode(text: str) -> list[int]:
-            self._added.check(text, allowed, disallowed_special)
-            return self._encode(text, allowed)
-
-        return self._map(encode, texts, num_threads)
+        return batches.encode_batch(self, texts, self._added.plan(allowed_special, disallowed_special), num_threads)
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
         """The ids of each text, where special tokens are ordinary text, by several threads (None: all cores)."""
-        return self._map(self.encode_ordinary, texts, num_threads)
+        return batches.encode_batch(self, texts, self._ordinary, num_threads)
+
+    def encode_batch_to_numpy(
+        self,
+        texts: Iterable[str],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Specials = NONE,
+        disallowed_special: Specials = "all",
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of all texts in one uint32 array, and n + 1 int64 offsets: text i has ids[offsets[i]:offsets[i + 1]]."""
+        return batches.encode_flat(self, texts, self._added.plan(allowed_special, disallowed_special), num_threads)
+
+    def encode_batch_to_arrow(
+        self,
+        texts: Iterable[str],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Specials = NONE,
+        disallowed_special: Specials = "all",
+    ) -> pa.LargeListArray:
+        """The ids of each text as a PyArrow array of lists, as a column of a Parquet file takes them."""
+        plan = self._added.plan(allowed_special, disallowed_special)
+        return batches.arrow_lists(*batches.encode_flat(self, texts, plan, num_threads))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of one token, special tokens included. Raises UnknownTokenError (a KeyError) if there is none.
@@ -143,111 +152,46 @@ class Tokenizer:
             ) from None
 
     def encode_offsets(
-        self,
-        text: str,
-        *,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
-    ) -> Offsets:
+        self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
+    ) -> offsets.Offsets:
         """The ids of `text` with their spans in bytes and in characters; options as for `encode`.
 
         >>> tok.encode_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        import numpy as np
-
-        allowed = self._added.allowed(allowed_special)
-        self._added.check(text, allowed, disallowed_special)
-        ids: list[int] = []
-        ends: list[int] = []
-        whole: list[str] = []
-        start = 0
-        for section, token, prefix in self._sections(text, allowed):
-            data = section.encode()
-            if token is not None:
-                ids.append(token.id)
-                ends.append(start + len(data))
-            else:
-                end = start - len(prefix)
-                for id in self._encoder.encode(prefix + data):
-                    end += self._length(id, data, end - start)
-                    ids.append(id)
-                    ends.append(max(start, end))
-            whole.append(section)
-            start += len(data)
-        spans = np.empty((len(ids), 2), np.int64)
-        spans[:, 1] = ends
-        spans[:1, 0] = 0
-        spans[1:, 0] = ends[:-1]
-        joined = "".join(whole)
-        leads = (np.frombuffer(joined.encode(), np.uint8) & 0xC0) != 0x80
-        before = np.concatenate([[0], np.cumsum(leads)])
-        characters = np.stack([before[spans[:, 0]], before[spans[:, 1]]], axis=1)
-        inside = (spans[:, 0] < start) & (spans[:, 0] < spans[:, 1])
-        characters[inside, 0] = before[spans[inside, 0] + 1] - 1
-        return Offsets(ids, spans, characters, joined)
-
-    def _length(self, id: int, data: bytes, at: int) -> int:
-        if id == self._vocabulary.unknown:
-            end = at + 1
-            while end < len(data) and 0x80 <= data[end] < 0xC0:
-                end += 1
-            return end - at
-        return len(self._vocabulary.tokens[id] or b"")
+        plan = self._added.plan(allowed_special, disallowed_special)
+        self._added.check(text, plan.refused)
+        return offsets.encode_offsets(self, text, plan.allowed)
 
     # Measuring and cutting
 
-    def count_tokens(
-        self,
-        text: str,
-        *,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
-    ) -> int:
-        """How many tokens `text` takes: the length of `encode` with the same options."""
-        return len(self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special))
+    def count_tokens(self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all") -> int:
+        """How many tokens `text` takes, without a list of them; options as for `encode`."""
+        plan = self._added.plan(allowed_special, disallowed_special)
+        self._added.check(text, plan.refused)
+        return self._count(text, plan.allowed)
 
     def count_tokens_in(self, counts: WordCounts) -> int:
         """How many tokens the counted text takes: the tokens of each piece times its count."""
-        return sum(len(self._encoder.encode_piece(piece)) * count for piece, count in counts.items())
+        return sum(len(self._encoder.kernel.encode_piece(piece)) * count for piece, count in counts.items())
 
     def truncate(
-        self,
-        text: str,
-        max_tokens: int,
-        *,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
+        self, text: str, max_tokens: int, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
     ) -> str:
         """The longest beginning of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
 
         It never ends inside a character. Where the tokenizer normalises text, it is a beginning of the normalised
-        text. Options as for `encode`.
+        text. Encodes no more of the text than that. Options as for `encode`.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
         """
-        if max_tokens < 0:
-            raise UsageError(f"max_tokens is {max_tokens}; give 0 or more")
-        allowed = self._added.allowed(allowed_special)
-        ids, _, characters, whole = self.encode_offsets(
-            text, allowed_special=allowed_special, disallowed_special=disallowed_special
-        )
-        if len(ids) <= max_tokens:
-            return whole
-        for last in range(max_tokens, 0, -1):
-            cut = int(characters[last, 0])  # the next token's first character is left out, even if it began before
-            if len(self._encode(whole[:cut], allowed)) <= max_tokens:
-                return whole[:cut]
-        return ""
+        plan = self._added.plan(allowed_special, disallowed_special)
+        self._added.check(text, plan.refused)
+        return cutting.truncate(self, text, max_tokens, plan.allowed)
 
     def split_at(
-        self,
-        text: str,
-        max_tokens: int,
-        *,
-        allowed_special: str | Collection[str] = frozenset(),
-        disallowed_special: str | Collection[str] = "all",
+        self, text: str, max_tokens: int, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
     ) -> list[str]:
         """`text` in chunks of at most `max_tokens` tokens each: each is what `truncate` gives of what is left.
 
@@ -256,48 +200,37 @@ class Tokenizer:
         >>> tok.split_at("low lower lowest", 2)
         ['low lower', ' lowest']
         """
-        chunks = []
-        text = "".join(section for section, _, _ in self._sections(text, self._added.allowed(allowed_special)))
-        while text:
-            chunk = self.truncate(
-                text, max_tokens, allowed_special=allowed_special, disallowed_special=disallowed_special
-            )
-            if not chunk:
-                raise UsageError(f"the character {text[0]!r} alone takes more than {max_tokens} tokens; allow more")
-            chunks.append(chunk)
-            text = text[len(chunk) :]
-        return chunks
+        plan = self._added.plan(allowed_special, disallowed_special)
+        self._added.check(text, plan.refused)
+        return cutting.split_at(self, text, max_tokens, plan.allowed)
 
     # Decoding
 
-    def decode(self, ids: Sequence[int], errors: str = "replace") -> str:
+    def decode(self, ids: Sequence[int] | np.ndarray, errors: str = "replace") -> str:
         """The text that `ids` stand for. Bytes that are no UTF-8 are treated as `errors` says, as in bytes.decode."""
-        return self.decode_bytes(ids).decode("utf-8", errors)
+        return self._decoder.decode(ids, errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes that `ids` stand for. Raises UnknownTokenError (a KeyError) for an id that is none."""
-        return b"".join(self.decode_tokens_bytes(ids))
+        return self._decoder.decode_bytes(ids)
 
     def decode_tokens_bytes(self, ids: Iterable[int]) -> list[bytes]:
         """The bytes of each token."""
-        return [self.decode_single_token_bytes(id) for id in ids]
+        return list(map(self._decoder.token, ids))
 
     def decode_single_token_bytes(self, id: int) -> bytes:
         """The bytes of one token, special tokens included. Raises UnknownTokenError (a KeyError) if there is none."""
-        token = self._bytes[id] if 0 <= id < len(self._bytes) else None
-        if token is None:
-            raise UnknownTokenError(f"{id} is no id of this vocabulary, whose ids are from 0 to {len(self._bytes) - 1}")
-        return token
+        return self._decoder.token(id)
 
     def decode_batch(
         self, batch: Iterable[Sequence[int]], *, errors: str = "replace", num_threads: int | None = None
     ) -> list[str]:
-        """The text of each list of ids."""
-        return self._map(lambda ids: self.decode(ids, errors), batch, num_threads)
+        """The text of each list of ids, by several threads (None: all cores)."""
+        return batches.spread(lambda ids: self.decode(ids, errors), batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
-        """The bytes of each list of ids."""
-        return self._map(self.decode_bytes, batch, num_threads)
+        """The bytes of each list of ids, by several threads (None: all cores)."""
+        return batches.spread(self.decode_bytes, batch, num_threads)
 
     def decode_with_offsets(self, ids: Sequence[int]) -> tuple[str, list[int]]:
         """The text of `ids`, and for each token the index of the first character that has a byte of it.
@@ -305,11 +238,11 @@ class Tokenizer:
         Raises UnicodeDecodeError if the bytes are no UTF-8.
         """
         tokens = self.decode_tokens_bytes(ids)
-        offsets, characters = [], 0
+        starts, characters = [], 0
         for token in tokens:
-            offsets.append(max(0, characters - (0x80 <= token[0] < 0xC0)))
+            starts.append(max(0, characters - (0x80 <= token[0] < 0xC0)))
             characters += sum(not 0x80 <= byte < 0xC0 for byte in token)
-        return b"".join(tokens).decode(), offsets
+        return b"".join(tokens).decode(), starts
 
     def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
         """A decoder that takes ids as they come and gives out whole characters only."""
@@ -368,11 +301,8 @@ class Tokenizer:
     @property
     def mergeable_ranks(self) -> dict[bytes, int]:
         """The ordinary tokens: bytes -> id, as tiktoken.Encoding takes them."""
-        return {
-            t: id
-            for id, t in enumerate(self._vocabulary.tokens)
-            if t is not None and id not in self._vocabulary.removed
-        }
+        gone = self._vocabulary.removed
+        return {token: id for id, token in enumerate(self._vocabulary.tokens) if token is not None and id not in gone}
 
     @property
     def events(self) -> list[Event]:
@@ -383,18 +313,18 @@ class Tokenizer:
         """The bytes of all ordinary tokens, sorted."""
         return sorted(self.mergeable_ranks)
 
-    def save(self, folder: str | os.PathLike, **options: Any) -> None:
-        """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open."""
+    def save(self, folder: str | os.PathLike, **options: Any) -> Any:
+        """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open: `formats.write`."""
         from .. import formats
 
-        formats.write(self._vocabulary, folder, **options)  # type: ignore[attr-defined]
+        return formats.write(self._vocabulary, folder, **options)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike, **options: Any) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         from .. import formats
 
-        return cls(formats.read(path, **options))  # type: ignore[attr-defined]
+        return cls(formats.read(path, **options))
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
         """A tiktoken.Encoding that gives the same ids; ConversionError where none does, such as for Picky BPE.
@@ -414,6 +344,12 @@ class Tokenizer:
     def __reduce__(self) -> tuple:
         return _restore, (self._vocabulary, self._name, self._cache_bytes)
 
+    def __copy__(self) -> Tokenizer:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Tokenizer:
+        return self
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
             return NotImplemented
@@ -427,33 +363,49 @@ class Tokenizer:
 
     # Inside
 
-    def _sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
-        """Each section of `text` with its added token, if it is one, and the bytes that go before it."""
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # as tiktoken: surrogate pairs become one character, lone surrogates U+FFFD
-            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        for section, token in self._added.split(text, allowed):
-            bare = token is None and self._vocabulary.add_prefix_space and not section.startswith(" ")
-            yield section, token, b" " if bare else b""
-
-    def _encode(self, text: str, allowed: frozenset[str]) -> list[int]:
+    def _encode(self, text: str | bytes, plan: Plan) -> list[int]:
+        if self._simple:
+            try:
+                return self._encoder.kernel.encode(text, plan.refused_finder, plan.token_finder)
+            except ForbiddenText as found:
+                refuse(str(found))
+            except UnicodeEncodeError:
+                pass
+        text = repaired(text)
+        self._added.check(text, plan.refused)
         ids: list[int] = []
-        for section, token, prefix in self._sections(text, allowed):
+        for section, token, prefix in self._sections(text, plan.allowed):
             if token is not None:
                 ids.append(token.id)
             else:
                 ids += self._encoder.encode(prefix + section.encode())
         return ids
 
-    def _map(self, function, items, num_threads: int | None) -> list:
-        threads = num_threads or os.cpu_count() or 1
-        if threads < 1:
-            raise UsageError(f"num_threads is {num_threads}; give 1 or more, or None for all cores")
-        if threads == 1:
-            return list(map(function, items))
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(function, items))
+    def _count(self, text: str, allowed: frozenset[str]) -> int:
+        plan = self._added.plan(allowed, NONE)
+        if self._simple:
+            try:
+                return self._encoder.kernel.count(text, None, plan.token_finder)
+            except UnicodeEncodeError:
+                pass
+        return len(self._encode(text, plan))
+
+    def _sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
+        """Each section of `text` with its added token, if it is one, and the bytes that go before it."""
+        for section, token in self._added.split(repaired(text), allowed):
+            bare = token is None and self._vocabulary.add_prefix_space and not section.startswith(" ")
+            yield section, token, b" " if bare else b""
+
+
+def repaired(text: str | bytes) -> str:
+    """The text as UTF-8 can spell it: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _restore(vocabulary: Vocabulary, name: str, cache_bytes: int) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""The options of training: what they may be, and what is said of those that cannot be right."""
+"""The options of training, checked before any text is read."""
 
 from __future__ import annotations
 
@@ -8,32 +8,43 @@ from fractions import Fraction
 
 from ..errors import UsageError
 
-__all__ = ["LONGEST", "Options", "checked_special_tokens"]
+__all__ = ["LONGEST", "Options", "checked_special_tokens", "exact"]
 
-LONGEST = 2**30  # ids, and the bytes of a token, stay below this: the kernels hold them in 30 bits
+LONGEST = 2**30  # bytes of the longest token, and tokens, that the kernels can hold
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """The options of `train_from_counts`, checked."""
+    """What to train. Raises UsageError for what cannot be right.
+
+    vocab_size: how many tokens in all; the alphabet (256 bytes) and the special tokens count. If the corpus runs out
+        of pairs first, the vocabulary has fewer: see its `n_vocab`.
+    special_tokens: control tokens; they get the last ids.
+    min_count: leave out pieces seen fewer times.
+    min_pair_count: stop when the best pair is rarer.
+    max_token_bytes: never make a token longer than this.
+    num_threads: how many threads may work; the result does not depend on it.
+    alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`, the
+        name of the token that stands for the others. See alphabet.py.
+    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
+    algorithm: "heap", or "naive" for the textbook loop.
+    """
 
     vocab_size: int
-    special_tokens: tuple[str, ...]
-    min_count: int
-    min_pair_count: int
-    max_token_bytes: int | None
-    num_threads: int | None
-    alphabet: str
-    coverage: float
-    unknown_token: str | None
-    refine: float | None
-    algorithm: str
+    special_tokens: Iterable[str] = ()
+    min_count: int = 1
+    min_pair_count: int = 1
+    max_token_bytes: int | None = None
+    num_threads: int | None = None
+    alphabet: str = "bytes"
+    coverage: float = 1.0
+    unknown_token: str | None = None
+    refine: float | None = None
+    algorithm: str = "heap"
 
     def __post_init__(self) -> None:
-        self.special_tokens = checked_special_tokens(self.special_tokens)
+        special_tokens = checked_special_tokens(self.special_tokens)
         _check_whole("vocab_size", self.vocab_size, 1)
-        if self.vocab_size >= LONGEST:
-            raise UsageError(f"vocab_size is {self.vocab_size}; at most {LONGEST - 1} tokens can be trained")
         _check_whole("min_count", self.min_count, 1)
         _check_whole("min_pair_count", self.min_pair_count, 1)
         if self.max_token_bytes is not None:
@@ -47,24 +58,36 @@ class Options:
             raise UsageError('coverage and unknown_token are for alphabet="characters"; with bytes nothing is unknown')
         if self.unknown_token is not None:
             checked_special_tokens([self.unknown_token])
-            self.special_tokens = tuple(text for text in self.special_tokens if text != self.unknown_token)
+            special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
         if self.refine is not None:
             _check_share("refine", self.refine)
         if self.algorithm not in ("heap", "naive"):
             raise UsageError(f'algorithm is {self.algorithm!r}; choose "heap" or "naive"')
+        object.__setattr__(self, "special_tokens", special_tokens)
+        if self.alphabet == "bytes":
+            self.check_size(256)
+        if self.n_ordinary >= LONGEST:
+            raise UsageError(f"vocab_size is {self.vocab_size}; at most {LONGEST} tokens can be trained")
+
+    @property
+    def n_ordinary(self) -> int:
+        """How many tokens are wanted that are not special."""
+        return self.vocab_size - len(tuple(self.special_tokens))
 
     @property
     def max_bytes(self) -> int:
-        """The most bytes a token may have."""
+        """The most bytes that a token may have."""
         return min(self.max_token_bytes or LONGEST, LONGEST)
 
-    def needs(self, alphabet_size: int) -> None:
-        """UsageError unless the vocabulary has room for the alphabet and the special tokens."""
-        needed = alphabet_size + len(self.special_tokens)
-        if self.vocab_size < needed:
+    def check_size(self, alphabet_size: int) -> None:
+        """Raise UsageError if the alphabet and the special tokens alone are more than vocab_size."""
+        special = self.vocab_size - self.n_ordinary
+        if self.n_ordinary < alphabet_size:
             what = "the 256 bytes" if self.alphabet == "bytes" else f"the {alphabet_size} characters"
-            more = f" and {len(self.special_tokens)} special tokens" if self.special_tokens else ""
-            raise UsageError(f"vocab_size is {self.vocab_size}, but {what}{more} need at least {needed}")
+            more = f" and {special} special tokens" if special else ""
+            raise UsageError(
+                f"vocab_size is {self.vocab_size}, but {what}{more} need at least {alphabet_size + special}"
+            )
 
 
 def exact(share: float) -> Fraction:
@@ -72,8 +95,20 @@ def exact(share: float) -> Fraction:
     return Fraction(str(share)).limit_denominator(10**18)
 
 
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UsageError(f"{name} is {value!r}; it must be a whole number")
+    if value < least:
+        raise UsageError(f"{name} is {value}; it must be at least {least}")
+
+
+def _check_share(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
+        raise UsageError(f"{name} is {value!r}; it is a share, above 0 and at most 1")
+
+
 def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
-    """The special tokens as a tuple, or a UsageError that says which cannot be one."""
+    """The special tokens as a tuple; UsageError for what cannot be one."""
     if isinstance(texts, str | bytes):
         raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
     texts = tuple(texts)
@@ -89,15 +124,3 @@ def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
         if texts.count(text) > 1:
             raise UsageError(f"the special token {text!r} is given {texts.count(text)} times; give each once")
     return texts
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise UsageError(f"{name} is {value!r}; it must be a whole number")
-    if value < least:
-        raise UsageError(f"{name} is {value}; it must be at least {least}")
-
-
-def _check_share(name: str, value: object) -> None:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
-        raise UsageError(f"{name} is {value!r}; it is a share, above 0 and at most 1")

@@ -23,34 +23,10 @@ Progress = Callable[[str, int, "int | None"], None]
 
 
 def train_from_counts(
-    counts: WordCounts,
-    vocab_size: int,
-    *,
-    special_tokens: Iterable[str] = (),
-    min_count: int = 1,
-    min_pair_count: int = 1,
-    max_token_bytes: int | None = None,
-    num_threads: int | None = None,
-    alphabet: str = "bytes",
-    coverage: float = 1.0,
-    unknown_token: str | None = None,
-    refine: float | None = None,
-    algorithm: str = "heap",
-    progress: Progress | None = None,
+    counts: WordCounts, vocab_size: int, *, progress: Progress | None = None, **options: Any
 ) -> Vocabulary:
-    """Train byte-pair encoding on word counts.
+    """Train byte-pair encoding on word counts. The options are those of `Options`.
 
-    vocab_size: how many tokens in all; the alphabet (256 bytes) and the special tokens count. If the corpus runs out
-        of pairs first, the vocabulary has fewer: see its `n_vocab`.
-    special_tokens: control tokens; they get the last ids.
-    min_count: leave out pieces seen fewer times.
-    min_pair_count: stop when the best pair is rarer.
-    max_token_bytes: never make a token longer than this.
-    num_threads: how many threads may work; the result does not depend on it.
-    alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`, the
-        name of the token that stands for the others. See alphabet.py.
-    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
-    algorithm: "heap", or "naive" for the textbook loop.
     progress: called as progress(stage, done, total).
 
     Each step merges the pair with the highest count, of equals the one with the smaller (left id, right id).
@@ -59,79 +35,37 @@ def train_from_counts(
     >>> train_from_counts(counts, 260, special_tokens=["<|end|>"]).tokens[256:]
     (b'we', b'lo', b'ewe')
     """
-    return Training(
-        counts,
-        vocab_size,
-        special_tokens=special_tokens,
-        min_count=min_count,
-        min_pair_count=min_pair_count,
-        max_token_bytes=max_token_bytes,
-        num_threads=num_threads,
-        alphabet=alphabet,
-        coverage=coverage,
-        unknown_token=unknown_token,
-        refine=refine,
-        algorithm=algorithm,
-        progress=progress,
-    ).run()
+    return Training(counts, Options(vocab_size=vocab_size, **options), progress).run()
 
 
 class Training:
     """A training in two steps, so that the word counts need not be held to the end.
 
-    The constructor takes the arguments of `train_from_counts`, checks them and copies what it needs of the counts;
-    `run` trains, once. Between the two the caller may drop the counts.
+    The constructor copies what it needs of the counts; `run` trains, once. Between the two the caller may drop the
+    counts.
     """
 
-    def __init__(
-        self,
-        counts: WordCounts,
-        vocab_size: int,
-        *,
-        special_tokens: Iterable[str] = (),
-        min_count: int = 1,
-        min_pair_count: int = 1,
-        max_token_bytes: int | None = None,
-        num_threads: int | None = None,
-        alphabet: str = "bytes",
-        coverage: float = 1.0,
-        unknown_token: str | None = None,
-        refine: float | None = None,
-        algorithm: str = "heap",
-        progress: Progress | None = None,
-    ) -> None:
+    def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
         import numpy as np
 
         if not isinstance(counts, WordCounts):
             raise UsageError(
                 f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
             )
-        self.options = options = Options(
-            vocab_size=vocab_size,
-            special_tokens=special_tokens,  # type: ignore[arg-type]  # made a tuple there
-            min_count=min_count,
-            min_pair_count=min_pair_count,
-            max_token_bytes=max_token_bytes,
-            num_threads=num_threads,
-            alphabet=alphabet,
-            coverage=coverage,
-            unknown_token=unknown_token,
-            refine=refine,
-            algorithm=algorithm,
-        )
+        self.options = options
         self.progress = progress or (lambda stage, done, total: None)
         self.split_patterns = counts.split_patterns
-        order = by_falling_count(counts, min_count)
-        if alphabet == "bytes":
+        order = by_falling_count(counts, options.min_count)
+        if options.alphabet == "bytes":
             start = byte_alphabet(counts)
         else:
-            start = character_alphabet(counts, counts.counts >= min_count, coverage, unknown_token is not None)
-        options.needs(len(start.tokens))
+            frequent = counts.counts >= options.min_count
+            start = character_alphabet(counts, frequent, options.coverage, options.unknown_token is not None)
+        options.check_size(len(start.tokens))
         self.first_tokens = [token or b"" for token in start.tokens]
         self.unknown = start.unknown
-        self.wanted = vocab_size - len(options.special_tokens)
         self.weight = pair_weight(start.offsets, counts.counts)
-        if algorithm == "naive":
+        if options.algorithm == "naive":
             self.pieces = _as_lists(start, counts.counts, order)
         else:
             self.corpus = driving.lay_down(start, np.ascontiguousarray(counts.counts), order, self.progress)
@@ -147,13 +81,13 @@ class Training:
 
         options, tokens = self.options, list(self.first_tokens)
         if options.algorithm == "naive":
-            rows = train_naive(self.pieces, tokens, self.wanted, options.min_pair_count, options.max_bytes)
+            rows = train_naive(self.pieces, tokens, options.n_ordinary, options.min_pair_count, options.max_bytes)
             events = np.array(rows, np.int32).reshape(-1, 3)
         else:
             merges = driving.merge(
                 self.corpus,
                 tokens,
-                self.wanted - len(tokens),
+                options.n_ordinary - len(tokens),
                 self.weight,
                 options.min_pair_count,
                 options.max_bytes,
@@ -174,7 +108,7 @@ class Training:
         assert options.refine is not None
         if options.algorithm == "naive":
             rows, _ = train_naive_picky(
-                self.pieces, tokens, self.wanted, options.refine, options.min_pair_count, options.max_bytes
+                self.pieces, tokens, options.n_ordinary, options.refine, options.min_pair_count, options.max_bytes
             )
             events = np.array(rows, np.int32).reshape(-1, 3)
             removed = sorted(removed_at_the_end(rows))
@@ -183,7 +117,7 @@ class Training:
                 self.corpus,
                 tokens,
                 None,
-                self.wanted,
+                options.n_ordinary,
                 exact(options.refine).as_integer_ratio(),
                 options.min_pair_count,
                 options.max_bytes,
@@ -193,25 +127,24 @@ class Training:
         present = [id for id in range(len(tokens)) if id not in gone]
         final = np.full(len(tokens) + 1, -1, np.int32)  # the last one for the -1 of a removal
         final[present] = np.arange(len(present))
-        final[removed] = len(present) + len(options.special_tokens) + np.arange(len(removed))
+        final[removed] = len(present) + options.vocab_size - options.n_ordinary + np.arange(len(removed))
         return self._vocabulary([tokens[id] for id in present], [tokens[id] for id in removed], final[events], "events")
 
     def _vocabulary(self, present: list[bytes], removed: list[bytes], events: np.ndarray, order: Any) -> Vocabulary:
         tokens: list[bytes | None] = list(present)
         added = []
         if self.unknown is not None:
-            assert self.options.unknown_token is not None
             tokens[self.unknown] = None
-            added.append(AddedToken(self.options.unknown_token, self.unknown))
-        added += [AddedToken(text, id) for id, text in enumerate(self.options.special_tokens, len(tokens))]
+            added.append(AddedToken(str(self.options.unknown_token), self.unknown))
+        special = [AddedToken(text, id) for id, text in enumerate(self.options.special_tokens, len(tokens))]
         if removed:
-            tokens += [None] * len(self.options.special_tokens) + removed
+            tokens += [None] * len(special) + removed
         return Vocabulary(
             tokens=tuple(tokens),
             split_patterns=self.split_patterns,
             order=order,
             events=events,
-            added_tokens=tuple(added),
+            added_tokens=(*added, *special),
             # In plain BPE a piece that is a token always becomes that token; in event order it may not.
             whole_pieces=order == "merges",
             alphabet=self.options.alphabet,  # type: ignore[arg-type]

@@ -1,18 +1,19 @@
 // Text to ids, with everything the page wants to know of each token. The ids are the library's.
+//
+// After an edit only the pieces around it are encoded anew: a piece stays what it was if nothing was changed as far as
+// the text had been looked at to cut it, and from the first old cut behind the edit on, everything stays.
 
 import { AddedTokens } from "./added";
 import { ByteBuffer, characterLength, hashBytes, wellFormed } from "./bytes";
+import { MISS, PieceCache } from "./cache";
 import { EventList, eventMerge } from "./events";
+import { ADDED, INSIDE_CHARACTER, PIECE_START } from "./flags";
 import { IdList } from "./ids";
 import { type Merge, rankMerge } from "./merge";
 import type { Pack } from "./pack";
 import { PairRanks } from "./pairs";
 import type { Splitter } from "./split";
-import { ByteTable } from "./table";
-
-export const PIECE_START = 1;
-export const INSIDE_CHARACTER = 2; // the token ends inside a character
-export const ADDED = 4;
+import { TokenList } from "./tokenlist";
 
 /** An encoded text. Token i is bytes ends[i - 1] to ends[i] of the UTF-8 of `text`. */
 export interface Encoded {
@@ -20,6 +21,7 @@ export interface Encoded {
   ends: Int32Array;
   /** The same in UTF-16 units of `text`; a character that several tokens share counts to the first of them. */
   units: Int32Array;
+  /** See flags.ts. */
   flags: Uint8Array;
   bytes: number;
   characters: number;
@@ -30,7 +32,6 @@ export interface Encoded {
 export class EncodeError extends Error {}
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-const CACHE_BYTES = 1 << 25;
 const LONGEST_CACHED = 512;
 const ENDS = 4096;
 
@@ -40,17 +41,18 @@ export class Encoder {
   private readonly merge: Merge;
   private readonly added: AddedTokens;
   private readonly lengths: Int32Array;
-  /** The first part of each byte (or, by `partOf`, of each character). */
   private readonly byteParts = new Int32Array(256);
-  private readonly cache = new ByteTable(1 << 14, 1 << 17);
-  private readonly cached = new IdList(1 << 16);
-  private cachedStarts = new IdList(1 << 14);
-  private readonly buffer = new ByteBuffer();
+  private readonly cache = new PieceCache();
+  private readonly fresh = new IdList(); // the ids of the piece merged last
   private parts = new Int32Array(256);
-  private readonly ids = new IdList();
-  private readonly ends = new IdList();
-  private readonly marks = new IdList();
   private readonly pieceEnds = new Int32Array(ENDS);
+  private readonly pieceReach = new Int32Array(ENDS);
+  private buffer = new ByteBuffer();
+  private tokens = new TokenList();
+  // The bytes and the tokens of the text before, if it was one ordinary section.
+  private oldBuffer = new ByteBuffer();
+  private oldTokens = new TokenList();
+  private hasOld = false;
 
   constructor(pack: Pack, splitter: Splitter) {
     this.pack = pack;
@@ -67,48 +69,50 @@ export class Encoder {
       this.byteParts[byte] = id >= 0 ? id : ranks ? tokens.add(one, 0, 1, hashBytes(one, 0, 1), false) : header.size;
     }
     this.merge = mergeOf(pack);
-    this.forget();
+    this.seed();
   }
 
   /** Encode `text`. `special`: whether control tokens that the text spells become control tokens. */
   encode(text: string, special: boolean): Encoded {
-    const { ids, ends, marks } = this;
-    for (const list of [ids, ends, marks]) list.clear();
+    [this.buffer, this.oldBuffer] = [this.oldBuffer, this.buffer];
+    [this.tokens, this.oldTokens] = [this.oldTokens, this.tokens];
+    const { tokens } = this;
+    tokens.clear();
+    const usable = this.hasOld;
+    this.hasOld = false; // until this one is through
+    const sections = this.added.split(wellFormed(text), special);
+    const prefixed = this.pack.header.add_prefix_space;
+    const [only] = sections;
+    if (sections.length === 1 && only!.token === null && !prefixed) {
+      this.buffer.set(only!.text, 0);
+      if (usable && this.splitter.restarts) this.encodeEdit();
+      else this.encodeSection(0, 0, 0);
+      this.hasOld = true;
+      return this.result(only!.text, this.buffer.length);
+    }
     let start = 0;
-    const whole: string[] = [];
-    for (const section of this.added.split(wellFormed(text), special)) {
-      whole.push(section.text);
-      const bare = this.pack.header.add_prefix_space && section.token === null && !section.text.startsWith(" ");
-      this.buffer.set(section.text, bare ? 1 : 0);
-      const stop = start + this.buffer.length - (bare ? 1 : 0);
-      if (section.token === null) this.encodeSection(start, bare ? 1 : 0);
-      else {
-        ids.push(section.token.id);
-        ends.push(stop);
-        marks.push(PIECE_START | ADDED);
-      }
+    for (const section of sections) {
+      const bare = prefixed && section.token === null && !section.text.startsWith(" ") ? 1 : 0;
+      this.buffer.set(section.text, bare);
+      const stop = start + this.buffer.length - bare;
+      if (section.token === null) this.encodeSection(start, bare, 0);
+      else tokens.push(section.token.id, stop, PIECE_START | ADDED, 0);
       start = stop;
     }
-    const joined = whole.length === 1 ? whole[0]! : whole.join("");
-    const flags = Uint8Array.from(marks.data.subarray(0, marks.length));
-    const result = {
-      ids: ids.data.slice(0, ids.length),
-      ends: ends.data.slice(0, ends.length),
-      flags,
-      bytes: start,
-      text: joined,
-    };
-    return { ...result, ...placeUnits(joined, result.ends, flags, this.buffer) };
+    const whole = sections.map((section) => section.text).join("");
+    this.buffer.set(whole, 0);
+    return this.result(whole, start);
   }
 
   /** The pieces that `text` is cut into, added tokens among them where they are not special. */
   pieces(text: string): string[] {
     const found: string[] = [];
+    this.hasOld = false;
     for (const section of this.added.split(wellFormed(text), false)) {
       this.buffer.set(section.text, 0);
       const { bytes, length } = this.buffer;
       for (let start = 0; start < length; ) {
-        const count = this.splitter.scan(bytes, start, length, this.pieceEnds);
+        const count = this.splitter.scan(bytes, start, length, this.pieceEnds, this.pieceReach);
         for (let i = 0; i < count; i++) {
           found.push(decoder.decode(bytes.subarray(start, this.pieceEnds[i]!)));
           start = this.pieceEnds[i]!;
@@ -118,72 +122,98 @@ export class Encoder {
     return found;
   }
 
-  /** The ids of one piece, given as bytes. */
-  encodePiece(piece: Uint8Array): number[] {
-    const out = new IdList(16);
-    this.mergePiece(piece, 0, piece.length, out);
-    return Array.from(out.data.subarray(0, out.length));
+  /** Encode what is in the buffer, with the help of the text before. */
+  private encodeEdit(): void {
+    const { tokens, oldTokens, buffer, oldBuffer } = this;
+    const [now, old] = [buffer.bytes, oldBuffer.bytes];
+    const most = Math.min(buffer.length, oldBuffer.length);
+    let same = 0;
+    while (same < most && now[same] === old[same]) same++;
+    let tail = 0;
+    while (tail < most - same && now[buffer.length - 1 - tail] === old[oldBuffer.length - 1 - tail]) tail++;
+    const kept = oldTokens.decidedBefore(same);
+    tokens.take(oldTokens, 0, kept, 0, 0);
+    const start = kept > 0 ? tokens.ends.data[kept - 1]! : 0;
+    this.encodeSection(0, 0, start, tail);
   }
 
-  private encodeSection(base: number, prefix: number): void {
-    const { ids, ends, marks, cache, cached, lengths, pieceEnds } = this;
+  /**
+   * Encode the buffer from byte `start` on; `base` is where it stands in the text, and its first `prefix` bytes do not.
+   * With `tail`, the last `tail` bytes are those of the text before: its tokens are taken from the first common cut on.
+   */
+  private encodeSection(base: number, prefix: number, start: number, tail = 0): void {
+    const { tokens, cache, lengths, pieceEnds, pieceReach, oldTokens } = this;
     const { bytes, length } = this.buffer;
-    const { tokens, header } = this.pack;
-    const whole = header.whole_pieces;
-    const unknown = header.unknown ?? -2;
-    for (let start = 0; start < length; ) {
-      const count = this.splitter.scan(bytes, start, length, pieceEnds);
+    const unknown = this.pack.header.unknown ?? -2;
+    const shift = length - this.oldBuffer.length;
+    let old = 0; // the first old token that ends where this one or a later one does
+    let reach = tokens.length > 0 ? tokens.reach.data[tokens.length - 1]! : 0;
+    while (start < length) {
+      // Near an edit a few pieces at a time, because the old cuts are soon met again.
+      const room = tail > 0 ? pieceEnds.subarray(0, 32) : pieceEnds;
+      const count = this.splitter.scan(bytes, start, length, room, pieceReach);
       for (let piece = 0; piece < count; piece++) {
         const end = pieceEnds[piece]!;
-        const hash = hashBytes(bytes, start, end);
-        const id = whole ? tokens.find(bytes, start, end, hash) : -1;
-        if (id >= 0) {
-          ids.push(id);
-          ends.push(base + end - prefix);
-          marks.push(PIECE_START);
-          start = end;
-          continue;
+        reach = Math.max(reach, pieceReach[piece]!);
+        let found = cache.find(bytes, start, end);
+        if (found === MISS) found = this.mergeAndKeep(start, end);
+        if (found >= 0) {
+          tokens.push(found, base + end - prefix, PIECE_START, reach);
+        } else {
+          const list = found === MISS ? this.fresh : cache.ids;
+          const from = found === MISS ? 0 : cache.starts.data[~found]!;
+          const to = found === MISS ? list.length : cache.starts.data[~found + 1]!;
+          for (let i = from, at = start; i < to; i++) {
+            const id = list.data[i]!;
+            at += id === unknown ? characterLength(bytes[at]!) : lengths[id]!;
+            tokens.push(id, Math.max(base, base + at - prefix), i === from ? PIECE_START : 0, reach);
+          }
         }
-        const entry = this.entryOf(start, end, hash);
-        const from = this.cachedStarts.data[entry]!;
-        const to = this.cachedStarts.data[entry + 1]!;
-        for (let i = from, at = start; i < to; i++) {
-          const one = cached.data[i]!;
-          at += one === unknown ? characterLength(bytes[at]!) : lengths[one]!;
-          ids.push(one);
-          ends.push(Math.max(base, base + at - prefix));
-          marks.push(i === from ? PIECE_START : 0);
-        }
-        if (end - start > LONGEST_CACHED) this.uncache();
         start = end;
+        if (end >= length - tail && tail > 0) {
+          const wanted = end - shift;
+          while (old < oldTokens.length && oldTokens.ends.data[old]! < wanted) old++;
+          const next = old + 1;
+          const cut =
+            oldTokens.ends.data[old] === wanted &&
+            (next === oldTokens.length || oldTokens.marks.data[next]! & PIECE_START);
+          if (cut && old < oldTokens.length) {
+            tokens.take(oldTokens, next, oldTokens.length, shift, reach);
+            return;
+          }
+        }
       }
     }
-    if (cache.weight + 4 * cached.length > CACHE_BYTES) this.forget();
+    if (cache.full) this.seed();
   }
 
-  /** The cache's entry for a piece, made if it is new. */
-  private entryOf(start: number, end: number, hash: number): number {
-    const { cache, cached, cachedStarts } = this;
+  /** The ids of a new piece, kept for the next time: an id, ~i for a list in the cache, or MISS for `fresh`. */
+  private mergeAndKeep(start: number, end: number): number {
+    const { cache, fresh } = this;
     const { bytes } = this.buffer;
-    const found = cache.find(bytes, start, end, hash);
-    if (found >= 0) return found;
-    this.mergePiece(bytes, start, end, cached);
-    cachedStarts.push(cached.length);
-    const long = end - start > LONGEST_CACHED;
-    return long ? cachedStarts.length - 2 : cache.add(bytes, start, end, hash);
+    fresh.clear();
+    this.mergePiece(bytes, start, end, fresh);
+    if (end - start > LONGEST_CACHED) return MISS;
+    const single = fresh.length === 1 && fresh.data[0] !== this.pack.header.unknown;
+    const value = single ? fresh.data[0]! : ~(cache.starts.length - 1);
+    if (!single) {
+      cache.ids.extend(fresh.data.subarray(0, fresh.length));
+      cache.starts.push(cache.ids.length);
+    }
+    cache.add(bytes, start, end, value);
+    return value;
   }
 
-  /** Take the last entry, a long piece, off the cache again. */
-  private uncache(): void {
-    this.cachedStarts.length--;
-    this.cached.length = this.cachedStarts.data[this.cachedStarts.length - 1]!;
-  }
-
-  private forget(): void {
-    this.cache.clear();
-    this.cached.clear();
-    this.cachedStarts.clear();
-    this.cachedStarts.push(0);
+  /** Empty the cache, but for the tokens, if a piece that is a token becomes it at once. */
+  private seed(): void {
+    const { cache } = this;
+    const { header, tokens, findable } = this.pack;
+    cache.clear();
+    if (!header.whole_pieces) return;
+    for (let id = 0; id < header.size; id++) {
+      const [start, end] = [tokens.starts[id]!, tokens.starts[id + 1]!];
+      if (findable[id]) cache.add(tokens.arena, start, end, id);
+    }
   }
 
   private mergePiece(bytes: Uint8Array, start: number, end: number, out: IdList): void {
@@ -203,17 +233,41 @@ export class Encoder {
     } else {
       for (let at = start; at < end; at++) parts[count++] = this.byteParts[bytes[at]!]!;
     }
-    const before = out.length;
     this.merge(parts, count, out);
-    for (let i = before; i < out.length; i++) {
-      const id = out.data[i]!;
-      if (id < header.size) continue;
+    for (let i = 0; i < out.length; i++) {
+      if (out.data[i]! < header.size) continue;
       if (header.unknown === null) {
-        out.length = before; // the cache stays as it was
         throw new EncodeError(missing(bytes.subarray(start, end), this.byteParts, header.size));
       }
       out.data[i] = header.unknown;
     }
+  }
+
+  /** Copies of what was found, and where tokens end in UTF-16 units; the buffer holds the UTF-8 of `text`. */
+  private result(text: string, bytes: number): Encoded {
+    const { ids, ends: endList, marks, length } = this.tokens;
+    const ends = endList.data.slice(0, length);
+    const flags = new Uint8Array(marks.data.subarray(0, length));
+    const result = { ids: ids.data.slice(0, length), ends, flags, bytes, text };
+    if (bytes === text.length) return { ...result, units: ends.slice(), characters: bytes }; // ASCII
+    const units = new Int32Array(length);
+    const data = this.buffer.bytes;
+    let at = 0;
+    let unit = 0;
+    let pairs = 0;
+    for (let i = 0; i < length; i++) {
+      for (const end = ends[i]!; at < end; at++) {
+        const byte = data[at]!;
+        if (byte < 0x80 || byte >= 0xc0) unit++;
+        if (byte >= 0xf0) {
+          unit++;
+          pairs++;
+        }
+      }
+      units[i] = unit;
+      if (at < bytes && data[at]! >= 0x80 && data[at]! < 0xc0) flags[i]! |= INSIDE_CHARACTER;
+    }
+    return { ...result, units, characters: unit - pairs };
   }
 }
 
@@ -230,30 +284,4 @@ function missing(piece: Uint8Array, byteParts: Int32Array, size: number): string
   const byte = piece.find((one) => byteParts[one]! >= size);
   const what = byte === undefined ? "a character" : `the byte 0x${byte.toString(16).padStart(2, "0").toUpperCase()}`;
   return `the vocabulary has no token for ${what} of this text, and no unknown token`;
-}
-
-/** Where tokens end in UTF-16 units, which of them end inside a character, and how many characters there are. */
-function placeUnits(text: string, ends: Int32Array, flags: Uint8Array, buffer: ByteBuffer) {
-  const bytes = ends.length > 0 ? ends[ends.length - 1]! : 0;
-  if (bytes === text.length) return { units: ends.slice(), characters: bytes }; // ASCII: the same
-  const units = new Int32Array(ends.length);
-  buffer.set(text, 0);
-  const data = buffer.bytes;
-  let at = 0;
-  let unit = 0;
-  let pairs = 0;
-  for (let i = 0; i < ends.length; i++) {
-    const end = ends[i]!;
-    for (; at < end; at++) {
-      const byte = data[at]!;
-      if (byte < 0x80 || byte >= 0xc0) unit++;
-      if (byte >= 0xf0) {
-        unit++;
-        pairs++;
-      }
-    }
-    units[i] = unit;
-    if (end < bytes && data[end]! >= 0x80 && data[end]! < 0xc0) flags[i]! |= INSIDE_CHARACTER;
-  }
-  return { units, characters: unit - pairs };
 }

@@ -13,6 +13,12 @@ export class IdList {
     this.data[this.length++] = value;
   }
 
+  extend(values: Int32Array): void {
+    this.reserve(values.length);
+    this.data.set(values, this.length);
+    this.length += values.length;
+  }
+
   /** Make room for `more` further values. */
   reserve(more: number): void {
     if (this.length + more <= this.data.length) return;

@@ -41,6 +41,8 @@ export interface Pack {
   /** Token bytes by id; ids that stand for nothing have none. Only tokens that encoding may give can be found. */
   tokens: ByteTable;
   present: Uint8Array;
+  /** By id: whether it is the first present token of its bytes, and not empty. */
+  findable: Uint8Array;
   /** Rows that build tokens; where the order is not "ranks" they are the events. Removals have right = -1. */
   left: Int32Array;
   right: Int32Array;
@@ -76,9 +78,20 @@ export async function readPack(file: Uint8Array): Promise<Pack> {
   const left = fromPlanes(section("left"));
   const right = fromPlanes(section("right"));
   const made = sums(fromPlanes(section("made")));
-  const { tokens, present } = build(header, section, left, right, made);
+  const { tokens, present, findable } = build(header, section, left, right, made);
   const column = (name: string) => (sections.has(name) ? new Float64Array(section(name).buffer) : null);
-  return { header, tokens, present, left, right, made, counts: column("counts"), ios: column("ios"), section };
+  return {
+    header,
+    tokens,
+    present,
+    findable,
+    left,
+    right,
+    made,
+    counts: column("counts"),
+    ios: column("ios"),
+    section,
+  };
 }
 
 async function gunzip(file: Uint8Array): Promise<Uint8Array> {
@@ -155,16 +168,18 @@ function build(
   const bytes = lengths.reduce((sum, length) => sum + length, 0);
   const tokens = new ByteTable(size + 256, bytes + 256);
   const present = new Uint8Array(size);
+  const findable = new Uint8Array(size);
   for (let id = 0; id < size; id++) {
     const at = tokens.starts[id]!;
     // Tokens may be made of later ids, so each is written out by following its parts down to literals.
     const end = write(id, at);
     const exists = literalAt[id]! >= 0 || rowOf[id]! >= 0;
     present[id] = exists && !gone[id] ? 1 : 0;
-    const findable = present[id] === 1 && tokens.lookUp(tokens.arena, at, end) < 0;
-    tokens.add(tokens.arena, at, end, hashBytes(tokens.arena, at, end), findable);
+    const hash = hashBytes(tokens.arena, at, end);
+    findable[id] = present[id] === 1 && end > at && tokens.find(tokens.arena, at, end, hash) < 0 ? 1 : 0;
+    tokens.add(tokens.arena, at, end, hash, findable[id] === 1);
   }
-  return { tokens, present };
+  return { tokens, present, findable };
 
   function write(id: number, at: number): number {
     const stack = [id];

@@ -6,16 +6,25 @@ import type { Pack } from "./pack";
 
 export interface Splitter {
   /**
+   * Whether cutting may begin anew at any end of a piece, with the same pieces from there on. (Not so where patterns
+   * are nested: a piece of the inner one ends in the middle of an outer one.)
+   */
+  readonly restarts: boolean;
+  /**
    * Cut bytes[start:length] into pieces from a known piece start, where `length` is the end of the text. Writes the
    * exclusive end of as many pieces as surely fit into `ends`, which has room for two or more, and gives how many.
+   * With each goes its reach: how far the text was looked at to decide this cut and those before it in this call
+   * (length + 1 where the end of the text was seen).
    */
-  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number;
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array, reach: Int32Array): number;
 }
 
 /** No split pattern: the text is one piece. */
 export const WHOLE: Splitter = {
-  scan(_bytes, _start, length, ends) {
+  restarts: true,
+  scan(_bytes, _start, length, ends, reach) {
     ends[0] = length;
+    reach[0] = length + 1;
     return 1;
   },
 };
@@ -35,6 +44,7 @@ export interface Tables {
 }
 
 export class AutomatonSplitter implements Splitter {
+  readonly restarts = true;
   // One number for a state and what comes next: (next state + 1) * 2 + (may end before it).
   private readonly onAscii: Int32Array; // by state * 128 + character
   private readonly onClass: Int32Array; // by state * width + class
@@ -56,64 +66,75 @@ export class AutomatonSplitter implements Splitter {
     }
   }
 
-  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number {
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array, reach: Int32Array): number {
+    const { onAscii, onClass, index, pages, width } = this;
+    const most = ends.length - 1;
     let count = 0;
+    let far = start;
     let gap = -1; // where text that nothing matches began
-    while (start < length && count + 1 < ends.length) {
-      const end = this.match(bytes, start, length);
-      if (end > start) {
-        if (gap >= 0) ends[count++] = start;
-        gap = -1;
-        ends[count++] = end;
-        start = end;
+    while (start < length && count < most) {
+      // One run of the automaton: `last` is the latest end of a match that it passed.
+      let state = 0;
+      let last = -1;
+      let at = start;
+      for (;;) {
+        if (at >= length) {
+          if (onClass[state * width + width - 1]! & 1) last = length;
+          at = length + 1;
+          break;
+        }
+        const byte = bytes[at]!;
+        let step: number;
+        let size = 1;
+        if (byte < 0x80) {
+          step = onAscii[(state << 7) | byte]!;
+        } else {
+          let code: number;
+          if (byte < 0xe0) {
+            code = ((byte & 0x1f) << 6) | (bytes[at + 1]! & 0x3f);
+            size = 2;
+          } else if (byte < 0xf0) {
+            code = ((byte & 0x0f) << 12) | ((bytes[at + 1]! & 0x3f) << 6) | (bytes[at + 2]! & 0x3f);
+            size = 3;
+          } else {
+            code = ((byte & 0x07) << 18) | ((bytes[at + 1]! & 0x3f) << 12);
+            code |= ((bytes[at + 2]! & 0x3f) << 6) | (bytes[at + 3]! & 0x3f);
+            size = 4;
+          }
+          step = onClass[state * width + pages[(index[code >> 7]! << 7) | (code & 127)]!]!;
+        }
+        if (step & 1) last = at;
+        at += size;
+        if (step < 2) break;
+        state = (step >> 1) - 1;
+      }
+      if (at > far) far = at;
+      if (last > start) {
+        if (gap >= 0) {
+          reach[count] = far;
+          ends[count++] = start;
+          gap = -1;
+        }
+        reach[count] = far;
+        ends[count++] = last;
+        start = last;
       } else {
         if (gap < 0) gap = start;
         start++;
         while (start < length && bytes[start]! >= 0x80 && bytes[start]! < 0xc0) start++;
       }
     }
-    if (gap >= 0) ends[count++] = start;
-    return count;
-  }
-
-  /** The end of the match that begins at `start`, or -1. */
-  private match(bytes: Uint8Array, start: number, length: number): number {
-    const { onAscii, onClass, index, pages, width } = this;
-    let state = 0;
-    let last = -1;
-    let at = start;
-    while (at < length) {
-      const byte = bytes[at]!;
-      let step: number;
-      let size = 1;
-      if (byte < 0x80) {
-        step = onAscii[(state << 7) | byte]!;
-      } else {
-        let code: number;
-        if (byte < 0xe0) {
-          code = ((byte & 0x1f) << 6) | (bytes[at + 1]! & 0x3f);
-          size = 2;
-        } else if (byte < 0xf0) {
-          code = ((byte & 0x0f) << 12) | ((bytes[at + 1]! & 0x3f) << 6) | (bytes[at + 2]! & 0x3f);
-          size = 3;
-        } else {
-          code = ((byte & 0x07) << 18) | ((bytes[at + 1]! & 0x3f) << 12);
-          code |= ((bytes[at + 2]! & 0x3f) << 6) | (bytes[at + 3]! & 0x3f);
-          size = 4;
-        }
-        step = onClass[state * width + pages[(index[code >> 7]! << 7) | (code & 127)]!]!;
-      }
-      if (step & 1) last = at;
-      if (step < 2) return last;
-      state = (step >> 1) - 1;
-      at += size;
+    if (gap >= 0) {
+      reach[count] = length + 1;
+      ends[count++] = start;
     }
-    return onClass[state * width + width - 1]! & 1 ? length : last;
+    return count;
   }
 }
 
 /** Patterns one inside the other: each piece of the first is cut by the second, and so on. */
 class Nested implements Splitter {
+  readonly restarts = false;
   private readonly outer = new Int32Array(2);
   private from = -1;
   private upTo = -1;
@@ -123,14 +144,13 @@ class Nested implements Splitter {
     private readonly second: Splitter,
   ) {}
 
-  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array): number {
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array, reach: Int32Array): number {
     if (start <= this.from || start >= this.upTo || this.upTo > length) {
-      this.first.scan(bytes, start, length, this.outer);
+      this.first.scan(bytes, start, length, this.outer, reach);
       this.upTo = this.outer[0]!;
     }
     this.from = start;
-    const count = this.second.scan(bytes, start, this.upTo, ends);
-    return count;
+    return this.second.scan(bytes, start, this.upTo, ends, reach);
   }
 }
 

@@ -84,8 +84,7 @@ export class CompareTab {
     const keys = session.compared.slice();
     if (keys.length === 0) return;
     try {
-      await Promise.all(keys.map((key) => session.ready(key)));
-      const results = await session.line.ask("encode", keys, session.text, session.special);
+      const results = await session.encode(keys);
       const good: Encoded[] = [];
       const goodKeys: string[] = [];
       const problems: string[] = [];

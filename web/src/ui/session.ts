@@ -1,6 +1,7 @@
 // What the views share: the tokenizers, the text, the line to the worker, and who wants to hear of changes.
 
 import type { Line, Summary } from "../calls";
+import type { Encoded } from "../encoder/encoder";
 
 /** A tokenizer that can be chosen. */
 export interface Choice {
@@ -61,6 +62,14 @@ export class Session {
       this.loading.set(key, loading);
     }
     return loading;
+  }
+
+  /** Encode the text with each of some tokenizers. */
+  async encode(keys: string[]): Promise<(Encoded | { error: string })[]> {
+    await Promise.all(keys.map((key) => this.ready(key)));
+    const { text } = this;
+    const results = await this.line.ask("encode", keys, text, this.special);
+    return results.map((result) => ("error" in result ? result : { ...result, text: result.text ?? text }));
   }
 
   /** Add a tokenizer under a name that no other has, and choose it. */

@@ -77,8 +77,7 @@ export class TokensTab {
     const key = session.current;
     if (key === "") return;
     try {
-      await session.ready(key);
-      const [result] = await session.line.ask("encode", [key], session.text, session.special);
+      const [result] = await session.encode([key]);
       if (result === undefined || key !== session.current) return;
       if ("error" in result) {
         this.notify(result.error, true);

@@ -1,7 +1,8 @@
 // The text and the bytes of single tokens of an encoded text.
 
 import { toBytes } from "../encoder/bytes";
-import { ADDED, type Encoded, INSIDE_CHARACTER, PIECE_START } from "../encoder/encoder";
+import type { Encoded } from "../encoder/encoder";
+import { ADDED, INSIDE_CHARACTER, PIECE_START } from "../encoder/flags";
 import { partial } from "./show";
 
 /** What token `i` shows: its text, or its bytes where it begins or ends inside a character. */

@@ -2,7 +2,8 @@
 // blocks that begin where a line begins, blocks have estimated heights until they are drawn, and blocks whose tokens
 // did not change are kept as they are.
 
-import { type Encoded, PIECE_START } from "../encoder/encoder";
+import type { Encoded } from "../encoder/encoder";
+import { PIECE_START } from "../encoder/flags";
 import { h } from "./dom";
 import { visible } from "./show";
 import { isAdded, pieceOf, tokenText } from "./tokentext";

@@ -3,7 +3,7 @@
 import type { Moment } from "../training/history";
 import { pairKey, pairOf, type Report, type Trainer } from "../training/trainer";
 import { fill, grouped, h } from "./dom";
-import { label } from "./show";
+import { hex, label } from "./show";
 
 const MOST_PIECES = 120;
 const MOST_PAIRS = 60;
@@ -271,6 +271,12 @@ function queue({ trainer, report }: Moment): HTMLElement {
   );
 }
 
+/** An event by the bytes of its tokens, as hex digits: "merge 65 72", "remove 6572". */
+function spelled(trainer: Trainer, { event }: Report): string {
+  const digits = (id: number) => hex(trainer.tokens[id]!.bytes, "").toLowerCase();
+  return event.kind === "merge" ? `merge ${digits(event.left)} ${digits(event.right)}` : `remove ${digits(event.id)}`;
+}
+
 function events({ trainer, step }: Moment, past: readonly Report[], go: (step: number) => void): HTMLElement {
   const rows = past.map((report, i) => {
     const { event } = report;
@@ -283,6 +289,7 @@ function events({ trainer, step }: Moment, past: readonly Report[], go: (step: n
         : `${i + 1}  remove ${name(trainer, event.id)}`;
     const kind = `event ${event.kind === "remove" ? "removal" : ""} ${i + 1 === step ? "here" : ""} ${known ? "" : "later"}`;
     const button = h("button", { type: "button", class: kind, "aria-current": i + 1 === step ? "step" : null }, text);
+    if (known) button.dataset.event = spelled(trainer, report);
     button.addEventListener("click", () => go(i + 1));
     return h("li", {}, button);
   });

@@ -1,0 +1,49 @@
+"""The merge loop alone, from word counts: 100,000 tokens beside 32,768.
+
+    python -m benchmarks.merge_loop                     # all corpora, results kept
+    python -m benchmarks.merge_loop job COUNTS SIZE     # one training, as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from .harness import CACHE, alternate, corpus_file, ratio, save
+
+
+def job(folder: str, size: int) -> None:
+    import tokenmill
+    from tokenmill.training import Options, Training
+
+    counts = tokenmill.WordCounts.load(folder)
+    start = time.perf_counter()
+    training = Training(counts, Options(vocab_size=size))
+    loaded = time.perf_counter()
+    training.run()
+    end = time.perf_counter()
+    print(json.dumps({"seconds": round(end - start, 4), "load": round(loaded - start, 4)}))
+
+
+def run() -> dict:
+    import tokenmill
+
+    results = {}
+    for corpus in ("en", "multi", "code"):
+        folder = CACHE / f"{corpus}-counts"
+        if not folder.exists():
+            tokenmill.count(corpus_file(corpus)).save(folder)
+        print(f"merge loop {corpus}", file=sys.stderr)
+        jobs = {str(size): ["benchmarks.merge_loop", "job", str(folder), str(size)] for size in (32_768, 100_000)}
+        kept = alternate(jobs, rounds=5)
+        results[corpus] = kept
+        print(f"  100,000 costs {ratio(kept['100000'], kept['32768'], 'seconds'):.2f}x 32,768", file=sys.stderr)
+    return results
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["job"]:
+        job(sys.argv[2], int(sys.argv[3]))
+    else:
+        save("merge_loop", run())

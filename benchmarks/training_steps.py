@@ -1,0 +1,239 @@
+"""Five ways to train BPE, each a step on from the one before, in plain Python: the chapter docs/explanation/training.md.
+
+All give the same merges: the pair with the highest count first, of equals the smaller (left id, right id); a pair is
+merged everywhere in a piece from left to right. They take pieces as lists of ids with their counts.
+
+    python -m benchmarks.training_steps [FILE] [MERGES]     # times each on the same file, beside the kernel
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import sys
+import sysconfig
+import time
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+from .harness import save
+
+Pair = tuple[int, int]
+Pieces = list[tuple[list[int], int]]
+
+
+def merge_piece(ids: list[int], pair: Pair, new: int) -> list[int]:
+    """`ids` with each occurrence of `pair`, found from left to right, replaced by `new`."""
+    merged: list[int] = []
+    i = 0
+    while i < len(ids):
+        if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
+            merged.append(new)
+            i += 2
+        else:
+            merged.append(ids[i])
+            i += 1
+    return merged
+
+
+def best_of(counts: dict[Pair, int]) -> Pair | None:
+    """The pair that merges next, found by looking at all of them."""
+    count, pair = min(((-count, pair) for pair, count in counts.items() if count > 0), default=(0, None))
+    return pair
+
+
+def naive(pieces: Pieces, merges: int) -> list[Pair]:
+    """Count all pairs anew for every merge."""
+    done: list[Pair] = []
+    while len(done) < merges:
+        counts: dict[Pair, int] = defaultdict(int)
+        for ids, weight in pieces:
+            for pair in pairwise(ids):
+                counts[pair] += weight
+        pair = best_of(counts)
+        if pair is None:
+            break
+        pieces = [(merge_piece(ids, pair, 256 + len(done)), weight) for ids, weight in pieces]
+        done.append(pair)
+    return done
+
+
+def incremental(pieces: Pieces, merges: int) -> list[Pair]:
+    """Count once. A merge takes away the pairs of each piece that it changes and adds those that the piece has then."""
+    words = [ids for ids, _ in pieces]
+    counts: dict[Pair, int] = defaultdict(int)
+    for ids, weight in pieces:
+        for pair in pairwise(ids):
+            counts[pair] += weight
+    done: list[Pair] = []
+    while len(done) < merges and (best := best_of(counts)):
+        for number, (_, weight) in enumerate(pieces):
+            merged = merge_piece(words[number], best, 256 + len(done))
+            if len(merged) < len(words[number]):
+                for pair in pairwise(words[number]):
+                    counts[pair] -= weight
+                for pair in pairwise(merged):
+                    counts[pair] += weight
+                words[number] = merged
+        done.append(best)
+    return done
+
+
+def indexed(pieces: Pieces, merges: int) -> list[Pair]:
+    """Know for each pair in which pieces it may occur, and visit only those."""
+    counts, where, words = _count_and_index(pieces)
+    done: list[Pair] = []
+    while len(done) < merges and (best := best_of(counts)):
+        _merge_where(best, 256 + len(done), pieces, words, counts, where)
+        done.append(best)
+    return done
+
+
+def lazy_heap(pieces: Pieces, merges: int) -> list[Pair]:
+    """Take the best pair from a heap whose entries may be out of date.
+
+    The trap: a pair whose count fell is still in the heap under its old count. When it comes to the top it must be put
+    back under its count of now, not dropped: dropping it loses the pair for good, and the merges go wrong much later.
+    Pairs whose count rose are pushed again, so that no entry is ever too low.
+    """
+    counts, where, words = _count_and_index(pieces)
+    heap = [(-count, pair) for pair, count in counts.items()]
+    heapq.heapify(heap)
+    done: list[Pair] = []
+    while len(done) < merges and heap:
+        count, best = heapq.heappop(heap)
+        now = counts[best]
+        if now <= 0:
+            continue
+        if -count != now:
+            heapq.heappush(heap, (-now, best))
+            continue
+        risen = _merge_where(best, 256 + len(done), pieces, words, counts, where)
+        for pair in risen:
+            heapq.heappush(heap, (-counts[pair], pair))
+        done.append(best)
+    return done
+
+
+def exact_positions(pieces: Pieces, merges: int) -> list[Pair]:
+    """Know the very places where a pair begins, and touch only the tokens beside them.
+
+    All ids lie in one array; `previous` and `following` lead over what was merged away. A new pair always holds the
+    new token, so its places are all found in the step that makes it: the list of a pair never grows afterwards, and a
+    place is dead if the pair no longer begins there. So counts only fall after that step, and a heap entry only ever
+    needs to be put back lower.
+    """
+    ids: list[int] = []
+    weights: list[int] = []
+    for piece, weight in pieces:
+        ids += [*piece, -1]  # -1 stands between pieces and pairs with nothing
+        weights += [weight] * (len(piece) + 1)
+    following = list(range(1, len(ids) + 1))
+    previous = list(range(-1, len(ids) - 1))
+    counts: dict[Pair, int] = defaultdict(int)
+    places: dict[Pair, list[int]] = defaultdict(list)
+    for at in range(len(ids) - 1):
+        if ids[at] >= 0 and ids[at + 1] >= 0:
+            counts[ids[at], ids[at + 1]] += weights[at]
+            places[ids[at], ids[at + 1]].append(at)
+    heap = [(-count, pair) for pair, count in counts.items()]
+    heapq.heapify(heap)
+    done: list[Pair] = []
+    while len(done) < merges and heap:
+        count, best = heapq.heappop(heap)
+        now = counts[best]
+        if now <= 0:
+            continue
+        if -count != now:
+            heapq.heappush(heap, (-now, best))
+            continue
+        new = 256 + len(done)
+        born: set[Pair] = set()
+        for at in sorted(places.pop(best)):  # ascending: `aaa` must merge from the left
+            right = following[at]
+            if ids[at] != best[0] or right >= len(ids) or ids[right] != best[1]:
+                continue  # dead: what stood here has been merged
+            weight, before, after = weights[at], previous[at], following[right]
+            ids[at], ids[right] = new, -2
+            following[at] = after
+            if after < len(ids):
+                previous[after] = at
+            if before >= 0 and ids[before] >= 0:
+                counts[ids[before], best[0]] -= weight
+                counts[ids[before], new] += weight
+                places[ids[before], new].append(before)
+                born.add((ids[before], new))
+            if after < len(ids) and ids[after] >= 0:
+                counts[best[1], ids[after]] -= weight
+                counts[new, ids[after]] += weight
+                places[new, ids[after]].append(at)
+                born.add((new, ids[after]))
+        counts[best] = 0
+        for pair in born:
+            heapq.heappush(heap, (-counts[pair], pair))
+        done.append(best)
+    return done
+
+
+STEPS = {step.__name__: step for step in (naive, incremental, indexed, lazy_heap, exact_positions)}
+
+
+def _count_and_index(pieces: Pieces):
+    words = [ids for ids, _ in pieces]
+    counts: dict[Pair, int] = defaultdict(int)
+    where: dict[Pair, set[int]] = defaultdict(set)
+    for number, (ids, weight) in enumerate(pieces):
+        for pair in pairwise(ids):
+            counts[pair] += weight
+            where[pair].add(number)
+    return counts, where, words
+
+
+def _merge_where(best: Pair, new: int, pieces: Pieces, words, counts, where) -> set[Pair]:
+    """Merge `best` in the pieces that the index names; returns the pairs whose counts rose."""
+    risen: set[Pair] = set()
+    for number in where.pop(best):
+        merged = merge_piece(words[number], best, new)
+        if len(merged) == len(words[number]):
+            continue  # the pair was here once
+        weight = pieces[number][1]
+        for pair in pairwise(words[number]):
+            counts[pair] -= weight
+        for pair in pairwise(merged):
+            counts[pair] += weight
+            where[pair].add(number)
+            risen.add(pair)
+        words[number] = merged
+    return risen
+
+
+def run(path: str, merges: int) -> dict:
+    import tokenmill
+
+    counts = tokenmill.count(path)
+    pieces = [(list(piece), count) for piece, count in counts.items()]
+    results: dict[str, dict] = {"file": {"name": Path(path).name, "bytes": counts.total_bytes, "pieces": len(counts)}}
+    expected = None
+    for name, step in STEPS.items():
+        start = time.perf_counter()
+        found = step([(list(ids), weight) for ids, weight in pieces], merges)
+        results[name] = {"seconds": round(time.perf_counter() - start, 4), "merges": len(found)}
+        expected = expected or found
+        if found != expected:
+            raise RuntimeError(f"{name} gives other merges")
+    tokenmill.train_from_counts(tokenmill.WordCounts.from_mapping({b"warm": 2}), 257)  # loads NumPy and the kernels
+    start = time.perf_counter()
+    tok = tokenmill.train_from_counts(counts, 256 + merges)
+    results["kernel"] = {"seconds": round(time.perf_counter() - start, 4), "merges": merges}
+    if [(left, right) for _, left, right, _ in tok.events] != expected:
+        raise RuntimeError("the kernel gives other merges")
+    return results
+
+
+if __name__ == "__main__":
+    topics = Path(sysconfig.get_path("stdlib")) / "pydoc_data" / "topics.py"
+    results = run(sys.argv[1] if len(sys.argv) > 1 else str(topics), int(sys.argv[2]) if len(sys.argv) > 2 else 1000)
+    print(json.dumps(results, indent=1))
+    if len(sys.argv) == 1:
+        save("training_steps", results)

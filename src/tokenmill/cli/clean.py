@@ -1,0 +1,151 @@
+"""tokenmill clean: a dump to shards of clean text."""
+
+from __future__ import annotations
+
+import time
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ._console import console, progress_bar, say
+from .main import app
+
+if TYPE_CHECKING:
+    from ..corpus import CleaningReport
+
+SHOWN_SKIPS = 5
+
+
+class Kind(str, Enum):
+    wikipedia = "wikipedia"
+    stackexchange = "stackexchange"
+    fineweb = "fineweb"
+    text = "text"
+
+
+class Form(str, Enum):
+    jsonl = "jsonl"
+    text = "text"
+
+
+class Engine(str, Enum):
+    local = "local"
+    ray = "ray"
+
+
+@app.command()
+def clean(
+    kind: Annotated[Kind, typer.Argument(help="What the sources are.", show_default=False)],
+    sources: Annotated[
+        list[str], typer.Argument(help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the shards and report.json to.")],
+    format: Annotated[
+        Form, typer.Option(help="Shards of JSON lines (.jsonl.zst) or of plain text (.txt).")
+    ] = Form.jsonl,
+    filters: Annotated[
+        str | None, typer.Option(help="The filters to apply, with commas between; all unless told; '' for none.")
+    ] = None,
+    no_filter: Annotated[list[str] | None, typer.Option(help="A filter not to apply; may be given again.")] = None,
+    min_chars: Annotated[int, typer.Option(help="Drop documents that are shorter after cleaning.")] = 100,
+    keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
+    unit: Annotated[
+        str, typer.Option(help="What a document is in plain text: line, blank (blank lines between), separator, file.")
+    ] = "line",
+    separator: Annotated[str, typer.Option(help="What stands between two documents, for --unit separator.")] = "",
+    field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
+    column: Annotated[str, typer.Option(help="The column of Parquet that holds the text.")] = "text",
+    max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
+    strict: Annotated[
+        bool, typer.Option(help="Stop at the first document that cannot be read; do not skip it.")
+    ] = False,
+    num_workers: Annotated[int | None, typer.Option(help="Processes; one for each core unless told.")] = None,
+    time_limit: Annotated[float, typer.Option(help="Seconds of processor time for one document.")] = 30.0,
+    memory_limit_mb: Annotated[int, typer.Option(help="Megabytes of memory for one document.")] = 1024,
+    shard_mb: Annotated[int, typer.Option(help="Close a shard once it holds so many megabytes of text.")] = 256,
+    overwrite: Annotated[bool, typer.Option(help="Remove the output of another run that stands there.")] = False,
+    engine: Annotated[
+        Engine, typer.Option(help="Processes of this machine, or tasks on a Ray cluster.")
+    ] = Engine.local,
+    ray_address: Annotated[str | None, typer.Option(help="The Ray cluster; without it one is started here.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on stdout.")] = False,
+) -> None:
+    """Clean a dump into shards of text, with a report beside them.
+
+    A run that was stopped goes on where it was when it is called again.
+
+    tokenmill clean wikipedia enwiki-*-pages-articles-multistream.xml.bz2 -o wiki
+    """
+    from ..corpus import clean as clean_sources
+    from ..corpus.filters import chosen_filters
+
+    names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
+    chosen = [name for name in chosen_filters(names) if name not in chosen_filters(no_filter or [])]
+    start = time.perf_counter()
+    with progress_bar() as progress:
+        report = clean_sources(
+            kind.value,
+            sources,
+            output,
+            format=format.value,
+            filters=chosen,
+            min_chars=min_chars,
+            keep_code=keep_code,
+            unit=unit,
+            separator=separator,
+            field=field,
+            column=column,
+            max_document_bytes=max_document_mb << 20,
+            strict=strict,
+            num_workers=num_workers,
+            time_limit=time_limit,
+            memory_limit=memory_limit_mb << 20,
+            shard_bytes=shard_mb << 20,
+            overwrite=overwrite,
+            engine=engine.value,
+            ray_address=ray_address,
+            progress=progress,
+        )
+    if json:
+        import json as module
+
+        print(module.dumps(report.to_json(), ensure_ascii=False))
+    else:
+        _show(report, output, time.perf_counter() - start)
+
+
+def _show(report: CleaningReport, output: Path, seconds: float) -> None:
+    """The report as a table on stderr."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column()
+    table.add_column(justify="right")
+
+    def row(name: str, value: str) -> None:
+        table.add_row(Text(name), value)
+
+    row("documents in", f"{report.documents_in:,}")
+    row("  kept", f"{report.documents_kept:,}")
+    for reason, count in report.dropped.items():
+        row(f"  dropped: {reason}", f"{count:,}")
+    if report.skipped_count:
+        row("  skipped: could not be read", f"{report.skipped_count:,}")
+    row("bytes in", f"{report.bytes_in:,}")
+    row("bytes out", f"{report.bytes_out:,}")
+    row("shards", f"{len(report.shards):,}")
+    row("seconds", f"{seconds:,.1f}")
+    if report.most_removed:
+        row("removed most often", "")
+    for what, count in report.most_removed:
+        row(f"  {what}", f"{count:,}")
+    console().print(table)
+    for skip in report.skipped[:SHOWN_SKIPS]:
+        say(f"skipped: {skip}")
+    if report.skipped_count > SHOWN_SKIPS:
+        say(f"skipped: and {report.skipped_count - SHOWN_SKIPS:,} more, listed in {output / 'report.json'}")
+    if not report.documents_kept:
+        say("no document was kept: see report.json for the reasons, and --min-chars")

@@ -1,0 +1,158 @@
+"""Add up word counts that lie on disk, and turn them into other formats, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import FormatError, InputError, OutputError, UsageError
+from ..writing import atomic_folder, output_errors
+from ._exchange_cy import take
+from .exchange import SUFFIXES, read_exchange, write_exchange
+from .local import Summary
+from .memory import memory_limit_of
+from .spill import Spill
+from .storage import About, files_in, is_canonical, open_folder, read_rows, size_of, write_counts
+from .tables import ArrayRows, RowSource, SortedRows, bits_for, concatenate, filter_rows, hashes_of, merged
+from .word_counts import check_patterns
+
+if TYPE_CHECKING:
+    from .tables import Rows
+
+__all__ = ["add_up"]
+
+ROW = 100  # bytes of memory for a row that is sorted, at most on average
+
+
+def add_up(
+    inputs: Iterable[str | os.PathLike],
+    output: str | os.PathLike,
+    *,
+    memory_limit: str | int | None = None,
+    min_count: int = 1,
+    progress: Callable[[str, int, int | None], None] | None = None,
+) -> Summary:
+    """Add up word counts: folders, .ddfreq and .tsv files. With one input, this turns it into another format.
+
+    output: a folder, or a file whose name ends with .ddfreq or .tsv.
+    min_count: leave out pieces that were seen fewer times in all.
+    Raises UsageError where the inputs were split by different patterns, FormatError where one is damaged.
+    """
+    paths = [Path(path) for path in inputs]
+    output = Path(output)
+    limit = memory_limit_of(memory_limit)
+    if not paths:
+        raise UsageError("no word counts were given to add up")
+    for path in paths:
+        if not path.exists():
+            raise InputError(f"{path}: no such file or folder. Check the path.")
+        if not path.is_dir() and path.suffix not in SUFFIXES:
+            raise UsageError(f"{path} is neither a folder of word counts nor a file of the kinds {', '.join(SUFFIXES)}")
+    abouts: list[About] = []
+    with output_errors(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        beside = tempfile.TemporaryDirectory(prefix=f".{output.name}.", suffix=".adding", dir=output.parent)
+    with beside as temporary:
+        spill = Spill(Path(temporary))
+        saved: list[_SavedCounts] = []
+        for number, path in enumerate(paths):
+            about, batches = _open(path)
+            if about is not None and path.is_dir():
+                saved.append(_SavedCounts(path))
+            else:  # in any order, and perhaps with the same piece twice
+                total_bytes = _sort_into(spill, batches, limit)
+                about = about or About(total_bytes=total_bytes)
+            abouts.append(about)
+            if progress is not None:
+                progress("read", number + 1, len(paths))
+        spill.compact()
+        about = _sum(abouts)
+
+        def part_of(part: int, bits: int) -> Iterator[Rows]:
+            sources: list[RowSource] = [each.open(part, bits) for each in [*spill.runs, *saved]]
+            more = max(0, bits_for(sum(s.rows for s in sources), sum(s.nbytes for s in sources)) - bits)
+            for rows in merged(sources, bits + more, range(part << more, (part + 1) << more)):
+                yield filter_rows(rows, min_count)
+
+        if output.suffix in SUFFIXES:
+            if output.is_dir():
+                raise OutputError(f"cannot write the file {output}: a folder of that name stands there")
+            distinct, pieces = write_exchange(output, part_of(0, 0))
+        else:
+            with atomic_folder(output) as folder:
+                distinct, pieces = write_counts(folder, about, part_of, progress=progress)
+    return Summary(about.documents, about.total_bytes, pieces, distinct)
+
+
+class _SavedCounts:
+    """A folder of word counts that tokenmill wrote, to be read from any part of the hash range on."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._files = files_in(folder)
+        self._rows, self._nbytes = size_of(self._files)
+
+    def open(self, part: int, bits: int) -> SortedRows:
+        return SortedRows(self._batches((part * len(self._files)) >> bits), self._rows, self._nbytes)
+
+    def _batches(self, first: int) -> Iterator[Rows]:
+        last = 0
+        for path in self._files[first:]:
+            for rows in read_rows(path)[1]:
+                if len(rows[2]):
+                    hashes = hashes_of(rows)
+                    if not is_canonical(rows, hashes) or int(hashes[0]) < last:
+                        raise FormatError(f"{self._folder} is damaged: its pieces are not in the order of word counts")
+                    last = int(hashes[-1])
+                    yield rows
+
+
+def _open(path: Path) -> tuple[About | None, Iterator[Rows]]:
+    if not path.is_dir():
+        return None, read_exchange(path)
+    about, files = open_folder(path)
+    return about, (rows for file in files for rows in file)
+
+
+def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
+    """Sort rows that come in any order into runs. Returns how many bytes of text they stand for.
+
+    They are sorted in an array: a table that grows while rows come in by their hash, as from a file that tokenmill
+    wrote, would be filled at its front only.
+    """
+    waiting: list[Rows] = []
+    held = total_bytes = 0
+    for rows in batches:
+        lengths = rows[1][1:] - rows[1][:-1]
+        total_bytes += sum(map(int.__mul__, lengths.tolist(), rows[2].tolist()))
+        waiting.append(rows)
+        held += ROW * len(rows[2]) + 2 * len(rows[0])
+        if held > limit:
+            _write_sorted(spill, waiting)
+            waiting, held = [], 0
+    if waiting:
+        _write_sorted(spill, waiting)
+    return total_bytes
+
+
+def _write_sorted(spill: Spill, batches: list[Rows]) -> None:
+    import numpy as np
+
+    arena, offsets, counts = concatenate(batches)
+    hashes = hashes_of((arena, offsets, counts))
+    order = np.argsort(hashes, kind="stable")
+    pieces, ends = np.empty_like(arena), np.empty_like(offsets)
+    take(arena, offsets, order, pieces, ends)
+    source = ArrayRows((pieces, ends, counts[order]), hashes[order])
+    spill.add(lambda part, bits: [source])
+
+
+def _sum(abouts: list[About]) -> About:
+    patterns = {about.split_patterns for about in abouts if about.split_patterns}
+    check_patterns(patterns)
+    return About(
+        patterns.pop() if patterns else (), sum(a.documents for a in abouts), sum(a.total_bytes for a in abouts)
+    )

@@ -1,0 +1,190 @@
+"""Word counts from and to other programs: ddtokens' .ddfreq, and TSV.
+
+.ddfreq: the number of entries, then for each the length of the piece, its bytes, and its count; all numbers are 64-bit
+and little-endian.
+
+.tsv: a line `piece<TAB>count` for each piece after one with these two words; nothing is quoted. In a piece a backslash
+is \\\\, tab, newline and carriage return are \\t, \\n and \\r, and \\xNN is a byte: of a control character, or one that is
+no part of UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from ..errors import FormatError
+from ..writing import atomic_file
+from ._exchange_cy import format_entries, parse_entries
+from .decompress import ByteStream
+
+if TYPE_CHECKING:
+    from .tables import Rows
+
+__all__ = ["SUFFIXES", "escape", "read_exchange", "unescape", "write_exchange"]
+
+SUFFIXES = (".ddfreq", ".tsv")
+CHUNK = 1 << 22
+ESCAPES = {ord("\\"): "\\\\", ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r"}
+ESCAPES |= {code: f"\\x{code:02x}" for code in [*range(32), 127] if code not in ESCAPES}
+ESCAPES |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(128, 256)}  # as surrogateescape decodes a stray byte
+BACK = {"t": b"\t", "n": b"\n", "r": b"\r", "\\": b"\\"}
+
+
+def escape(piece: bytes) -> str:
+    r"""A piece as it stands in a TSV file.
+
+    >>> escape(b"a\tb\\ \xff"), escape("é".encode())
+    ('a\\tb\\\\ \\xff', 'é')
+    """
+    return piece.decode("utf-8", "surrogateescape").translate(ESCAPES)
+
+
+def unescape(text: str) -> bytes:
+    """The piece that `escape` wrote; raises ValueError for a backslash that begins nothing known.
+
+    >>> unescape(escape(bytes(range(256)))) == bytes(range(256))
+    True
+    """
+    if "\\" not in text:
+        return text.encode()
+
+    def one(match: re.Match) -> str:
+        code = match[1]
+        if code.startswith("x") and len(code) == 3:
+            return bytes([int(code[1:], 16)]).decode("latin-1")
+        if code not in BACK:
+            raise ValueError(f"\\{code} is no escape; a backslash is written \\\\")
+        return BACK[code].decode()
+
+    # Bytes as characters of the same number, so that \xNN can be any byte.
+    return re.sub(r"\\(x[0-9a-fA-F]{2}|.|$)", one, text.encode().decode("latin-1")).encode("latin-1")
+
+
+def read_exchange(path: Path) -> Iterator[Rows]:
+    """The rows of a .ddfreq or .tsv file, as they stand there. Damage raises FormatError that says where."""
+    return (_read_ddfreq if path.suffix == ".ddfreq" else _read_tsv)(path)
+
+
+def write_exchange(path: Path, batches: Iterable[Rows]) -> tuple[int, int]:
+    """Write rows to a .ddfreq or .tsv file. Returns how many there were, and the sum of their counts."""
+    with atomic_file(path, "wb") as file:
+        return (_write_ddfreq if path.suffix == ".ddfreq" else _write_tsv)(file, batches)
+
+
+def _read_ddfreq(path: Path) -> Iterator[Rows]:
+    import numpy as np
+
+    stream = ByteStream(path)
+    try:
+        header = bytearray(8)
+        if stream.readinto(memoryview(header)) < 8:
+            raise FormatError(f"{path} is no .ddfreq file: it has fewer than 8 bytes")
+        left = total = int.from_bytes(header, "little")
+        buffer = bytearray(CHUNK)
+        filled = 0
+        while True:
+            filled += stream.readinto(memoryview(buffer)[filled:])
+            data = np.frombuffer(buffer, np.uint8)[:filled]
+            most = min(left, filled // 16 + 1)
+            arena, offsets, counts = (
+                np.empty(filled, np.uint8),
+                np.zeros(most + 1, np.uint64),
+                np.empty(most, np.uint64),
+            )
+            used, rows = parse_entries(data, arena, offsets, counts)
+            del data  # it holds the buffer
+            left -= rows
+            if rows:
+                yield arena[: int(offsets[rows])], offsets[: rows + 1], counts[:rows]
+            at_end = filled < len(buffer)
+            if left == 0:
+                rest = filled - used
+                if rest or not at_end:
+                    raise FormatError(f"{path} goes on after its {total:,} entries, at byte {stream.position - rest:,}")
+                return
+            if at_end:
+                raise FormatError(
+                    f"{path} ends at byte {stream.position:,} after {total - left:,} of its {total:,} entries. "
+                    "It was cut off, or is no .ddfreq file."
+                )
+            buffer[: filled - used] = buffer[used:filled]
+            filled -= used
+            if filled == len(buffer):  # one entry of more than that
+                buffer.extend(bytes(len(buffer)))
+    finally:
+        stream.close()
+
+
+def _write_ddfreq(file: IO[bytes], batches: Iterable[Rows]) -> tuple[int, int]:
+    import numpy as np
+
+    file.write(bytes(8))
+    distinct = total = 0
+    for arena, offsets, counts in batches:
+        out = np.empty(16 * len(counts) + int(offsets[-1]) - int(offsets[0]), np.uint8)
+        format_entries(arena, offsets, counts, out)
+        file.write(out)
+        distinct += len(counts)
+        total += int(counts.sum())
+    file.seek(0)
+    file.write(distinct.to_bytes(8, "little"))
+    return distinct, total
+
+
+def _read_tsv(path: Path) -> Iterator[Rows]:
+    pieces: list[bytes] = []
+    counts: list[int] = []
+    size = 0
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            text, _, count = line.decode().rpartition("\t")
+            if number == 1 and count == "count":
+                continue
+            if not count.isascii() or not count.isdecimal() or int(count) >= 2**64:
+                raise ValueError(f"{count!r} is no count")
+            pieces.append(unescape(text))
+            counts.append(int(count))
+        except ValueError as error:  # UnicodeDecodeError is one
+            raise FormatError(f"{path}, line {number}: {error}; a line is a piece, a tab and its count") from error
+        size += len(pieces[-1])
+        if size > CHUNK or len(pieces) > 1 << 17:
+            yield _rows(pieces, counts)
+            pieces, counts, size = [], [], 0
+    yield _rows(pieces, counts)
+
+
+def _write_tsv(file: IO[bytes], batches: Iterable[Rows]) -> tuple[int, int]:
+    file.write(b"piece\tcount\n")
+    distinct = total = 0
+    for arena, offsets, counts in batches:
+        data, ends = arena.tobytes(), offsets.tolist()
+        lines = [f"{escape(data[ends[i] : ends[i + 1]])}\t{count}\n" for i, count in enumerate(counts.tolist())]
+        file.write("".join(lines).encode())
+        distinct += len(counts)
+        total += int(counts.sum())
+    return distinct, total
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    stream = ByteStream(path)
+    try:
+        buffer = bytearray(CHUNK)
+        rest = b""
+        while got := stream.readinto(memoryview(buffer)):
+            *lines, rest = (rest + bytes(buffer[:got])).split(b"\n")
+            yield from lines
+        if rest:
+            yield rest
+    finally:
+        stream.close()
+
+
+def _rows(pieces: list[bytes], counts: list[int]) -> Rows:
+    import numpy as np
+
+    offsets = np.zeros(len(pieces) + 1, np.uint64)
+    np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
+    return np.frombuffer(b"".join(pieces), np.uint8), offsets, np.array(counts, np.uint64)

@@ -1,0 +1,285 @@
+"""The threads that count, each in a table of its own, and what they do when memory is full.
+
+A thread asks for a pause when its table can grow no more. When all threads have come to the end of their block, one of
+them merges all tables into a run on disk (spill.py), and they go on with empty tables. At that moment every block that
+was drawn is counted and on disk, so it is also the moment to write down how far the sources have been read
+(manifest.py): the runs and that note are a whole count of the text so far.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
+
+from ..errors import UsageError
+from ._count_cy import CountTable
+from .reading import BLOCK, Block
+from .spill import Spill
+from .tables import ENTRY, Pause, bits_for, concatenate, filter_rows, grow, merge_tables, merged
+
+if TYPE_CHECKING:
+    from ..split import Splitter
+    from .tables import Rows
+
+__all__ = ["Counter", "Gate", "Stopped", "Threads", "cores"]
+
+SLICE = 8 << 20  # bytes counted in one kernel call
+POLL = 0.1  # seconds between two looks at the threads
+BUFFERS = 4 * BLOCK  # what a thread needs beside its table
+
+
+class Stopped(Exception):
+    """Raised inside of a thread that is to end because another failed or the user pressed Ctrl-C."""
+
+
+class Gate:
+    """Where all threads come together, so that one of them may `act` while the others stand still."""
+
+    def __init__(self, threads: int, act: Callable[[], None], pause: Pause):
+        self.wanted = False  # read without the lock: a thread that misses it comes at its next block
+        self._threads = threads
+        self._act = act
+        self._pause = pause
+        self._waiting = 0
+        self._round = 0
+        self._condition = threading.Condition()
+
+    def request(self) -> None:
+        self.wanted = True
+
+    def pass_through(self) -> None:
+        """Between two blocks: wait if the gate is wanted, until all have come and one has acted."""
+        if not self.wanted:
+            return
+        with self._condition:
+            if not self.wanted:
+                return
+            if self._waiting + 1 == self._threads:
+                self._open()
+                return
+            self._waiting += 1
+            this = self._round
+            while self._round == this:
+                self._condition.wait(POLL)
+                self._pause()
+
+    def leave(self) -> None:
+        """A thread that has nothing left to do: the others need not wait for it."""
+        with self._condition:
+            self._threads -= 1
+            if self.wanted and 0 < self._threads == self._waiting:
+                self._open()
+
+    def _open(self) -> None:
+        self._act()
+        self.wanted = False
+        self._waiting = 0
+        self._round += 1
+        self._condition.notify_all()
+
+
+class Counter:
+    """What one thread has counted: its table, and how much text went into it.
+
+    budget: how many bytes its table may take.
+    """
+
+    def __init__(self, splitter: Splitter, budget: int, spill: Spill, pause: Pause):
+        self.table = CountTable(min(1 << 16, budget // ENTRY))
+        self.documents = 0
+        self.total_bytes = 0
+        self.pause = pause
+        self._splitter = splitter
+        self._budget = budget
+        self._spill = spill
+        self._cannot_grow = False
+        self._long = 0.0  # bytes of long pieces for each distinct piece, where memory last ran short
+
+    def count(self, block: Block) -> None:
+        if self._splitter.scanner is None:
+            self._count_slowly(block)
+        else:
+            scanner, ends = self._splitter.scanner, block.document_ends
+            position = document = 0
+            while document < len(ends):
+                self.make_room()
+                position, document = self.table.count(scanner, block.data, ends, position, document, SLICE)
+        self.documents += block.documents
+        self.total_bytes += block.nbytes
+
+    def wants_pause(self) -> bool:
+        """Whether the tables should go to disk before the next block."""
+        table = self.table
+        if table.nbytes > self._budget:
+            return len(table) > 0
+        return self._cannot_grow and table.room < min(1 << 15, table.slots // 8)
+
+    def cleared(self) -> None:
+        """After the table went to disk: use all of the budget at once, which a table that doubles cannot."""
+        if not self._cannot_grow:
+            return
+        self._cannot_grow = False
+        slots = int(self._budget / (ENTRY + 0.75 * self._long))
+        if slots > 1.2 * self.table.slots:
+            self.table = CountTable(slots)
+        else:
+            self.table.crowd()
+
+    def make_room(self) -> None:
+        self.pause()
+        table = self.table
+        if not table.full:
+            return
+        # While a table grows, the old slots and the new are both held.
+        largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
+        if largest >= 2 * table.slots:
+            grow(table, 2 * table.slots, self.pause)
+        elif largest >= 1.3 * table.slots:
+            grow(table, largest, self.pause)
+        elif not self._cannot_grow:
+            self._cannot_grow = True
+            self._long = table.arena_bytes / len(table)
+            table.crowd()
+        else:  # the block has more new pieces than `wants_pause` foresaw
+            self._spill.write([table], pause=self.pause)
+            self.cleared()
+
+    def _count_slowly(self, block: Block) -> None:
+        """With a pattern that is no automaton: the `regex` module finds the pieces."""
+        import numpy as np
+
+        first = 0
+        for last in block.document_ends.tolist():
+            self.pause()
+            text = bytes(memoryview(block.data)[first:last])
+            ends = np.asarray(self._splitter.ends(text), np.uint64)
+            start = 0
+            while start < len(ends):
+                self.make_room()
+                start = self.table.count_ends(text, ends, start)
+            first = last
+
+
+class Threads:
+    """The threads of one count. Leaving the `with` block stops them, and none stays behind.
+
+    checkpoint: called when all that was counted is on disk; `every` so many seconds at least, if given.
+    """
+
+    def __init__(
+        self,
+        splitter: Splitter,
+        num_threads: int | None,
+        memory_limit: int,
+        spill: Spill,
+        checkpoint: Callable[[], None] = lambda: None,
+        every: float | None = None,
+    ):
+        self.n = cores(num_threads)
+        budget = max(1024 * ENTRY, memory_limit // self.n - BUFFERS)
+        self.counters = [Counter(splitter, budget, spill, self.pause) for _ in range(self.n)]
+        self.spill = spill
+        self._checkpoint = checkpoint
+        self._every = every
+        self._last = time.monotonic()
+        self._stop = threading.Event()
+        self._gate = Gate(self.n, self._spill_all, self.pause)
+        # As many again, to merge while the counting ones stand at the gate.
+        self.pool = ThreadPoolExecutor(2 * self.n, thread_name_prefix="tokenmill-count")
+        self._futures: list = []
+
+    def __enter__(self) -> Threads:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.set()
+        self.pool.shutdown(wait=True, cancel_futures=True)
+
+    def pause(self) -> None:
+        """Called everywhere between two kernel calls."""
+        if self._stop.is_set():
+            raise Stopped
+
+    def start(self, work: Callable[[Counter], None]) -> None:
+        """Run `work` in each thread."""
+
+        def run(counter: Counter) -> None:
+            work(counter)
+            self._gate.leave()
+
+        self._futures = [self.pool.submit(run, counter) for counter in self.counters]
+
+    def between_blocks(self, counter: Counter) -> None:
+        """Where a thread may be made to wait while the tables go to disk."""
+        self.pause()
+        if counter.wants_pause() or (self._every is not None and time.monotonic() - self._last >= self._every):
+            self._gate.request()
+        self._gate.pass_through()
+
+    def halt(self) -> None:
+        """Make all threads end, and wait for that."""
+        self._stop.set()
+        wait(self._futures)
+
+    def check(self) -> None:
+        """Raise what a thread raised."""
+        for future in self._futures:
+            if future.done():
+                future.result()
+
+    def join(self, watch: Callable[[], None] = lambda: None) -> None:
+        """Wait for all threads, or raise the exception of the first that fails."""
+        while True:
+            _, running = wait(self._futures, POLL, FIRST_EXCEPTION)
+            self.check()
+            if not running:
+                return
+            watch()
+
+    @property
+    def documents(self) -> int:
+        return sum(counter.documents for counter in self.counters)
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(counter.total_bytes for counter in self.counters)
+
+    def tables(self) -> list[CountTable]:
+        return [counter.table for counter in self.counters if len(counter.table)]
+
+    def rows(self, min_count: int = 1) -> Rows:
+        """All that was counted, in canonical order, in memory."""
+        if not self.spill.runs:
+            return filter_rows(merge_tables(self.tables(), self.pool, self.pause), min_count)
+        return concatenate(list(self.part_of(0, 0, min_count)))
+
+    def part_of(self, part: int, bits: int, min_count: int = 1) -> Iterator[Rows]:
+        """The rows of one part of the hash range, in canonical order."""
+        tables = self.tables()
+        sources = self.spill.sources(tables, part, bits)
+        more = max(0, bits_for(sum(each.rows for each in sources), sum(each.nbytes for each in sources)) - bits)
+        parts = range(part << more, (part + 1) << more)
+        for rows in merged(sources, bits + more, parts, self.pause):
+            yield filter_rows(rows, min_count)
+
+    def _spill_all(self) -> None:
+        tables = self.tables()
+        if tables:
+            self.spill.write(tables, self.pool, self.pause)
+        for counter in self.counters:
+            counter.cleared()
+        self._checkpoint()
+        self._last = time.monotonic()
+
+
+def cores(num_threads: int | None) -> int:
+    """How many threads to use: as many as asked for, or one for each core this process may use."""
+    if num_threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if num_threads < 1:
+        raise UsageError(f"num_threads is {num_threads}; it must be at least 1")
+    return num_threads

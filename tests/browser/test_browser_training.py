@@ -1,0 +1,144 @@
+"""The Training view against the library's own events: every step, forward and back, plain and Picky."""
+
+import re
+
+import pytest
+
+from tokenmill.counting import WordCounts
+from tokenmill.training import train_from_counts
+
+DEFAULT = {"low": 5, "lower": 2, "newer": 6}
+LONGER = {"banana": 3, "bandana": 2, "ananas": 4, "aaaaaa": 2, "abababab": 3, "nab": 5, "naïve": 1, "日本日本": 2}
+
+
+def library_events(words, merges, refine):
+    """The events as the page spells them, by the bytes of their tokens; a removal is "remove"."""
+    counts = WordCounts.from_mapping({word.encode(): count for word, count in words.items()})
+    vocabulary = train_from_counts(counts, 256 + merges, refine=refine)
+    spelled = []
+    for event in vocabulary.event_list():
+        digits = [vocabulary.tokens[id].hex() for id in event[1:3]]
+        spelled.append(f"{event[0]} {' '.join(digits)}")
+    return spelled
+
+
+def segment(words, events):
+    """The words as lists of token bytes after the events."""
+    rows = {word: [bytes([b]) for b in word.encode()] for word in words}
+    made, gone = {}, set()
+
+    def apart(token):
+        return [part for half in made[token] for part in (apart(half) if half in gone else [half])]
+
+    for event in events:
+        kind, *parts = event.split()
+        parts = [bytes.fromhex(part) for part in parts]
+        if kind == "merge":
+            made.setdefault(parts[0] + parts[1], tuple(parts))
+            gone.discard(parts[0] + parts[1])
+        for word, row in rows.items():
+            out, i = [], 0
+            while i < len(row):
+                if kind == "merge" and row[i : i + 2] == parts:
+                    out.append(parts[0] + parts[1])
+                    i += 2
+                else:
+                    out += apart(row[i]) if kind == "remove" and row[i] == parts[0] else [row[i]]
+                    i += 1
+            rows[word] = out
+        if kind == "remove":
+            gone.add(parts[0])
+    return list(rows.values())
+
+
+def set_up(page, words, merges, refine):
+    page.fill("#words", ", ".join(f"{word} x{count}" for word, count in words.items()))
+    page.fill("#merges", str(merges))
+    page.dispatch_event("#merges", "change")
+    if refine is None:
+        page.check("#plain")
+    else:
+        page.fill("#threshold", str(refine))
+        page.check("#picky")
+    page.dispatch_event("#threshold", "change")
+    page.wait_for_timeout(400)
+
+
+def shown_events(page):
+    return page.evaluate("() => Array.from(document.querySelectorAll('[data-event]'), (e) => e.dataset.event)")
+
+
+def shown_pieces(page):
+    return page.evaluate(
+        "() => Array.from(document.querySelectorAll('.piece-row'), (r) => Array.from(r.querySelectorAll('.row-of .tok'), (t) => t.title))"
+    )
+
+
+@pytest.mark.parametrize(("words", "merges"), [(DEFAULT, 30), (LONGER, 40)])
+@pytest.mark.parametrize("refine", [None, 0.9, 0.6])
+def test_steps_are_the_librarys_events(open_page, local, words, merges, refine):
+    expected = library_events(words, merges, refine)
+    page = open_page(local.address, "#view=training")
+    set_up(page, words, merges, refine)
+    assert page.inner_text("#step-of") == f"0 of {len(expected)}"
+    assert shown_events(page) == []
+    for step in range(1, len(expected) + 1):
+        page.click("#on")
+        assert shown_events(page)[-1] == expected[step - 1]
+    assert shown_events(page) == expected
+    assert page.is_disabled("#on")
+    # Back, and to any place: the pieces are what the events make of them.
+    numbers = [len(row) for row in segment(words, expected)]
+    assert [len(row) for row in shown_pieces(page)] == numbers
+    for step in (len(expected) - 1, 1, len(expected) // 2, 0):
+        page.fill("#step", str(step))
+        page.dispatch_event("#step", "input")
+        assert shown_events(page) == expected[:step]
+        assert [len(row) for row in shown_pieces(page)] == [len(row) for row in segment(words, expected[:step])]
+    page.click("#last")
+    while not page.is_disabled("#back"):
+        page.click("#back")
+    assert shown_events(page) == []
+
+
+def test_what_a_merge_touches_and_the_work(open_page, local):
+    page = open_page(local.address, "#view=training")
+    page.click("#on")
+    story = page.inner_text(".story")
+    assert "er" in story and "8 times, in 2 pieces; 1 piece left alone" in story
+    assert page.locator(".piece-row.touched").count() == 2
+    assert page.locator(".pairs .changed").count() >= 3
+    naive, incremental = (int(t.replace(",", "")) for t in page.locator(".bar-row b").all_text_contents())
+    # Ten pairs are counted once; then naive training looks at all ten twice, and incremental at the two pieces' eight.
+    assert (naive, incremental) == (20, 18)
+    page.click("#last")
+    naive, incremental = (int(t.replace(",", "")) for t in page.locator(".bar-row b").all_text_contents())
+    assert incremental < naive
+    page.click("#first")
+    page.click("#on")
+    page.click("#on")
+    page.click("#on")
+    assert page.locator(".queue .stale").count() > 0
+
+
+def test_play_pause_and_events_are_buttons(open_page, local):
+    page = open_page(local.address, "#view=training")
+    page.fill("#speed", "10")
+    page.click("#play")
+    page.wait_for_function("() => document.getElementById('on').disabled")
+    assert page.inner_text("#play") == "Play"
+    page.click("[data-event] >> nth=1")
+    assert re.match(r"2 of \d+", page.inner_text("#step-of"))
+
+
+def test_plain_text_is_split_and_counted(open_page, local):
+    page = open_page(local.address, "#view=training")
+    page.fill("#words", "the cat and the hat and the bat")
+    page.wait_for_function("() => document.getElementById('training-note').textContent.includes('text, cut into')")
+    assert page.locator(".piece-row").count() == 6  # "the", " cat", " and", " the", " hat", " bat"
+    page.select_option("#training-split", "picky")
+    page.wait_for_timeout(400)
+    assert page.locator(".piece-row").count() == 6
+    page.fill("#words", "")
+    page.wait_for_timeout(400)
+    assert page.inner_text("#step-of") == "0 of 0"

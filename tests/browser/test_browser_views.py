@@ -1,0 +1,257 @@
+"""Compare, Vocabulary, opening files, and the static site, in a real browser."""
+
+import json
+
+import pytest
+from conftest import file_server
+from playground_examples import SPECIAL, TEXT, trained
+
+from tokenmill import formats
+from tokenmill.playground.pack import TokenCounts, pack
+from tokenmill.split.patterns import PATTERNS
+from tokenmill.tokenizer import Tokenizer
+from tokenmill.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def toks(small_tokenizers):
+    return {name: Tokenizer(vocabulary) for name, vocabulary in small_tokenizers}
+
+
+def ends(tok, text):
+    return set(tok.encode_offsets(text, disallowed_special=()).bytes[:, 1].tolist())
+
+
+def test_compare_aligns_by_byte_offset(open_page, local, toks):
+    text = "low lower newest 1234567 naïve 日本 👍🏽\nsecond line isn't here\n"
+    page = open_page(local.address)
+    page.fill("#text", text)
+    page.click("#tab-compare")
+    page.click("#compare-add")
+    page.select_option("[aria-label='Tokenizer A']", "ranks")
+    page.select_option("[aria-label='Tokenizer B']", "whole")
+    page.select_option("[aria-label='Tokenizer C']", "picky")
+    page.wait_for_selector("#compare-table tbody tr:nth-child(3)")
+    page.wait_for_function("() => document.querySelectorAll('.lane').length % 3 === 0 && document.querySelector('.lane')")
+    names = ["ranks", "whole", "picky"]
+    rows = page.locator("#compare-table tbody tr").all()
+    for name, row in zip(names, rows, strict=True):
+        cells = row.locator("td").all_text_contents()
+        assert int(cells[0]) == len(toks[name].encode_ordinary(text))
+        others = [ends(toks[other], text) for other in names if other != name]
+        alone = ends(toks[name], text) - others[0] - others[1]
+        assert int(cells[4]) == len(alone)
+    # Every lane of a line shows the same stretches at the same places, and as many tokens as its tokenizer makes.
+    lanes = page.evaluate(
+        """() => Array.from(document.querySelectorAll('.line'), (line) => Array.from(line.querySelectorAll('.lane'), (lane) =>
+          Array.from(lane.querySelectorAll('.cell'), (cell) =>
+            [cell.textContent, cell.classList.contains('starts'), Math.round(cell.getBoundingClientRect().right)])))"""
+    )
+    for line in lanes:
+        for lane in line[1:]:
+            assert [cell[0] for cell in lane] == [cell[0] for cell in line[0]]
+            assert all(abs(a[2] - b[2]) <= 3 for a, b in zip(lane, line[0], strict=True))
+    for number, name in enumerate(names):
+        starts = sum(cell[1] for line in lanes for cell in line[number])
+        assert starts == len(toks[name].encode_ordinary(text))
+    page.check("#compare-only")
+    assert page.locator(".line:not(.differing)").count() == 0
+    page.click("#compare-on")
+    assert page.locator(".line.here").count() == 1
+    page.click("[aria-label='Leave out tokenizer C']")
+    page.wait_for_selector("#compare-table tbody tr:nth-child(3)", state="detached")
+
+
+def test_compare_a_text_against_itself_differs_nowhere(open_page, local):
+    page = open_page(local.address)
+    page.click("#tab-compare")
+    page.select_option("[aria-label='Tokenizer B']", "ranks")
+    page.wait_for_function("() => document.getElementById('compare-where').textContent === 'All cut this text alike.'")
+    assert page.locator(".cell.differs, .line.differing").count() == 0
+
+
+def found(page):
+    page.wait_for_timeout(300)
+    return [row.split()[0] for row in page.locator(".result").all_inner_texts()]
+
+
+def test_vocabulary_search_by_text_bytes_and_id(open_page, local, toks):
+    page = open_page(local.address, "#view=vocabulary&with=ranks")
+    tokens = toks["ranks"].vocabulary.tokens
+    page.wait_for_selector(".result")
+    page.fill("#search", "low")
+    matching = sorted((len(t), i) for i, t in enumerate(tokens) if b"low" in t)
+    assert found(page) == [str(i) for _, i in matching]
+    page.select_option("#search-where", "begins")
+    assert found(page) == [str(i) for _, i in matching if tokens[i].startswith(b"low")]
+    page.select_option("#search-kind", "bytes")
+    page.select_option("#search-where", "contains")
+    page.fill("#search", "e6 97")
+    assert found(page) == [str(i) for _, i in sorted((len(t), i) for i, t in enumerate(tokens) if b"\xe6\x97" in t)]
+    page.fill("#search", "zz")
+    page.wait_for_function("() => document.getElementById('search-found').textContent.includes('hex digits')")
+    page.select_option("#search-kind", "id")
+    page.fill("#search", "300-304")
+    assert found(page) == ["300", "301", "302", "303", "304"]
+
+
+def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
+    page = open_page(local.address, "#view=vocabulary&with=merges")
+    tok = toks["merges"]
+    made = {new: (left, right) for kind, left, right, new in tok.events}
+    id = max((new for new in made if tok.decode([new]).isascii() and tok.decode([new]).isalpha()), key=lambda new: len(tok.decode([new])))
+    page.select_option("#search-kind", "id")
+    page.fill("#search", str(id))
+    page.wait_for_function("id => document.querySelectorAll('.result').length === 1 && document.querySelector('.result').textContent.startsWith(id)", arg=str(id))
+    page.focus("#results")
+    page.keyboard.press("Home")
+    page.wait_for_selector(".tree")
+
+    def leaves(id):
+        return leaves(made[id][0]) + leaves(made[id][1]) if id in made else [id]
+
+    def nodes(id):
+        return 1 + nodes(made[id][0]) + nodes(made[id][1]) if id in made else 1
+
+    assert page.locator(".tree li").count() == nodes(id)
+    shown = [chip for chip in page.locator(".tree li:not(:has(ul)) > .chip").all_text_contents()]
+    assert shown == list(tok.decode([id])) and leaves(id) == [*tok.decode_bytes([id])]
+    uses = [new for new, halves in made.items() if id in halves]
+    assert f"Built from it: {len(uses) or 'nothing'}" in page.inner_text("#sheet")
+    page.click(".tree .chip >> nth=1")
+    page.wait_for_function("id => !document.querySelector('#sheet .facts').textContent.includes(id)", arg=str(id))
+
+
+def test_a_removed_token_is_told_and_its_history(open_page, local, toks):
+    tok = toks["picky"]
+    gone = sorted(tok.vocabulary.removed)
+    assert gone
+    page = open_page(local.address, "#view=vocabulary&with=picky")
+    page.select_option("#search-kind", "id")
+    page.fill("#search", str(gone[0]))
+    page.wait_for_function("() => document.querySelectorAll('.result').length === 1")
+    page.click(".result")
+    page.wait_for_selector(".history")
+    assert "Removed in training" in page.inner_text("#sheet")
+    assert "removed" in page.inner_text(".history")
+
+
+def drop(page, files):
+    """Drop files (name -> bytes) on the page."""
+    page.evaluate(
+        """async (files) => {
+          const data = new DataTransfer();
+          for (const [name, bytes] of files) data.items.add(new File([new Uint8Array(bytes)], name));
+          for (const kind of ["dragenter", "dragover", "drop"])
+            document.body.dispatchEvent(new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true}));
+        }""",
+        [[name, list(content)] for name, content in files.items()],
+    )
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A small tokenizer in every format that can be dropped."""
+    folder = tmp_path_factory.mktemp("saved")
+    tokens, merges = trained((PATTERNS["gpt2"],), 400)
+    import numpy as np
+
+    vocabulary = Vocabulary(tuple(tokens), (PATTERNS["gpt2"],), "merges", np.array(merges, np.int32), (), False)
+    formats.write(vocabulary, folder / "huggingface")
+    formats.write(vocabulary, folder / "merges", "merges")
+    ranks = Vocabulary(tuple(tokens), (PATTERNS["gpt2"],))
+    formats.write(ranks, folder / "mine.tiktoken", "tiktoken")
+    return folder, Tokenizer(vocabulary)
+
+
+def drop_and_encode(page, files, name, text=TEXT):
+    drop(page, files)
+    page.wait_for_function("name => document.getElementById('tokenizer').selectedOptions[0].textContent === name", arg=name)
+    return page.evaluate("text => tokenmill.encode(text)", text)
+
+
+def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
+    folder, tok = saved
+    page = open_page(local.address)
+    one = {"tokenizer.json": (folder / "huggingface" / "tokenizer.json").read_bytes()}
+    assert drop_and_encode(page, one, "tokenizer") == tok.encode_ordinary(TEXT)
+    many = {path.name: path.read_bytes() for path in (folder / "merges").iterdir()}
+    assert drop_and_encode(page, many, "opened folder") == tok.encode_ordinary(TEXT)
+    # A file that does not tell its split pattern: the page asks.
+    drop(page, {"mine.tiktoken": (folder / "mine.tiktoken").read_bytes()})
+    page.wait_for_selector("#split-dialog[open]")
+    page.select_option("#split-name", "gpt2")
+    page.click("#split-dialog button[value=open]")
+    page.wait_for_function("() => document.getElementById('tokenizer').selectedOptions[0].textContent === 'mine'")
+    ids = page.evaluate("text => tokenmill.encode(text)", TEXT)
+    assert ids == Tokenizer(formats.read(folder / "mine.tiktoken")).encode_ordinary(TEXT)
+    # A text goes into the text box.
+    drop(page, {"notes.txt": "dropped text".encode()})
+    page.wait_for_function("() => document.getElementById('text').value === 'dropped text'")
+
+
+def test_damaged_files_are_one_message(open_page, local):
+    page = open_page(local.address)
+    for files in ({"tokenizer.json": b'{"model": {"merges": 3'}, {"x.bin": b"\0" * 100}, {"a.tmpack": b"nothing"}):
+        drop(page, files)
+        page.wait_for_function("() => document.getElementById('message').classList.contains('problem')")
+        assert "/tmp" not in page.inner_text("#message")
+        page.fill("#text", "again")  # the page goes on
+        page.wait_for_function("() => !document.getElementById('message').classList.contains('problem')")
+    page.problems[:] = [p for p in page.problems if "422" not in p]  # the browser logs the refusals
+
+
+def test_a_path_opens_where_it_is_allowed(open_page, local, saved):
+    folder, tok = saved
+    page = open_page(local.address)
+    page.fill("#path", str(folder / "huggingface"))
+    page.press("#path", "Enter")
+    page.wait_for_function("() => document.getElementById('tokenizer').selectedOptions[0].textContent === 'huggingface'")
+    assert page.evaluate("text => tokenmill.encode(text)", TEXT) == tok.encode_ordinary(TEXT)
+
+
+def test_the_static_site_is_the_same_page(open_page, site, saved, toks):
+    page = open_page(site)
+    assert page.evaluate("() => tokenmill.names()") == list(toks)
+    assert page.is_hidden("#path-form")
+    for view in ("compare", "vocabulary", "training", "tokens"):
+        page.click(f"#tab-{view}")
+        page.wait_for_timeout(150)
+    folder, tok = saved
+    drop(page, {"tokenizer.json": (folder / "huggingface" / "tokenizer.json").read_bytes()})
+    page.wait_for_function("() => document.getElementById('message').textContent.includes('no server')")
+    packed = pack(tok.vocabulary, "packed")
+    assert drop_and_encode(page, {"packed.tmpack": packed}, "packed") == tok.encode_ordinary(TEXT)
+
+
+def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
+    import numpy as np
+
+    from tokenmill.playground.export import export
+
+    vocabulary = toks["merges"].vocabulary
+    size = len(vocabulary.tokens)
+    ios = np.full(size, np.nan)
+    ios[300] = 0.875
+    export([("merges", vocabulary)], tmp_path / "site", {"merges": TokenCounts(np.arange(size) * 10, ios, "some words")})
+    with file_server(tmp_path / "site") as address:
+        page = open_page(address, "#view=vocabulary")
+        page.select_option("#search-kind", "id")
+        page.fill("#search", "300")
+        page.wait_for_function("() => document.querySelectorAll('.result').length === 1")
+        page.click(".result")
+        page.wait_for_selector(".tree")
+        sheet = page.inner_text("#sheet")
+        assert "3,000" in sheet and "0.875" in sheet and "some words" in sheet
+
+
+def test_catalog_names_the_special_tokens(site, toks):
+    """The packed header keeps what a person may ask for."""
+    import gzip
+    import urllib.request
+
+    listing = json.loads(urllib.request.urlopen(site + "catalog.json").read())
+    data = gzip.decompress(urllib.request.urlopen(site + listing["tokenizers"][0]["pack"]).read())
+    head = json.loads(data[8 : 8 + int.from_bytes(data[4:8], "little")])
+    assert [t["content"] for t in head["added_tokens"]] == [t.content for t in SPECIAL]
+    assert head["fingerprint"] == toks["ranks"].vocabulary.fingerprint()

@@ -1,0 +1,299 @@
+"""clean(): the same bytes for any number of processes and after any kill; reports; options that cannot be right."""
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import zstandard
+from typer.testing import CliRunner
+
+from tokenmill.cli.main import app
+from tokenmill.corpus import CleaningReport, clean, cleaning, read_documents
+from tokenmill.errors import InputError, OutputError, UsageError
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
+WORDS = "the quick brown fox jumps over a lazy dog while nobody in particular looks at what it does".split()
+
+
+def write_corpus(folder: Path, files: int = 4, documents: int = 300, seed: int = 0) -> list[Path]:
+    """JSON lines of made-up sentences, some too short, some damaged, some with things to remove."""
+    rng = random.Random(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number in range(files):
+        path = folder / f"{number}.jsonl"
+        lines = []
+        for i in range(documents):
+            text = " ".join(rng.choices(WORDS, k=rng.randint(5, 120))) + f" https://site{i % 7}.org/x"
+            lines.append("{no json" if i % 97 == 13 else json.dumps({"id": f"{number}-{i}", "text": text}))
+        path.write_text("\n".join(lines) + "\n")
+        paths.append(path)
+    return paths
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """Every file of an output, hidden ones too."""
+    files = (p for p in sorted(folder.rglob("*")) if p.is_file())
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def texts_of(folder: Path) -> list[str]:
+    return [d.text for d in read_documents(folder.glob("shard-*"))]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+OPTIONS = {"shard_bytes": 50_000}
+
+
+@pytest.fixture(scope="module")
+def expected(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("expected")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cleaning, "PART_BYTES", 200_000)
+        patch.setattr(cleaning, "BATCH_RECORDS", 20)
+        clean("text", corpus, folder, num_workers=1, **OPTIONS)
+    return digest(folder)
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr(cleaning, "PART_BYTES", 200_000)
+    monkeypatch.setattr(cleaning, "BATCH_RECORDS", 20)
+
+
+def test_the_report_adds_up(corpus, tmp_path):
+    seen = []
+    report = clean("text", corpus, tmp_path, progress=lambda *step: seen.append(step))
+    assert report.documents_in == 1200
+    assert report.skipped_count == len(report.skipped) == 12
+    assert report.documents_in == report.documents_kept + sum(report.dropped.values()) + report.skipped_count
+    assert str(report.skipped[0]).startswith(f"{corpus[0]}, line 14: no JSON")
+    assert report.removed_by_kind == {"url": report.documents_kept}
+    assert sorted(what for what, _ in report.most_removed) == [f"url: site{i}.org" for i in range(7)]
+    texts = texts_of(tmp_path)
+    assert len(texts) == report.documents_kept
+    assert report.bytes_out == sum(len(text.encode()) for text in texts)
+    assert all(len(text) >= 100 and "http" not in text for text in texts)
+    assert CleaningReport.from_json(json.loads((tmp_path / "report.json").read_text())) == report
+    total = sum(path.stat().st_size for path in corpus)
+    assert seen[-1] == ("clean", total, total)
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+
+
+@pytest.mark.parametrize("num_workers", [2, 5])
+def test_the_same_bytes_for_any_number_of_workers(corpus, expected, tmp_path, small_parts, num_workers):
+    clean("text", corpus, tmp_path, num_workers=num_workers, **OPTIONS)
+    assert digest(tmp_path) == expected
+    assert len(expected) > 6
+
+
+RUN = """
+import sys
+from tokenmill.corpus import clean, cleaning
+cleaning.PART_BYTES, cleaning.BATCH_RECORDS = 200_000, 20
+print("go", flush=True)
+clean("text", sys.argv[2:], sys.argv[1], num_workers=2, shard_bytes=50_000)
+"""
+
+
+def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(corpus, expected, tmp_path):
+    rng = random.Random(1)
+    folder = tmp_path / "out"
+    command = [sys.executable, "-c", RUN, str(folder), *map(str, corpus)]
+    kills = resumed = 0
+    while kills < 10 * SWEEP:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+            process.stdout.readline()
+            time.sleep(rng.uniform(0.1, 0.8))
+            finished = process.poll() is not None
+            process.send_signal(signal.SIGKILL)
+        kills += 1
+        done = len(list(folder.glob("shard-*")))
+        resumed += 0 < done and not finished
+        if (folder / "report.json").exists():
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            assert digest(folder) == expected
+            shutil.rmtree(folder)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert digest(folder) == expected
+    assert resumed > 1
+
+
+def test_it_goes_on_after_each_finished_shard_without_doing_it_again(
+    corpus, expected, tmp_path, small_parts, monkeypatch
+):
+    """Stopped after every single shard, the run makes each once."""
+    made = []
+    whole = cleaning._write_shard
+
+    def one_then_stop(plan, path, *others):
+        if made and made[-1] == "stop":
+            made.pop()
+            raise KeyboardInterrupt
+        tally = whole(plan, path, *others)
+        made.extend([path.name, "stop"])
+        return tally
+
+    monkeypatch.setattr(cleaning, "_write_shard", one_then_stop)
+    for _ in range(50):
+        try:
+            clean("text", corpus, tmp_path, **OPTIONS)
+            break
+        except KeyboardInterrupt:
+            assert not (tmp_path / "report.json").exists()
+    assert digest(tmp_path) == expected
+    made = [name for name in made if name != "stop"]
+    assert len(made) == len(set(made)) > 6
+
+
+def test_a_finished_run_is_not_done_again_and_a_foreign_one_is_left_alone(corpus, tmp_path):
+    report = clean("text", corpus[:1], tmp_path)
+    before = digest(tmp_path)
+    assert clean("text", corpus[:1], tmp_path) == report
+    with pytest.raises(UsageError, match="holds the output of a finished run"):
+        clean("text", corpus[:1], tmp_path, min_chars=50)
+    with pytest.raises(UsageError, match="holds the output"):
+        clean("text", corpus[:2], tmp_path)
+    assert digest(tmp_path) == before
+    assert clean("text", corpus[:1], tmp_path, min_chars=50, overwrite=True).documents_kept > report.documents_kept
+    (tmp_path / "report.json").unlink()
+    with pytest.raises(UsageError, match="an earlier run"):
+        clean("text", corpus[:1], tmp_path)
+
+
+def test_two_runs_cannot_write_to_one_folder(corpus, tmp_path):
+    (tmp_path / ".clean").mkdir()
+    import fcntl
+
+    with open(tmp_path / ".clean" / "lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(OutputError, match="another run is writing"):
+            clean("text", corpus, tmp_path)
+
+
+def test_ctrl_c_stops_within_a_second_and_leaves_nothing_half_written(corpus, tmp_path):
+    command = [sys.executable, "-m", "tokenmill", "clean", "text", *map(str, corpus * 30), "-o", str(tmp_path / "out")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not list(tmp_path.glob("out/.shard-*.part")):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=20)
+        assert process.returncode == 130
+        assert "stopped" in process.stderr.read()
+    assert not list((tmp_path / "out").glob("*shard*"))
+
+
+def test_a_full_disk_is_one_error_and_the_run_goes_on_when_there_is_room(
+    corpus, expected, tmp_path, small_parts, monkeypatch
+):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    if os.getuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=120k", "tmpfs", str(folder)]).returncode:
+        pytest.skip("only root can mount a small disk")
+    try:
+        with pytest.raises(OutputError, match="No space left"):
+            clean("text", corpus, folder, **OPTIONS)
+        whole = {p.name for p in folder.glob("shard-*")}
+        assert whole
+        for path in folder.glob("shard-*"):
+            assert digest(folder)[path.name] == expected[path.name]
+        subprocess.run(["mount", "-o", "remount,size=10m", str(folder)], check=True)
+        clean("text", corpus, folder, **OPTIONS)
+        assert digest(folder) == expected
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_text_shards_read_back_by_their_blank_lines(corpus, tmp_path):
+    report = clean("text", corpus, tmp_path / "text", format="text", filters=[])
+    clean("text", corpus, tmp_path / "jsonl", filters=[])
+    shards = sorted((tmp_path / "text").glob("*.txt"))
+    assert [d.text for d in read_documents(shards, unit="blank")] == texts_of(tmp_path / "jsonl")
+    assert report.shards[0]["name"] == "shard-00000-0000.txt"
+
+
+def test_shards_are_one_frame_that_any_program_reads(corpus, tmp_path):
+    clean("text", corpus[:1], tmp_path)
+    data = (tmp_path / "shard-00000-0000.jsonl.zst").read_bytes()
+    plain = zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    assert [json.loads(line)["text"] for line in plain.splitlines()] == texts_of(tmp_path)
+
+
+def test_filters_and_lengths_are_obeyed(corpus, tmp_path):
+    chosen = clean("text", corpus[:1], tmp_path / "a", filters=["spaces"], min_chars=0)
+    assert chosen.documents_kept == 297
+    assert all("https://" in text for text in texts_of(tmp_path / "a"))
+    assert chosen.removed_by_kind == {}
+
+
+def test_ray_gives_the_same_bytes(corpus, tmp_path, monkeypatch):
+    pytest.importorskip("ray")
+    if not SWEEP > 1:
+        pytest.skip("starting Ray takes long: set TOKENMILL_SWEEP=2")
+    monkeypatch.setattr(cleaning, "PART_BYTES", 200_000)
+    clean("text", corpus, tmp_path / "ray", engine="ray", **OPTIONS)
+    clean("text", corpus, tmp_path / "local", **OPTIONS)
+    assert digest(tmp_path / "ray") == digest(tmp_path / "local")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kind": "books"}, "the kind 'books' is not known; known are wikipedia, stackexchange, fineweb, text"),
+        ({"format": "csv"}, "the output format 'csv' is not known"),
+        ({"filters": ["x"]}, "no filter is called 'x'"),
+        ({"engine": "spark"}, "the engine 'spark'"),
+        ({"num_workers": 0}, "must be above 0"),
+        ({"min_chars": -1}, "must not be negative"),
+    ],
+)
+def test_wrong_options(corpus, tmp_path, options, message):
+    with pytest.raises(UsageError, match=message):
+        clean(**{"kind": "text", "sources": corpus, "output": tmp_path / "out"} | options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command(corpus, tmp_path):
+    runner = CliRunner()
+    arguments = ["clean", "text", str(corpus[0]), "-o", str(tmp_path / "out")]
+    ran = runner.invoke(
+        app, [*arguments, "--json", "--no-filter", "urls", "--no-filter", "long-runs", "--min-chars", "50"]
+    )
+    assert ran.exit_code == 0
+    answer = json.loads(ran.stdout)
+    assert answer["documents_in"] == 300
+    assert "urls" not in answer["settings"]["options"]["filters"]
+    assert answer["settings"]["options"]["min_chars"] == 50
+    ran = runner.invoke(app, [*arguments, "--overwrite"])
+    assert ran.exit_code == 0
+    assert not ran.stdout
+    for shown in (
+        "documents in",
+        "removed most often",
+        "url: site0.org",
+        "skipped: could not be read",
+        "line 14: no JSON",
+    ):
+        assert shown in ran.stderr
+    assert runner.invoke(app, [*arguments, "--min-chars", "7"]).exit_code == 2
+    assert runner.invoke(app, [*arguments, "--overwrite", "--strict"]).exit_code == 1
+    assert runner.invoke(app, ["clean", "books", "x", "-o", "y"]).exit_code == 2
+
+
+def test_strict_stops_at_the_first_damage(corpus, tmp_path):
+    with pytest.raises(InputError, match=r"line 14: no JSON"):
+        clean("text", corpus, tmp_path / "out", strict=True)
+    assert not list((tmp_path / "out").glob("*shard*"))

@@ -1,0 +1,262 @@
+"""Wikitext and HTML to text: each construct, what does not match, and what only means harm."""
+
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tokenmill.corpus.html import html_to_text
+from tokenmill.corpus.latex import latex_to_text
+from tokenmill.corpus.templates import Arguments, _cut, _parse, renderer_of, template_name
+from tokenmill.corpus.wikis import wiki_of
+from tokenmill.corpus.wikitext import Segment, wikitext_to_text
+
+
+def text(wikitext, context="", **options):
+    return "\n".join(s.text for s in wikitext_to_text(wikitext, wiki_of(context), **options))
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "plain"),
+    [
+        ("'''Bold''', ''italic'' and '''''both'''''; it''''s '''", "Bold, italic and both; it's "),
+        (
+            "[[apple]]s and [[Pear|pears]], [[:Category:Fruit]], [[:Category:Nut|nuts]], [[#Below]], [[Foo (bar)|]]",
+            "apples and pears, nuts, Below, Foo",
+        ),
+        ("[[Category:X]][[de:Apfel]][[File:a.jpg|thumb|A [[red]] {{x|y}} one]][[Image:b.png]]text", "text"),
+        ("see [http://a.org the site], [http://b.org] or [//c.org x]", "see the site, or x"),
+        ("a<ref>note [[x]]</ref> b<ref name=y/>, c<ref name=z>{{cite|w}}</ref>.", "a b, c."),
+        ("a<!-- comment -->b<!-- never closed", "ab"),
+        ("{{Infobox\n|a={{b|c}}\n|d=[[e]]\n}}\nText", "Text"),
+        ("one\n{| class=x\n|-\n| a || b\n{|\n| nested\n|}\n|}\ntwo", "one\ntwo"),
+        ("<table><tr><td>cell</td></tr></table>after", "after"),
+        ("== Heading ==\ntext\n=== Empty ===\n== Also empty ==\n", "Heading\ntext"),
+        ("* one\n** two\n# three\n; term : def\n: indented\n----\nend", "one\ntwo\nthree\nterm : def\nindented\n\nend"),
+        ("text\n== References ==\n* a book\n== Einzelnachweise ==\nx\n== After ==\nmore", "text\n\nAfter\nmore"),
+        ("a&nbsp;b &amp; &lt;tag&gt; &#945; &alpha;", "a\xa0b & <tag> α α"),
+        ("<nowiki>[[literal]] {{braces}}</nowiki>", "[[literal]] {{braces}}"),
+        ("E = mc<sup>2</sup>, H<sub>2</sub>O, x<sup>note</sup>", "E = mc², H₂O, xnote"),
+        ("the sum <math>\\frac{a}{b}</math> is <math>\\begin{matrix}1\\end{matrix}</math>.", "the sum a/b is."),
+        ("line<br />break<div>block</div>end", "line\nbreak\nblock\nend"),
+        ("__NOTOC__\n{{DEFAULTSORT:x}}text", "text"),
+        ("-{zh-hans:简体; zh-hant:繁體}-字", "简体字"),
+        ("a <span style='display:none'>hidden</span>b", "a b"),
+        ("hello <unknown> world < 3", "hello <unknown> world < 3"),
+        ("|- leftover row\nkept", "kept"),
+    ],
+)
+def test_constructs(wikitext, plain):
+    assert text(wikitext) == plain.strip()
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "plain"),
+    [
+        ("{{lang|fr|mot}} {{lang-de|Wort}} {{transl|ru|slovo}}", "mot German: Wort slovo"),
+        (
+            "{{convert|5|to|10|km|mi}}, {{convert|6|ft|3|in|m}}, {{convert|25000|acre|abbr=on}}",
+            "5 to 10 kilometres, 6 ft 3 inches, 25,000 acre",
+        ),
+        ("{{nowrap|a [[b|c]] d}} {{nowrap|1=x=y}}", "a c d x=y"),
+        ("{{lang|el|{{nowrap|ά{{ndash}}β}}}}", "ά–β"),
+        (
+            "{{birth date|1809|2|12}}, {{death date|df=yes|1865|4|15}}, {{As of|2014|lc=y}}",
+            "February 12, 1809, 15 April 1865, as of 2014",
+        ),
+        ("{{frac|1|2}} {{val|1.2|0.1|e=5|u=m}} {{chem|H|2|O}} {{circa|1900}}", "1/2 1.2 ± 0.1 × 10⁵ m H₂O c. 1900"),
+        ("{{IPAc-en|æ|l|ˈ|b}} {{IPA-fr|mo}} {{nihongo|Aikido|合気道|Aikidō}}", "/ælˈb/ [mo] Aikido (合気道, Aikidō)"),
+        ("a{{spaced ndash}}b{{'s}} c{{!}}d {{USS|Hornet|CV-12}}", "a – b’s c|d USS Hornet"),
+        ("{{quote|To be.|Hamlet}}", "To be.\n— Hamlet"),
+        ("{{lang|fr|x{{refn|gone}}y}}", "xy"),
+        ("{{columns-list|colwidth=20em|\n* [[a|b]]\n* c\n}}", "b\nc"),
+    ],
+)
+def test_templates_that_bear_text(wikitext, plain):
+    assert text(wikitext) == plain
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "plain"),
+    [
+        ("Bern ({{audio|x}}; {{foo}}) is", "Bern is"),
+        ("Bern ({{audio|x}}; born 1900) is", "Bern (born 1900) is"),
+        ("Bern (a, {{foo}}, b; or {{foo}}) is", "Bern (a, b) is"),
+        ("Bern {{foo}}, the {{foo}} city {{foo}}.", "Bern, the city."),
+        ("f() and ( ) and (, ) stay", "f() and ( ) and (, ) stay"),
+        ("(pronounced {{foo}}) x", "x"),
+        ("東京（{{foo}}）は", "東京は"),
+        ("* {{foo}}\n* {{foo}}, {{bar}}.\nkept", "kept"),
+        ("word{{foo}}word", "wordword"),
+    ],
+)
+def test_nothing_ugly_is_left_where_something_was_dropped(wikitext, plain):
+    assert text(wikitext) == plain
+
+
+@pytest.mark.parametrize(
+    ("wikitext", "plain"),
+    [
+        ("a {{infobox\n|x=1\n|y=2\n\nNext [[paragraph]].", "a\n\nNext paragraph."),
+        ("a }} b ]] c |} d", "a  b  c |} d"),
+        ("[[open link and text\nmore", "open link and text\nmore"),
+        ("[[File:x.jpg|thumb|cut\nmore", "more"),
+        ("{|\n| a\n| b\n== Next ==\ntext", "Next\ntext"),
+        ("a <ref>never closed\nnext line", "a\nnext line"),
+        ("a<ref name=x>typo b<ref>c</ref> d", "atypo b d"),
+        ("{{a|{{b|[[c}} d\n\ne", "e"),
+        ("{{{1|default}}} x", "} x"),
+        ("[[a|[b]]] and [[c|[1]]]", "[b] and"),
+    ],
+)
+def test_brackets_that_do_not_match(wikitext, plain):
+    assert text(wikitext).replace("  ", " ") == plain.replace("  ", " ")
+
+
+def test_the_names_of_namespaces_come_from_the_dump():
+    context = '{"language": "xx", "namespaces": {"6": "Bildo", "14": "Kategoriaĵo"}}'
+    assert text("[[Bildo:x.jpg|a]][[kategoriaĵo:y]][[Datei:z]]a", context) == "a"
+    assert text("[[Bildo:x.jpg|a]]b") == "ab"
+
+
+def test_code_blocks_are_verbatim_or_left_out():
+    wikitext = "Run:\n<source lang=c>\nint  main() {\n  return a[[0]]; }\n</source>\nand <code>x</code>."
+    assert wikitext_to_text(wikitext) == [
+        Segment("Run:"),
+        Segment("int  main() {\n  return a[[0]]; }", verbatim=True),
+        Segment("and x."),
+    ]
+    assert text(wikitext, keep_code=False) == "Run:\nand x."
+
+
+def test_what_is_removed_is_counted():
+    removed = Counter()
+    text("{{cite web|x}}{{Cite_web |y}}[[File:a]]<ref>b</ref>[[Category:c]]\n{|\n|}\n== Notes ==\n", removed=removed)
+    assert removed == {
+        "template: cite web": 2, "link: File": 1, "tag: ref": 1, "link: Category": 1, "table": 1, "section: Notes": 1,
+    }  # fmt: skip
+
+
+PIECES = (
+    "{{ }} [[ ]] {| |} {{{ }}} | = ' '' ''' == == \n * # : ; <ref> </ref> <ref/> <nowiki> </nowiki> <math> </math> <!-- --> <br> "
+    "<table> </table> <pre> </pre> File: Category: de: lang nowrap convert quote http://a.b [http://x ( ) , ; text ἀ 字 &lt; &amp; -{ }-"
+).split(" ")
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from([*PIECES, " ", "\n", "\n\n"]), max_size=40).map("".join))
+def test_any_pile_of_markup_gives_text_without_markup(wikitext):
+    segments = wikitext_to_text(wikitext)
+    for segment in segments:
+        assert "\x00" not in segment.text
+        assert "\x01" not in segment.text
+    prose = "".join(s.text for s in segments if not s.verbatim)
+    if "<nowiki>" not in wikitext and "<math>" not in wikitext and "&lt;" not in wikitext and "pre>" not in wikitext:
+        assert "[[" not in prose
+        assert "<ref" not in prose
+        assert "<!--" not in prose
+        assert "<br" not in prose
+
+
+@settings(max_examples=200)
+@given(st.text("{}|=a \n", max_size=60))
+def test_braces_alone_never_leave_double_braces(wikitext):
+    assert not re.search("{{|}}", text(wikitext))
+
+
+arguments = st.text(st.characters(codec="utf-8", exclude_characters="[]{}<|&\n\x00\x01\x02\x03'"), max_size=20)
+
+
+@settings(max_examples=200)
+@given(st.lists(arguments, max_size=5))
+def test_templates_cut_by_pipes_are_as_the_parser_reads_them(values):
+    source = "{{name|" + "|".join(values) + "}}"
+    if "//" not in source and "__" not in source and "~~~" not in source:
+        assert _cut(source) == _parse(source)
+
+
+def test_names_and_arguments_of_templates():
+    assert template_name(" Template:Convert_ ") == "convert"
+    assert renderer_of("cite web") is None
+    parsed = Arguments.of("{{Lang|fr| [[a|b]] |x = y }}")
+    assert parsed == ("lang", ["fr", "[[a|b]]"], {"x": "y"})
+    assert Arguments.of("{{lang|1=fr|2=mot}}").positional == ["fr", "mot"]
+
+
+@pytest.mark.parametrize(
+    "unit", ["{{a|", "[[a|", "{|\n", "<ref>", "<nowiki>", "{{nowrap|", "]]", "}}", "\n|}", "<!--", "''", "<table>", "(", "{{a|[[",
+             "[http://a ", "== a ==\n", "{{lang|fr|", "-{", "<math>", "&lt;", "* ", "<span style=", "<b", "\x01", "[[File:"]
+)  # fmt: skip
+def test_no_page_takes_more_than_linear_time(unit):
+    """300 kB of what opens something; what is quadratic in it takes minutes and hits the timeout of the test."""
+    wikitext_to_text(unit * (300_000 // len(unit)))
+    wikitext_to_text((unit + "x ") * (100_000 // len(unit)) + "}}]]|}</ref>" * 1000)
+
+
+@pytest.mark.parametrize(
+    ("latex", "plain"),
+    [
+        (r"x", "x"),
+        (r"\alpha_1^2 + \beta", "α₁² + β"),
+        (r"\frac{a+b}{2} \leq \sqrt{x}", "(a+b)/2 ≤ √x"),
+        (r"\sum_{i=1}^n a_i", "∑ᵢ₌₁ⁿ aᵢ"),
+        (r"{a \over b}", "a/b"),
+        (r"90^\circ, f'(x), \bar x", "90°, f′(x), x̄"),
+        (r"\text{if } x \in \mathbb{R}", "if x ∈ R"),
+        (r"\begin{align} a &= b \end{align}", ""),
+        (r"\unknowncommand x", ""),
+        ("{" * 100, ""),
+        ("x" * 3000, ""),
+    ],
+)
+def test_formulas_on_one_line(latex, plain):
+    assert latex_to_text(latex) == plain
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.sampled_from(
+            r"\frac \sqrt \over \alpha \sum \bar \mathbf \left \text ^ _ { } ( ) a 1 ' \\ & ~ \, \not".split(" ")
+        ),
+        max_size=25,
+    )
+)
+def test_any_pile_of_latex_is_read_or_refused(parts):
+    assert "\\" not in latex_to_text(" ".join(parts))
+
+
+@pytest.mark.parametrize(
+    ("html", "plain"),
+    [
+        ("<p>one\ntwo</p><p>three</p>", "one two\nthree"),
+        ("a<br>b<hr>c", "a\nb\nc"),
+        ("<ul><li>a<li>b</ul>", "a\nb"),
+        ("a <b>b</b><i>c</i> &amp; &lt;d&gt; &eacute;", "a bc & <d> é"),
+        ("<script>x</script><style>y</style>z<!-- c --><img alt='w'>", "z"),
+        ("<a href='http://x'>link</a> <code>x  =  1</code>", "link x = 1"),
+        ("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a b\nc"),
+        ("unclosed <b>bold <i>both", "unclosed bold both"),
+        ("", ""),
+    ],
+)
+def test_html(html, plain):
+    assert "\n".join(s.text for s in html_to_text(html)) == plain
+
+
+def test_html_code_blocks():
+    html = "<p>Run</p><pre><code>if x &lt; 1:\n    y  = '&amp;'\n</code></pre><p>now</p>"
+    assert html_to_text(html) == [Segment("Run"), Segment("if x < 1:\n    y  = '&'", verbatim=True), Segment("now")]
+    removed = Counter()
+    assert html_to_text(html, removed, keep_code=False) == [Segment("Run"), Segment("now")]
+    assert removed == {"tag: pre": 1}
+
+
+@settings(max_examples=200)
+@given(st.text("<>/abpre&;\"'= \n", max_size=80))
+def test_any_pile_of_html_is_read(html):
+    for segment in html_to_text(html):
+        assert segment.text
+        assert "\x00" not in segment.text

@@ -1,0 +1,208 @@
+"""Adding up word counts, .ddfreq and TSV: every byte comes back, damage is named."""
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tokenmill.counting.adding as adding
+import tokenmill.counting.exchange as exchange
+import tokenmill.counting.memory as memory
+from tokenmill import WordCounts
+from tokenmill.counting import add_up
+from tokenmill.counting.exchange import escape, read_exchange, unescape
+from tokenmill.counting.tables import concatenate
+from tokenmill.errors import FormatError, InputError, OutputError, UsageError
+
+COUNTS = {b"low": 2**30, b" lower": 2, b"": 1, b"a\tb\nc\r\\x41\\": 3, b"x" * 3000: 8, bytes(range(256)): 7, b"\xff": 1}
+COUNTS |= {"漢字 \u2028\x85".encode(): 9, b"count": 2, b"piece": 1}
+
+
+def ddfreq(items):
+    entries = (struct.pack("<Q", len(piece)) + piece + struct.pack("<Q", count) for piece, count in items)
+    return struct.pack("<Q", len(items)) + b"".join(entries)
+
+
+def folder_bytes(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def read(path):
+    arena, offsets, counts = concatenate(list(read_exchange(path)))
+    return list(WordCounts(arena, offsets, counts).items())
+
+
+def test_ddfreq_is_read_and_written_byte_for_byte(tmp_path):
+    items = list(WordCounts.from_mapping(COUNTS).canonical().items())
+    (tmp_path / "a.ddfreq").write_bytes(ddfreq(items))
+    assert read(tmp_path / "a.ddfreq") == items
+    summary = add_up([tmp_path / "a.ddfreq"], tmp_path / "c")
+    assert (summary.distinct, summary.pieces) == (len(COUNTS), sum(COUNTS.values()))
+    assert dict(WordCounts.load(tmp_path / "c").items()) == COUNTS
+    add_up([tmp_path / "c"], tmp_path / "b.ddfreq")
+    assert (tmp_path / "b.ddfreq").read_bytes() == ddfreq(items)
+
+
+def test_tsv_round_trip(tmp_path):
+    WordCounts.from_mapping(COUNTS, ("p",)).save(tmp_path / "c")
+    add_up([tmp_path / "c"], tmp_path / "a.tsv")
+    text = (tmp_path / "a.tsv").read_bytes().decode()
+    assert text.startswith("piece\tcount\n")
+    assert text.count("\n") == len(COUNTS) + 1
+    assert "\n漢字 \u2028\x85\t9\n" in text
+    assert "\na\\tb\\nc\\r\\\\x41\\\\\t3\n" in text
+    assert dict(read(tmp_path / "a.tsv")) == COUNTS
+    (tmp_path / "b.tsv").write_text("low\t1\n\t2\n low\t3")  # without the first line and the last newline
+    assert read(tmp_path / "b.tsv") == [(b"low", 1), (b"", 2), (b" low", 3)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=30))
+def test_escaping_keeps_every_byte(piece):
+    text = escape(piece)
+    assert not set(text) & set("\t\n\r")
+    assert unescape(text) == piece
+    text.encode()
+
+
+@pytest.mark.parametrize("size", [30, 47, 200, 5000])
+def test_entries_across_chunks(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(exchange, "CHUNK", size)
+    items = [(b"%d" % i * (i % 9), i * 2**33) for i in range(400)] + [(b"y" * 999, 1)]
+    (tmp_path / "a.ddfreq").write_bytes(ddfreq(items))
+    assert read(tmp_path / "a.ddfreq") == items
+    lines = "".join(f"{piece.decode()}\t{count}\n" for piece, count in items)
+    (tmp_path / "a.tsv").write_text(lines)
+    assert read(tmp_path / "a.tsv") == items
+
+
+def test_files_with_nothing(tmp_path):
+    (tmp_path / "a.ddfreq").write_bytes(ddfreq([]))
+    (tmp_path / "b.tsv").write_text("")
+    add_up([tmp_path / "a.ddfreq", tmp_path / "b.tsv"], tmp_path / "c")
+    assert len(WordCounts.load(tmp_path / "c")) == 0
+    add_up([tmp_path / "c"], tmp_path / "d.ddfreq")
+    assert (tmp_path / "d.ddfreq").read_bytes() == bytes(8)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"1234", "fewer than 8 bytes"),
+        (ddfreq([(b"a", 1), (b"b", 2)])[:-1], "ends at byte 41 after 1 of its 2 entries"),
+        (struct.pack("<QQ", 5, 2**63) + b"x" * 50, "ends at byte 66 after 0 of its 5 entries"),
+        (ddfreq([(b"a", 1)]) + b"more", "goes on after its 1 entries, at byte 25"),
+        (struct.pack("<Q", 2**64 - 1) + b"some text file of another kind", "ends at byte 38 after 0 of its"),
+    ],
+)
+def test_damaged_ddfreq(tmp_path, data, message):
+    (tmp_path / "a.ddfreq").write_bytes(data)
+    with pytest.raises(FormatError, match=message):
+        add_up([tmp_path / "a.ddfreq"], tmp_path / "c")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.ddfreq"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"no count", "'no count' is no count"),
+        (b"a\t-1", "'-1' is no count"),
+        (b"a\t1.5", "'1.5' is no count"),
+        (b"a\t" + b"9" * 30, "is no count"),
+        (b"a\\q\t1", r"\\q is no escape"),
+        (b"a\\\t1", "is no escape"),
+        (b"\xff\t1", "codec can't decode"),
+    ],
+)
+def test_damaged_tsv(tmp_path, line, message):
+    (tmp_path / "a.tsv").write_bytes(b"piece\tcount\nfine\t1\n" + line + b"\nfine\t2\n")
+    with pytest.raises(FormatError, match=f"line 3: .*{message}"):
+        add_up([tmp_path / "a.tsv"], tmp_path / "c")
+
+
+def many(n, seed):
+    rng = np.random.default_rng(seed)
+    return {b"%d" % i: int(c) for i, c in zip(rng.integers(0, 3 * n, n), rng.integers(1, 100, n), strict=True)}
+
+
+def test_adding_up_is_the_same_as_merging_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "LEAST", 1)
+    parts = [WordCounts.from_mapping(many(30_000, seed), ("p",)) for seed in range(3)]
+    expected = WordCounts.merge(parts)
+    expected.save(tmp_path / "expected")
+    parts[0].save(tmp_path / "a")
+    parts[1].save(tmp_path / "b")
+    parts[2].save(tmp_path / "c")
+    for limit in (None, 500_000):
+        add_up([tmp_path / "a", tmp_path / "b", tmp_path / "c"], tmp_path / "sum", memory_limit=limit)
+        assert folder_bytes(tmp_path / "sum") == folder_bytes(tmp_path / "expected")
+    add_up([tmp_path / "b"], tmp_path / "b.ddfreq")
+    add_up([tmp_path / "c"], tmp_path / "c.tsv")
+    summary = add_up(
+        [tmp_path / "c.tsv", tmp_path / "a", tmp_path / "b.ddfreq"], tmp_path / "sum", memory_limit=500_000
+    )
+    assert folder_bytes(tmp_path / "sum") == folder_bytes(tmp_path / "expected")
+    assert (summary.distinct, summary.pieces) == (len(expected), int(expected.counts.sum()))
+    assert summary.total_bytes == expected.total_bytes
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["a", "b", "b.ddfreq", "c", "c.tsv", "expected", "sum"]
+
+
+def test_many_files_and_few(tmp_path, monkeypatch):
+    parts = [WordCounts.from_mapping(many(5000, seed)) for seed in range(2)]
+    expected = WordCounts.merge(parts)
+    for files_a, files_b, files_sum in ((1, 8, 4), (4, 2, 16), (16, 1, 1)):
+        for name, counts, files in (("a", parts[0], files_a), ("b", parts[1], files_b)):
+            with monkeypatch.context() as patch:
+                patch.setattr("tokenmill.counting.storage.files_for", lambda total, files=files: files)
+                counts.save(tmp_path / name)
+        with monkeypatch.context() as patch:
+            patch.setattr("tokenmill.counting.storage.files_for", lambda total, files=files_sum: files)
+            add_up([tmp_path / "a", tmp_path / "b"], tmp_path / "sum")
+        assert len(list((tmp_path / "sum").iterdir())) == files_sum
+        assert list(WordCounts.load(tmp_path / "sum").items()) == list(expected.items())
+
+
+def test_min_count_is_of_the_sum(tmp_path):
+    WordCounts.from_mapping({b"a": 1, b"b": 1}).save(tmp_path / "a")
+    WordCounts.from_mapping({b"a": 1, b"c": 1}).save(tmp_path / "b")
+    add_up([tmp_path / "a", tmp_path / "b"], tmp_path / "c", min_count=2)
+    assert dict(WordCounts.load(tmp_path / "c").items()) == {b"a": 2}
+
+
+def test_what_cannot_be_added(tmp_path):
+    WordCounts.from_mapping({b"a": 1}, ("p",)).save(tmp_path / "a")
+    WordCounts.from_mapping({b"a": 1}, ("q",)).save(tmp_path / "b")
+    (tmp_path / "x.txt").write_text("text")
+    with pytest.raises(UsageError, match="split differently"):
+        add_up([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
+    with pytest.raises(InputError, match="no such file"):
+        add_up([tmp_path / "nothing"], tmp_path / "c")
+    with pytest.raises(UsageError, match=r"x\.txt is neither"):
+        add_up([tmp_path / "x.txt"], tmp_path / "c")
+    with pytest.raises(UsageError, match="no word counts were given"):
+        add_up([], tmp_path / "c")
+    (tmp_path / "d.tsv").mkdir()
+    with pytest.raises(OutputError, match="a folder of that name"):
+        add_up([tmp_path / "a"], tmp_path / "d.tsv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "d.tsv", "x.txt"]
+
+
+def test_pieces_out_of_order_are_damage(tmp_path, monkeypatch):
+    counts = WordCounts.from_mapping(many(1000, 1))
+    monkeypatch.setattr(WordCounts, "canonical", lambda self: self)
+    counts.save(tmp_path / "a")
+    with pytest.raises(FormatError, match="not in the order"):
+        add_up([tmp_path / "a"], tmp_path / "c")
+
+
+def test_rows_that_come_in_canonical_order_are_no_trap(tmp_path, monkeypatch):
+    """A table that grows while they come in would be filled at its front: minutes for what takes a second."""
+    monkeypatch.setattr(memory, "LEAST", 1)
+    counts = WordCounts.from_mapping(many(200_000, 3)).canonical()
+    (tmp_path / "a.ddfreq").write_bytes(ddfreq(list(counts.items())))
+    add_up([tmp_path / "a.ddfreq"], tmp_path / "c", memory_limit=3_000_000)
+    assert list(WordCounts.load(tmp_path / "c").items()) == list(counts.items())
+    assert adding.ROW * 200_000 > 3_000_000

@@ -1,0 +1,177 @@
+"""A count that is killed goes on where it was, and its output is the same to the byte."""
+
+import gzip
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import tokenmill
+from tokenmill import WordCounts
+from tokenmill.counting import count, count_to_folder
+from tokenmill.errors import InputError, UsageError
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
+WORDS = r" [^ ]*|[^ ]+"
+
+# Counts with tiny blocks and a checkpoint after almost each of them, and slowly enough to be killed in the middle.
+SLOW_COUNT = """
+import sys, time
+import tokenmill.counting.reading as reading
+import tokenmill.counting.threads as threads
+from tokenmill.counting import count_to_folder
+
+reading.BLOCK = 3000
+original = threads.Counter.count
+def count(self, block):
+    original(self, block)
+    time.sleep(float(sys.argv[3]))
+threads.Counter.count = count
+import pyarrow.parquet
+print("begin", flush=True)
+summary = count_to_folder(sys.argv[1], sys.argv[2], r" [^ ]*|[^ ]+", num_threads=2, checkpoint_every=0.01)
+print(summary.resumed_bytes)
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    rng = random.Random(7)
+    folder = tmp_path_factory.mktemp("corpus")
+    words = [str(rng.randrange(30_000)) for _ in range(60_000)]
+    text = " ".join(words)
+    (folder / "a.txt").write_text(text[:150_000])
+    (folder / "b.txt.gz").write_bytes(gzip.compress(text[150_000:250_000].encode()))
+    lines = [json.dumps({"text": text[i : i + 700]}) for i in range(250_000, len(text), 700)]
+    (folder / "c.jsonl").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory, corpus):
+    folder = tmp_path_factory.mktemp("expected") / "c"
+    count(corpus, WORDS).save(folder)
+    return folder_bytes(folder)
+
+
+def folder_bytes(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def start(corpus, output, pause):
+    command = [sys.executable, "-c", SLOW_COUNT, str(corpus), str(output), str(pause)]
+    return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+
+
+def test_killed_ten_times_and_still_the_same(tmp_path, corpus, expected):
+    rng = random.Random(os.getpid())
+    output = tmp_path / "c"
+    checkpoints = 0
+    for _ in range(10 * SWEEP):
+        process = start(corpus, output, 0.03)
+        assert process.stdout.readline() == "begin\n"
+        time.sleep(rng.uniform(0.02, 0.5))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        checkpoints += (tmp_path / ".c.counting" / "manifest.json").exists()
+        if output.exists():  # it was quicker
+            assert folder_bytes(output) == expected
+            shutil.rmtree(output)
+    assert checkpoints > 0
+    process = start(corpus, output, 0)
+    assert process.wait(timeout=60) == 0
+    process.communicate()
+    assert folder_bytes(output) == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def interrupted(corpus, output, monkeypatch, after):
+    """A count that fails after so many blocks, with a checkpoint after each."""
+    import tokenmill.counting.threads as threads
+
+    original, seen = threads.Counter.count, []
+
+    def failing(self, block):
+        if len(seen) >= after:
+            raise RuntimeError("power cut")
+        seen.append(block.nbytes)
+        original(self, block)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threads.Counter, "count", failing)
+        patch.setattr("tokenmill.counting.reading.BLOCK", 3000)
+        with pytest.raises(RuntimeError, match="power cut"):
+            count_to_folder(corpus, output, WORDS, checkpoint_every=0, num_threads=1)
+    return sum(seen)
+
+
+@pytest.mark.parametrize("after", [1, 30, 70, 90, 110])
+def test_the_place_in_every_kind_of_source_is_kept(tmp_path, corpus, expected, monkeypatch, after):
+    counted = interrupted(corpus, tmp_path / "c", monkeypatch, after)
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS)
+    assert 0 < summary.resumed_bytes <= counted
+    assert folder_bytes(tmp_path / "c") == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_resume_can_be_refused(tmp_path, corpus, expected, monkeypatch):
+    interrupted(corpus, tmp_path / "c", monkeypatch, 30)
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS, resume=False)
+    assert summary.resumed_bytes == 0
+    assert folder_bytes(tmp_path / "c") == expected
+
+
+def test_an_unfinished_count_of_something_else_is_not_mixed_in(tmp_path, corpus, monkeypatch):
+    output = tmp_path / "c"
+    interrupted(corpus, output, monkeypatch, 30)
+    with pytest.raises(UsageError, match=r"unfinished count of other sources.*delete .*\.c\.counting"):
+        count_to_folder(corpus / "a.txt", output, WORDS)
+    with pytest.raises(UsageError, match="unfinished count of other options"):
+        count_to_folder(corpus, output, r"\S+")
+    with pytest.raises(UsageError, match="unfinished count of other options"):
+        count_to_folder(corpus, output, WORDS, approximate_prune=True)
+    (tmp_path / ".c.counting" / "manifest.json").write_text("{")
+    with pytest.raises(UsageError, match=r"manifest\.json cannot be read"):
+        count_to_folder(corpus, output, WORDS)
+
+
+def test_a_source_that_changed_is_noticed(tmp_path, monkeypatch):
+    source = tmp_path / "a.txt"
+    source.write_text("one two three " * 3000)
+    interrupted(source, tmp_path / "c", monkeypatch, 3)
+    source.write_text("four five six " * 3000)
+    with pytest.raises(UsageError, match="other sources"):
+        count_to_folder(source, tmp_path / "c", WORDS)
+
+
+def test_a_failure_before_the_first_checkpoint_leaves_nothing(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    (tmp_path / "b.txt").write_bytes(b"\0")
+    with pytest.raises(InputError):
+        count_to_folder([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "c", WORDS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_two_counts_into_one_folder_do_not_meet(tmp_path, corpus):
+    output = tmp_path / "c"
+    process = start(corpus, output, 0.05)
+    try:
+        assert process.stdout.readline() == "begin\n"
+        while not (tmp_path / ".c.counting" / "lock").exists():
+            time.sleep(0.01)
+        time.sleep(0.1)
+        with pytest.raises(UsageError, match="another process is counting into"):
+            count_to_folder(corpus, output, WORDS)
+    finally:
+        process.kill()
+        process.communicate()
+    count_to_folder(corpus, output, WORDS)
+    assert len(WordCounts.load(output)) > 0

@@ -1,0 +1,194 @@
+"""Counting in bounded memory: the same bytes whether the tables went to disk or not; pruning; full disks."""
+
+import random
+import threading
+
+import pytest
+
+import tokenmill.counting.memory as memory
+import tokenmill.counting.reading as reading
+import tokenmill.counting.threads as threads
+from tokenmill import WordCounts
+from tokenmill.counting import count, count_iterator, count_to_folder
+from tokenmill.counting._count_cy import CountTable
+from tokenmill.counting.spill import Spill, write_run
+from tokenmill.counting.tables import TableRows, add_rows, concatenate, merge_rows, merged
+from tokenmill.errors import OutputError, UsageError
+
+WORDS = r" [^ ]*|[^ ]+"
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Limits below 32 MiB, small blocks, and tables of 1024 slots where the limit is 1."""
+    monkeypatch.setattr(memory, "LEAST", 1)
+    monkeypatch.setattr(reading, "BLOCK", 2000)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    rng = random.Random(5)
+    folder = tmp_path_factory.mktemp("corpus")
+    for i in range(5):
+        words = (str(int(rng.paretovariate(0.3)) % 10**7) * rng.choice([1, 1, 1, 3]) for _ in range(6_000))
+        (folder / f"{i}.txt").write_text(" ".join(words))
+    (folder / "long.txt").write_text(" ".join("x" * n for n in range(500, 2500, 17)))
+    return folder
+
+
+def folder_bytes(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def no_thread_left():
+    return not [t for t in threading.enumerate() if t.name.startswith("tokenmill")]
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 5])
+def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
+    whole = count(corpus, WORDS, memory_limit="1GB")
+    whole.save(tmp_path / "whole")
+    summary = count_to_folder(corpus, tmp_path / "spilled", WORDS, num_threads=num_threads, memory_limit=1)
+    assert summary.spills >= 10
+    assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
+    assert (summary.documents, summary.total_bytes) == (whole.documents, whole.total_bytes)
+    assert (summary.distinct, summary.pieces) == (len(whole), int(whole.counts.sum()))
+    assert (summary.resumed_bytes, summary.dropped, summary.possible_error) == (0, 0, 0)
+    again = count(corpus, WORDS, num_threads=num_threads, memory_limit=1)
+    assert list(again.items()) == list(whole.items())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["spilled", "whole"]
+    assert no_thread_left()
+
+
+def test_many_runs_are_merged_in_turns(tmp_path, corpus, tiny, monkeypatch):
+    monkeypatch.setattr(Spill, "MANY", 3)
+    count(corpus, WORDS, memory_limit="1GB").save(tmp_path / "whole")
+    summary = count_to_folder(corpus, tmp_path / "spilled", WORDS, memory_limit=1)
+    assert summary.spills > 12
+    assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
+
+
+def test_an_iterator_spills_too(tiny, monkeypatch, tmp_path, corpus):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    texts = [path.read_text() for path in sorted(corpus.iterdir())]
+    expected = count_iterator(texts, WORDS, memory_limit="1GB")
+    found = count_iterator((text for text in texts), WORDS, memory_limit=1, num_threads=3)
+    assert list(found.items()) == list(expected.items())
+    assert list(tmp_path.iterdir()) == []  # the temporary folder is gone
+
+
+def test_a_block_with_more_new_pieces_than_a_table_takes(tmp_path, tiny, monkeypatch):
+    monkeypatch.setattr(reading, "BLOCK", 1 << 20)
+    (tmp_path / "a.txt").write_text(" ".join(map(str, range(50_000))))
+    counts = count(tmp_path / "a.txt", WORDS, memory_limit=1, num_threads=2)
+    assert len(counts) == 50_000
+    assert set(counts.counts.tolist()) == {1}
+
+
+def test_min_count_is_exact(tmp_path, corpus, tiny):
+    whole = count(corpus, WORDS, memory_limit="1GB")
+    kept = {piece: n for piece, n in whole.items() if n >= 3}
+    assert 0 < len(kept) < len(whole)
+    count_to_folder(corpus, tmp_path / "c", WORDS, memory_limit=1, min_count=3)
+    assert dict(WordCounts.load(tmp_path / "c").items()) == kept
+    assert dict(count(corpus, WORDS, memory_limit=1, min_count=3).items()) == kept
+    assert dict(count(corpus, WORDS, min_count=3).items()) == kept
+
+
+def test_approximate_pruning_states_its_error(tmp_path, corpus, tiny):
+    whole = dict(count(corpus, WORDS, memory_limit="1GB").items())
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS, memory_limit=1, approximate_prune=True)
+    found = dict(WordCounts.load(tmp_path / "c").items())
+    assert summary.dropped > 0
+    assert summary.possible_error == summary.spills > 0
+    assert set(found) < set(whole)
+    short = {piece: n - found.get(piece, 0) for piece, n in whole.items()}
+    assert min(short.values()) >= 0
+    assert max(short.values()) <= summary.possible_error
+    assert sum(short.values()) == summary.dropped
+
+
+def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
+    seen = []
+    original = threads.Counter.make_room
+
+    def watching(self):
+        original(self)
+        seen.append(self.table.nbytes)
+
+    monkeypatch.setattr(threads.Counter, "make_room", watching)
+    monkeypatch.setattr(threads, "BUFFERS", 0)
+    count_to_folder(corpus, tmp_path / "c", WORDS, memory_limit=1 << 20, num_threads=2)
+    assert max(seen) <= (1 << 20) // 2 + 4000  # and a block's long pieces, which is more than was foreseen
+
+
+@pytest.mark.parametrize("limit", ["0", "much", "4XB", "-1", 1000, "1MB", "5 B i"])
+def test_limits_that_make_no_sense(tmp_path, limit):
+    (tmp_path / "a.txt").write_text("a")
+    with pytest.raises(UsageError, match=r"is no size|must be at least 32MiB"):
+        count(tmp_path / "a.txt", WORDS, memory_limit=limit)
+
+
+def test_free_memory_is_positive():
+    assert 1 << 20 < memory.free_memory() < 1 << 50
+
+
+def test_runs_are_opened_at_any_part(tmp_path):
+    rng = random.Random(2)
+    groups = []
+    for _ in range(3):
+        items = {b"%d" % rng.randrange(200_000): rng.randrange(1, 9) for _ in range(60_000)}
+        groups.append(WordCounts.from_mapping(items))
+    runs = []
+    for i, group in enumerate(groups):
+        table = CountTable(1 << 18)
+        add_rows(table, (group.arena, group.offsets, group.counts))
+        run, dropped = write_run(tmp_path / f"{i}.arrow", lambda part, bits, table=table: [TableRows(table)])
+        assert dropped == 0
+        assert run.bits >= 2
+        runs.append(run)
+    expected = merge_rows([(g.arena, g.offsets, g.counts) for g in groups])
+    for bits in (0, 1, 2, 5, 8):
+        rows = []
+        for first in range(0, 1 << bits, max(1, (1 << bits) // 3)):
+            sources = [run.open(first, bits) for run in runs]
+            rows += merged(sources, bits, range(first, min(1 << bits, first + max(1, (1 << bits) // 3))))
+        found = concatenate(rows)
+        assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+
+
+def test_a_full_disk_while_spilling_is_one_error_and_nothing_else_is_touched(full_disk, corpus, tiny, tmp_path):
+    output = full_disk / "counts"
+    WordCounts.from_mapping({b"old": 1}).save(output)
+    with pytest.raises(OutputError, match="No space left on device"):
+        count_to_folder(corpus, output, WORDS, memory_limit=1)
+    assert dict(WordCounts.load(output).items()) == {b"old": 1}
+    assert no_thread_left()
+
+
+def test_a_count_goes_on_when_the_disk_has_room_again(full_disk, corpus, tiny, tmp_path):
+    filler = full_disk / "filler"
+    output = full_disk / "counts"
+    small = tmp_path / "small"
+    small.mkdir()
+    for name in ("0.txt", "1.txt"):
+        (small / name).write_text((corpus / name).read_text()[:20_000])
+    filler.write_bytes(bytes(200_000))
+    with pytest.raises(OutputError, match="No space left on device"):
+        count_to_folder(small, output, WORDS, memory_limit=1, num_threads=1)
+    assert not output.exists()
+    filler.unlink()
+    summary = count_to_folder(small, output, WORDS, memory_limit=1, num_threads=1)
+    assert summary.resumed_bytes > 0
+    count(small, WORDS).save(tmp_path / "whole")
+    assert folder_bytes(output) == folder_bytes(tmp_path / "whole")
+    assert [path.name for path in full_disk.iterdir()] == ["counts"]
+
+
+def test_an_output_that_cannot_be_written_is_told_before_counting(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    with pytest.raises(OutputError, match="a file of that name stands there"):
+        count_to_folder(tmp_path / "a.txt", tmp_path / "a.txt", WORDS)
+    with pytest.raises(OutputError, match="cannot write"):
+        count_to_folder(tmp_path / "a.txt", "/proc/nowhere/c", WORDS)
