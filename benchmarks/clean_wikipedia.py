@@ -66,7 +66,8 @@ def job(library: str, cores: int, source: str, program: str) -> dict:
         command = [program, source, "--processes", str(cores), "--no-templates", "--json", "-q", "-o", f"{folder}/out"]
         subprocess.run(command, check=True, capture_output=True)
         seconds = time.perf_counter() - start
-        texts = [json.loads(line)["text"] for path in Path(folder).rglob("wiki_*") for line in open(path, "rb")]
+        lines = (line for path in Path(folder).rglob("wiki_*") for line in path.read_bytes().splitlines())
+        texts = [json.loads(line)["text"] for line in lines]
         return {"pages": len(texts), "out": sum(len(text.encode()) for text in texts), "seconds": seconds}
     finally:
         shutil.rmtree(folder)
@@ -74,7 +75,7 @@ def job(library: str, cores: int, source: str, program: str) -> dict:
 
 def run(program: str | None, quick: bool = False) -> dict:
     source = dump()
-    plain = sum(len(chunk) for chunk in iter(bz2.open(source).read1, b""))
+    plain = len(bz2.decompress(source.read_bytes()))
     libraries = ["tokenmill", *(["wikiextractor"] if program else [])]
     jobs = {
         f"{library} {cores}": ["benchmarks.clean_wikipedia", "job", library, str(cores), str(source), program or ""]

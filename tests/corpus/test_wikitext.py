@@ -145,9 +145,9 @@ def test_what_is_removed_is_counted():
 
 
 PIECES = (
-    "{{ }} [[ ]] {| |} {{{ }}} | = ' '' ''' == == \n * # : ; <ref> </ref> <ref/> <nowiki> </nowiki> <math> </math> <!-- --> <br> "
+    "{{ }} [[ ]] {| |} {{{ }}} | = ' '' ''' == == * # : ; <ref> </ref> <ref/> <nowiki> </nowiki> <math> </math> <!-- --> <br> "
     "<table> </table> <pre> </pre> File: Category: de: lang nowrap convert quote http://a.b [http://x ( ) , ; text ἀ 字 &lt; &amp; -{ }-"
-).split(" ")
+).split()
 
 
 @settings(max_examples=400)
@@ -224,7 +224,7 @@ def test_formulas_on_one_line(latex, plain):
 @given(
     st.lists(
         st.sampled_from(
-            r"\frac \sqrt \over \alpha \sum \bar \mathbf \left \text ^ _ { } ( ) a 1 ' \\ & ~ \, \not".split(" ")
+            r"\frac \sqrt \over \alpha \sum \bar \mathbf \left \text ^ _ { } ( ) a 1 ' \\ & ~ \, \not".split()
         ),
         max_size=25,
     )
