@@ -17,7 +17,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[play]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python $(SOURCES)
@@ -38,6 +38,7 @@ demo: $(VENV)/.base
 	@$(BIN)/python -m tokenmill.cli.demo
 
 test: $(VENV)/.test
+	@scripts/setup_browser_tests.sh
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.bench

@@ -118,7 +118,9 @@ def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
     for seed, (name, tok) in enumerate(tokenizers):
         dice = random.Random(seed)
         start = dice.randrange(len(TEXT) - 400)
-        assert_same(site_page, name, tok, list(edits(TEXT[start : start + 400], 60 * SWEEP, dice)), special=seed % 3 == 0)
+        assert_same(
+            site_page, name, tok, list(edits(TEXT[start : start + 400], 60 * SWEEP, dice)), special=seed % 3 == 0
+        )
         assert_same(site_page, name, tok, list(edits("  " * 30 + "\n" * 9 + "aaaa", 40 * SWEEP, dice)))
 
 
