@@ -7,6 +7,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 SRC = Path("src")
+CORES = os.cpu_count() or 1
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,
@@ -20,8 +21,8 @@ kernels = [
         ".".join(path.relative_to(SRC).with_suffix("").parts),
         [path.as_posix()],
         include_dirs=["src"],
-        depends=[p.as_posix() for p in sorted(SRC.rglob("*.h"))],
-        extra_compile_args=["-O3", "-fno-strict-aliasing"],
+        depends=[p.as_posix() for p in sorted({*path.parent.glob("*.h"), *path.parent.parent.glob("*/_piece_key.h")})],
+        extra_compile_args=["-O3", "-g0", "-fno-strict-aliasing"],
     )
     for path in sorted(SRC.rglob("_*_cy.py"))
 ]
@@ -32,6 +33,8 @@ setup(
         build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
         compiler_directives=DIRECTIVES,
         include_path=["src"],
+        nthreads=CORES,
         annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
-    )
+    ),
+    options={"build_ext": {"parallel": CORES}},
 )

@@ -6,10 +6,12 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from playground_examples import TEXT, TRICKY
+from playground_examples import TEXT
+from playground_examples import TRICKY as HERE
 
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
+from tokenmill.tokenizer.tricky import TRICKY, fuzzed_texts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -66,7 +68,7 @@ def tokenizers(small_tokenizers):
 @pytest.mark.parametrize("special", [False, True])
 def test_tricky_texts_get_the_librarys_ids(site_page, tokenizers, special):
     for name, tok in tokenizers:
-        assert_same(site_page, name, tok, [*TRICKY, TEXT], special)
+        assert_same(site_page, name, tok, [*TRICKY, *HERE, TEXT], special)
 
 
 def slices(text, count, longest, seed):
@@ -151,5 +153,6 @@ def test_published_vocabularies_on_real_text(published, corpus_bytes, corpus):
 def test_published_vocabularies_on_tricky_texts(published):
     page, found = published
     for name, tok in found:
-        assert_same(page, name, tok, TRICKY)
-        assert_same(page, name, tok, TRICKY, special=True)
+        fuzzed = list(fuzzed_texts([tok.vocabulary], 100 * SWEEP, seed=7))
+        assert_same(page, name, tok, [*TRICKY, *HERE, *fuzzed])
+        assert_same(page, name, tok, [*TRICKY, *HERE], special=True)

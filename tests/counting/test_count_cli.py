@@ -44,17 +44,46 @@ def test_counting_saves_and_reports(tmp_path):
         (["b.bin"], 1, "b.bin looks binary"),
         (["a.txt", "--binary", "maybe"], 2, "'error', 'skip' or 'count'"),
         (["a.txt", "--num-threads", "0"], 2, "at least 1"),
+        (["a.txt", "--memory-limit", "1kB"], 2, "at least 32MiB"),
+        (["--merge", "a.txt"], 2, "a.txt is neither a folder of word counts"),
+        (["a.txt", "-o", "c.tsv"], 2, "tokenmill count --merge FOLDER -o c.tsv"),
         ([], 2, "Missing argument"),
     ],
 )
 def test_mistakes_are_one_message(tmp_path, arguments, code, message):
     (tmp_path / "a.txt").write_text("some text")
     (tmp_path / "b.bin").write_bytes(b"\0\1")
-    result = run(*arguments, "-o", "c", cwd=tmp_path)
+    result = run("-o", "c", *arguments, cwd=tmp_path)
     assert result.returncode == code
     assert message in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "c").exists()
+
+
+def test_counts_are_merged_and_exported(tmp_path):
+    (tmp_path / "a.txt").write_text("low low lower")
+    (tmp_path / "b.txt").write_text("low")
+    for name in "ab":
+        assert run(f"{name}.txt", "--split", WORDS, "-o", name, cwd=tmp_path).returncode == 0
+    result = run("--merge", "a", "b", "-o", "sum.tsv", "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["distinct_pieces"] == 3
+    lines = (tmp_path / "sum.tsv").read_text().splitlines()
+    assert sorted(lines) == [" low\t1", " lower\t1", "low\t2", "piece\tcount"]
+    assert run("--merge", "sum.tsv", "a", "-o", "c", cwd=tmp_path).returncode == 0
+    assert dict(WordCounts.load(tmp_path / "c").items()) == {b"low": 3, b" low": 2, b" lower": 2}
+
+
+def test_a_prediction(tmp_path):
+    (tmp_path / "a.txt").write_text("low low lower " * 1000)
+    result = run("--estimate", "a.txt", "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert (found["bytes"], found["distinct_pieces"]) == (14_000, 4)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    result = run("a.txt", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "Name a folder with -o" in result.stderr
 
 
 def test_ctrl_c_stops_at_once_and_leaves_nothing(tmp_path):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ..errors import UsageError
 from ._console import progress_bar, report
 from .main import app
 
@@ -15,7 +17,18 @@ from .main import app
 @app.command()
 def count(
     sources: Annotated[list[str], typer.Argument(help="Text files, folders or globs, plain or compressed.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the word counts to.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The folder to write the word counts to.")
+    ] = None,
+    merge: Annotated[
+        bool,
+        typer.Option(
+            "--merge", help="The sources are word counts (folders, .ddfreq, .tsv): add them up into -o, one of these."
+        ),
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only read a sample, and predict pieces, memory, disk and time.")
+    ] = False,
     split: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,24 +58,35 @@ def count(
 
     tokenmill count corpus/*.txt --split cl100k -o my-counts
     """
-    from ..counting import count_to_folder
+    from ..counting import add_up, count_to_folder
 
+    if estimate:
+        _estimate(sources, split, memory_limit, field, binary, num_threads, json)
+        return
+    if output is None:
+        raise UsageError("where shall the word counts go? Name a folder with -o (or predict only, with --estimate)")
+    if output.suffix in (".ddfreq", ".tsv") and not merge:
+        raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {output}")
     start = time.perf_counter()
     with progress_bar() as progress:
-        summary = count_to_folder(
-            sources,
-            output,
-            split or ["cl100k"],
-            num_threads=num_threads,
-            memory_limit=memory_limit,
-            min_count=min_count,
-            approximate_prune=approximate_prune,
-            resume=resume,
-            field=field,
-            binary=binary,  # type: ignore[arg-type]  # checked there
-            progress=progress,
-        )
+        if merge:
+            summary = add_up(sources, output, memory_limit=memory_limit, min_count=min_count, progress=progress)
+        else:
+            summary = count_to_folder(
+                sources,
+                output,
+                split or ["cl100k"],
+                num_threads=num_threads,
+                memory_limit=memory_limit,
+                min_count=min_count,
+                approximate_prune=approximate_prune,
+                resume=resume,
+                field=field,
+                binary=binary,  # type: ignore[arg-type]  # checked there
+                progress=progress,
+            )
     seconds = time.perf_counter() - start
+    speed = (summary.total_bytes - summary.resumed_bytes) / 1e6 / max(seconds, 1e-9)
     report(
         {
             "word counts": str(output),
@@ -75,7 +99,44 @@ def count(
             "singletons dropped": summary.dropped,
             "possible error per piece": summary.possible_error,
             "seconds": round(seconds, 3),
-            "MB per second": round((summary.total_bytes - summary.resumed_bytes) / 1e6 / max(seconds, 1e-9), 1),
+            "MB per second": None if merge else round(speed, 1),
+        },
+        json,
+    )
+
+
+def _estimate(
+    sources: list[str],
+    split: list[str] | None,
+    memory_limit: str | None,
+    field: str,
+    binary: str,
+    num_threads: int | None,
+    json: bool,
+) -> None:
+    from ..counting.estimate import estimate
+
+    found = estimate(
+        sources,
+        split or ["cl100k"],
+        num_threads=num_threads,
+        memory_limit=memory_limit,
+        field=field,
+        binary=binary,  # type: ignore[arg-type]
+    )
+    report(
+        {
+            "bytes": found.total_bytes,
+            "bytes sampled": found.sampled,
+            "distinct pieces": found.distinct,
+            "growth exponent": found.growth,
+            "threads": found.threads,
+            "memory limit (MB)": found.memory_limit // 10**6,
+            "memory without limit (MB)": found.memory // 10**6,
+            "spills to disk": found.spills,
+            "disk for spills (MB)": found.spill_disk // 10**6,
+            "disk for word counts (MB)": math.ceil(found.disk / 1e6),
+            "seconds": found.seconds,
         },
         json,
     )

@@ -23,7 +23,7 @@ from .. import __version__
 from ..errors import InputError, OutputError, UsageError, require
 from ..writing import atomic_file, output_errors
 from .documents import MAX_DOCUMENT_BYTES, ReadOptions, Record, read_records
-from .kinds import OUTPUT_FORMATS, CleanOptions
+from .kinds import OUTPUT_FORMATS, CleanOptions, check_modules
 from .pool import WorkerPool
 from .report import CleaningReport, Tally
 from .sources import Skip, Source, find_sources, is_url, size_of
@@ -87,6 +87,7 @@ def clean(
         raise UsageError(f"the engine {engine!r} is not known; known are local, ray")
     if time_limit <= 0 or memory_limit <= 0 or shard_bytes <= 0 or (num_workers is not None and num_workers < 1):
         raise UsageError("time_limit, memory_limit, shard_bytes and num_workers must be above 0")
+    check_modules(options)
     skipped: list[Skip] = []
     found = find_sources(sources, None if strict else skipped.append)
     limits = {"time_limit": time_limit, "memory_limit": memory_limit, "shard_bytes": shard_bytes, "strict": strict}

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import UsageError, require
 from .documents import Damaged, Document, Drop, ReadOptions, Record, document_of
 from .filters import chosen_filters, clean_segments
 from .wikitext import Segment
 
-__all__ = ["KINDS", "OUTPUT_FORMATS", "CleanOptions", "Cleaner"]
+__all__ = ["KINDS", "OUTPUT_FORMATS", "CleanOptions", "Cleaner", "check_modules"]
 
 # The kinds, and the format in which their sources are read; None tells it from each source.
 KINDS: dict[str, str | None] = {
@@ -21,6 +21,12 @@ KINDS: dict[str, str | None] = {
     "stackexchange": "stackexchange",
     "fineweb": None,
     "text": None,
+}
+MODULES = {
+    "wikipedia": ("lxml.etree", "mwparserfromhell"),
+    "stackexchange": ("lxml.etree", "selectolax.lexbor"),
+    "fineweb": (),
+    "text": (),
 }
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
 
@@ -77,6 +83,7 @@ class Cleaner:
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = CleanOptions.from_json(options)
         self._removed: Counter = Counter()
+        _load_parsers(self._options.kind)  # before time and memory are limited
 
     def __call__(self, values: tuple) -> tuple:
         record, options = Record(*values), self._options
@@ -99,6 +106,31 @@ class Cleaner:
         """What was removed from the documents kept since the last summary."""
         removed, self._removed = self._removed, Counter()
         return dict(removed)
+
+
+def check_modules(options: CleanOptions) -> None:
+    """Raise a MissingExtraError now for what a worker would miss later."""
+    for module in MODULES[options.kind]:
+        require(module, "corpus", f"cleaning {options.kind}")
+    if options.format == "jsonl":
+        require("zstandard", "corpus", "writing .jsonl.zst")
+
+
+def _load_parsers(kind: str) -> None:
+    """Import what the records of this kind need, by reading the smallest of them."""
+    document_of(Record("jsonl", "", "", b'{"text": ""}'), ReadOptions())
+    if kind in ("wikipedia", "stackexchange"):
+        from .elements import parse
+
+        parse(b"<row/>")
+    if kind == "wikipedia":
+        from .wikitext import wikitext_to_text
+
+        wikitext_to_text("{{lang|fr|[[mot]]}}")
+    if kind == "stackexchange":
+        from .html import html_to_text
+
+        html_to_text("<p>")
 
 
 def _segments(document: Document, record: Record, options: CleanOptions, removed: Counter) -> list[Segment]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import TokenmillError
-from .worker import Answers, receive, send
+from .worker import NO_MEMORY, OUT_OF_MEMORY, Answers, receive, send
 
 __all__ = ["WorkerPool"]
 
@@ -54,6 +54,8 @@ class WorkerPool:
         for worker in list(self._all):
             worker.kill()
         self._threads.shutdown(cancel_futures=True)
+        for worker in self._all:  # one that a thread was just starting
+            worker.kill()
 
     def map(self, batches: Iterable[tuple[list[tuple], Tag]]) -> Iterator[tuple[Answers, Tag]]:
         """For each batch its answers, with what came with it; at most a few batches are held at a time."""
@@ -70,7 +72,7 @@ class WorkerPool:
     def _run(self, records: list[tuple]) -> Answers:
         """The answers to one batch, from as many workers as it kills."""
         excluded: dict[int, str] = {}
-        while records:
+        while True:
             worker = self._idle.get()
             try:
                 if worker is None:
@@ -78,7 +80,7 @@ class WorkerPool:
                     self._all.append(worker)
                 if self._closed:
                     raise TokenmillError("the workers were stopped")
-                answers = worker.work(records, excluded)
+                return worker.work(records, excluded)
             except _Died as death:
                 assert worker is not None
                 self._all.remove(worker)
@@ -86,29 +88,29 @@ class WorkerPool:
                 worker = None
                 if self._closed:
                     raise TokenmillError("the workers were stopped") from death
-                if death.record is None or death.record in excluded:
+                if death.record is None:
                     raise TokenmillError(f"a worker process cannot work: {death.reason}") from death
                 excluded[death.record] = self._explain(death)
-            else:
-                return answers
             finally:
                 self._idle.put(worker)
-        return [], None
 
     def _explain(self, death: _Died) -> str:
         if death.signal == signal.SIGPROF:
             return f"it took more than {self._seconds:g} s of processor time"
         if death.signal == signal.SIGALRM:
             return f"it took more than {20 * self._seconds:g} s"
+        if death.code == OUT_OF_MEMORY:
+            return NO_MEMORY
         return f"it crashed the process that read it ({death.reason})"
 
 
 class _Died(Exception):
     def __init__(self, record: int | None, code: int, message: str) -> None:
         self.record = record
+        self.code = code
         self.signal = -code if code < 0 else 0
-        name = signal.Signals(-code).name if code < 0 else f"code {code}"
-        self.reason = f"{name}: {message}" if message else name
+        # What stands in the messages of a process that a signal ended was printed before, over another record.
+        self.reason = signal.Signals(-code).name if code < 0 else f"code {code}: {message}"
 
 
 class _Worker:
@@ -136,13 +138,17 @@ class _Worker:
             if self._first is not None:
                 send(self._process.stdin, self._first)
                 self._first = None
-            send(self._process.stdin, (records, excluded))
+            send(self._process.stdin, (len(records), excluded))
+            for number, record in enumerate(records):
+                if number not in excluded:
+                    send(self._process.stdin, record, flush=False)
+            self._process.stdin.flush()
             return receive(self._process.stdout)
         except (EOFError, OSError, ValueError) as error:
             code = self._process.wait()
             number = int.from_bytes(os.pread(self._at_hand.fileno(), 8, 0), "little")
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
-            message = " ".join(self._messages.read().decode(errors="replace").split())
+            message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]
             raise _Died(number if number < 2**63 else None, code, message) from error
 
     def kill(self) -> None:

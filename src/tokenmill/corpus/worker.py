@@ -15,7 +15,10 @@ import signal
 import sys
 from typing import IO, Any, Protocol
 
-__all__ = ["Answers", "Task", "main", "receive", "send"]
+__all__ = ["NO_MEMORY", "OUT_OF_MEMORY", "Answers", "Task", "main", "receive", "send"]
+
+NO_MEMORY = "it needs more memory than the limit for one document"
+OUT_OF_MEMORY = 3  # the exit code of a worker that could not even receive a record
 
 # For each record ("done", what the task gave) or ("failed", why); and the task's summary of those it did.
 Answers = tuple[list[tuple[str, Any]], Any]
@@ -30,11 +33,13 @@ class Task(Protocol):
         """What adds up over the records since the last summary."""
 
 
-def send(pipe: IO[bytes], value: Any) -> None:
+def send(pipe: IO[bytes], value: Any, flush: bool = True) -> None:
     """Write one value of the types that marshal knows."""
     data = marshal.dumps(value)
-    pipe.write(len(data).to_bytes(8, "little") + data)
-    pipe.flush()
+    pipe.write(len(data).to_bytes(8, "little"))
+    pipe.write(data)
+    if flush:
+        pipe.flush()
 
 
 def receive(pipe: IO[bytes]) -> Any:
@@ -58,34 +63,37 @@ def main() -> None:
         task = getattr(importlib.import_module(module), name)(settings)
         _limit_memory(memory)
         while True:
-            records, excluded = receive(sys.stdin.buffer)
-            send(channel, _answers(task, records, excluded, at_hand, seconds))
+            count, excluded = receive(sys.stdin.buffer)
+            send(channel, _answers(task, count, excluded, at_hand, seconds))
     except (EOFError, BrokenPipeError):
         pass  # the pool is done, or was killed
     os._exit(0)
 
 
-def _answers(task: Task, records: list[tuple], excluded: dict[int, str], at_hand: int, seconds: float) -> Answers:
+def _answers(task: Task, count: int, excluded: dict[int, str], at_hand: int, seconds: float) -> Answers:
     answers: list[tuple[str, Any]] = []
-    for number, record in enumerate(records):
+    for number in range(count):
         if number in excluded:
             answers.append(("failed", excluded[number]))
             continue
         os.pwrite(at_hand, number.to_bytes(8, "little"), 0)
+        try:
+            record = receive(sys.stdin.buffer)
+        except MemoryError:  # half of it is still in the pipe
+            os._exit(OUT_OF_MEMORY)
         # Both signals end the process, inside of C code too: processor time, and the clock for one that only waits.
         signal.setitimer(signal.ITIMER_PROF, seconds)
         signal.setitimer(signal.ITIMER_REAL, 20 * seconds)
         try:
             answers.append(("done", task(record)))
         except MemoryError:
-            answers.append(("failed", "it needs more memory than the limit for one document"))
+            answers.append(("failed", NO_MEMORY))
         except RecursionError:
             answers.append(("failed", "it is nested too deeply"))
         except Exception as error:  # a parser that a document confuses must not end a run of days
             answers.append(("failed", f"{type(error).__name__}: {error}"))
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    os.pwrite(at_hand, (2**63).to_bytes(8, "little"), 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     return answers, task.summary()
 
 

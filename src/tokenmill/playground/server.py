@@ -141,8 +141,9 @@ def make_app(tokenizers: Sequence[tuple[str, bytes]], port: int, allow_paths: bo
         try:
             name, packed = await run_in_threadpool(guarded)
         except UsageError as error:
-            answer = {"error": str(error)} if split else {"error": str(error), "splits": list(PATTERNS)}
-            return JSONResponse(answer, 422)
+            if split:
+                return JSONResponse({"error": str(error)}, 422)
+            return JSONResponse({"error": str(error), "splits": list(PATTERNS)})  # a question, not a failure
         except TokenmillError as error:
             return JSONResponse({"error": str(error)}, 422)
         return Response(packed, media_type="application/octet-stream", headers={"X-Name": quote(name)})

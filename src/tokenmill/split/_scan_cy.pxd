@@ -7,8 +7,25 @@ cdef extern from "tokenmill/split/_cursor.h" nogil:
     void tm_cursor_keep(const void* scanner, const uint8_t* text, size_t at, size_t length, const size_t* known)
 
 
+cdef extern from "tokenmill/split/_lanes.h" nogil:
+    ctypedef struct tm_lane:
+        const uint8_t* pairs
+        const uint8_t* ascii
+        const uint16_t* index
+        const uint8_t* pages
+        unsigned int columns
+        uint8_t next
+        uint8_t end
+        uint8_t invalid
+    enum: TM_LANE_ROOM
+    bint tm_lane_supported()
+    void tm_lane_pairs(uint8_t* pairs, const uint8_t* steps, unsigned int columns, unsigned int next)
+    Py_ssize_t tm_lane_walk(const tm_lane* lane, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* stopped)
+
+
 cdef class Scanner:
     cdef readonly object tables
+    cdef readonly bint fast
     cdef readonly Scanner inner
     cdef const uint8_t* ascii
     cdef const uint16_t* index
@@ -20,6 +37,8 @@ cdef class Scanner:
     cdef const uint8_t* certain
     cdef size_t width
     cdef size_t invalid
+    cdef tm_lane lane
+    cdef uint8_t* pairs
 
     # Cut text[start:length] into pieces from a known piece start, where `length` is the true end of the text. Writes
     # the exclusive end offset (from `text`) of at most `room` pieces and returns how many. Never reads outside of

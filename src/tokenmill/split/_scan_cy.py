@@ -57,9 +57,12 @@ def code_point(p: cython.pointer(cython.const[uint8_t]), size: cython.size_t) ->
 @cython.final
 @cython.cclass
 class Scanner:
-    """A compiled pattern (compiler.Tables), and the scanner of a second one for the inside of its pieces, if any."""
+    """A compiled pattern (compiler.Tables), and the scanner of a second one for the inside of its pieces, if any.
 
-    def __cinit__(self, tables, inner=None):
+    fast: whether the lane of _lanes.h runs: the pattern fits it, the processor can, and nobody asked for `scalar`.
+    """
+
+    def __cinit__(self, tables, inner=None, scalar=False):
         self.tables = tables  # owns the bytes that the pointers below lead to
         self.inner = inner
         self.width = tables.width
@@ -77,6 +80,27 @@ class Scanner:
             cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, cython.cast(bytes, tables.matches)))
         self.accepts = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.accepts))
         self.certain = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.certain))
+        lane = tables.lane
+        self.fast = lane is not None and not scalar and tm_lane_supported()
+        if self.fast:
+            columns: cython.size_t = lane.columns
+            self.pairs = cython.cast(cython.pointer(uint8_t), malloc(columns * columns * columns * 8))
+            if self.pairs == cython.NULL:
+                raise MemoryError
+            tm_lane_pairs(
+                self.pairs, cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, lane.steps)),
+                lane.columns, lane.next)
+            self.lane.pairs = self.pairs
+            self.lane.columns = lane.columns
+            self.lane.ascii = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, lane.ascii))
+            self.lane.index = self.index
+            self.lane.pages = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, lane.pages))
+            self.lane.next = lane.next
+            self.lane.end = lane.end
+            self.lane.invalid = lane.invalid
+
+    def __dealloc__(self):
+        free(self.pairs)
 
     @cython.cfunc
     @cython.inline
@@ -139,7 +163,14 @@ class Scanner:
         stopped: cython.size_t
         at: cython.size_t = start
         while at < length and n < room:
-            if self.steps != cython.NULL and room - n >= 3:
+            if self.fast and room - n >= TM_LANE_ROOM:
+                n += tm_lane_walk(
+                    cython.address(self.lane), text, at, length, ends + n, room - n, cython.address(stopped))
+                if n > 0:
+                    at = ends[n - 1]
+                if stopped == NONE:
+                    return n
+            elif self.steps != cython.NULL and room - n >= 3:
                 n += self.walk(text, at, length, ends + n, room - n, cython.address(stopped))
                 if n > 0:
                     at = ends[n - 1]

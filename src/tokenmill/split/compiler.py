@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from .alphabet import Alphabet
 from .automaton import DEAD, compile_tree, sets_of
+from .lanes import Lane, make_lane
 from .syntax import NotRegular, parse
-from .transducer import REWIND, certain_cuts, make_transducer
+from .transducer import certain_cuts, make_transducer
 
 __all__ = ["Tables", "compile_pattern"]
 
@@ -24,6 +25,7 @@ class Tables:
     matches (two bytes), accepts: the automaton, row after row: next state or 0xFFFF, and whether the match may end
         before this character.
     certain: 128 rows of `width`: whether a piece always begins at a character of that class after that ASCII one.
+    lane: the transducer for the fast lane, or None where it does not fit.
     """
 
     width: int
@@ -36,6 +38,7 @@ class Tables:
     matches: bytes
     accepts: bytes
     certain: bytes
+    lane: Lane | None
 
 
 def two_bytes(numbers: list[int]) -> bytes:
@@ -56,17 +59,17 @@ def compile_pattern(pattern: str) -> Tables:
         matches += [0xFFFF if state == DEAD else state * width for state in row] + [0xFFFF]
         accepts += bytes(accept >> c & 1 for c in range(width))
 
-    steps, actions = [], bytearray()
+    steps, actions, lane = [], bytearray(), None
     transducer = make_transducer(automaton)
     if transducer is not None and len(transducer.steps) * width < 0xFFFF:
         for row, end in zip(transducer.steps, transducer.ends, strict=True):
             steps += [state * width for state, _ in row] + [0]
             actions += bytes([action for _, action in row] + [end])
-    assert all(action <= REWIND for action in actions)
+        lane = make_lane(transducer, alphabet)
 
     certain = certain_cuts(automaton)
     rows = [bytes(certain[c] >> b & 1 for b in range(width)) for c in alphabet.ascii]
     return Tables(
         width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
-        two_bytes(steps), bytes(actions), two_bytes(matches), bytes(accepts), b"".join(rows),
+        two_bytes(steps), bytes(actions), two_bytes(matches), bytes(accepts), b"".join(rows), lane,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import warnings
 from array import array
 
@@ -72,7 +73,7 @@ class Splitter:
             if tables is None:
                 self.scanner = None
                 break
-            self.scanner = Scanner(tables, self.scanner)
+            self.scanner = Scanner(tables, self.scanner, bool(os.environ.get("TOKENMILL_SCALAR")))
 
     def __reduce__(self):
         return Splitter, self.patterns

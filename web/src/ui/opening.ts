@@ -135,7 +135,7 @@ export class Opening {
         body,
         headers: { "Content-Type": "application/octet-stream" },
       });
-      if (response.ok) {
+      if (response.ok && response.headers.get("Content-Type") === "application/octet-stream") {
         const title = decodeURIComponent(response.headers.get("X-Name") ?? "") || name || "opened";
         await this.take(title, new Uint8Array(await response.arrayBuffer()));
         return;

@@ -1,0 +1,241 @@
+"""What a count would take, from a sample: distinct pieces, memory, disk, time.
+
+Distinct pieces grow with the text by Heaps' law, V(n) = K * n**b, with b between 0.4 and 0.9 for real text. K and b come
+from the sample. As b itself falls slowly with n, the prediction errs on the high side, and the more so the smaller a
+part of the text the sample is.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..corpus.sources import find_sources, is_url, size_of
+from ..corpus.streams import COMPRESSIONS
+from ._count_cy import CountTable
+from .local import make_splitter
+from .memory import memory_limit_of
+from .reading import BLOCK, Binary, Block, Source
+from .records import JsonLinesSource
+from .sources import open_source
+from .spill import Spill
+from .storage import About, CountsFile
+from .tables import ENTRY, add_rows, concatenate, grow, read_batches, sort
+from .threads import Counter, cores
+
+if TYPE_CHECKING:
+    from ..split import Splitter
+    from .local import Paths
+
+__all__ = ["Estimate", "estimate"]
+
+SAMPLE = 64 << 20  # bytes of text
+TYPICAL_GROWTH = 0.6  # where the sample is too small to tell
+MERGE_SECONDS = 2e-7  # to merge and write a row, measured
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a count would take. Sizes are bytes.
+
+    sampled: how much text the prediction rests on.
+    growth: the exponent of Heaps' law.
+    memory: what the tables would take without a limit; beyond `memory_limit` they go to disk.
+    spills, spill_disk: how often, and how large all runs together would be.
+    disk: the size of the word counts.
+    seconds: with `threads` threads, reading and merging included.
+    """
+
+    total_bytes: int
+    sampled: int
+    distinct: int
+    growth: float
+    threads: int
+    memory_limit: int
+    memory: int
+    spills: int
+    spill_disk: int
+    disk: int
+    seconds: float
+
+
+def estimate(
+    sources: Paths,
+    split: str | Iterable[str] | Splitter = "cl100k",
+    *,
+    num_threads: int | None = None,
+    memory_limit: str | int | None = None,
+    field: str = "text",
+    binary: Binary = "error",
+    sample: int = SAMPLE,
+) -> Estimate:
+    """Count a sample of `sample` bytes from all over the sources, and predict what a count of all would take."""
+    splitter = make_splitter(split)
+    paths = find_sources(sources)
+    threads, limit = cores(num_threads), memory_limit_of(memory_limit)
+    counter = Counter(splitter, 1 << 62, Spill(Path()), lambda: None)
+    blocks = _Incidence(splitter)
+    ratio = _Ratio()
+    seconds = -time.perf_counter()
+    for block in _sample(paths, splitter, field, binary, sample, ratio):
+        counter.count(block)
+        seconds += time.perf_counter()
+        blocks.add(block)
+        seconds -= time.perf_counter()
+    seconds += time.perf_counter()
+    sampled, distinct = counter.total_bytes, len(counter.table)
+    total = max(sampled, int(sum(size_of(path) * ratio.of(path) for path in paths)))
+    growth = blocks.growth()
+
+    def distinct_in(nbytes: float) -> float:
+        return distinct * (nbytes / sampled) ** growth if sampled else 0.0
+
+    table = counter.table
+    long = table.arena_bytes / distinct if distinct else 0.0
+    # Tables double when they are half full, so they are a third full on average, and hold the old slots while growing.
+    memory = threads * distinct_in(total / threads) * (ENTRY * 3 + long)
+    row, saved = _sizes(table)
+    spills = 0
+    if memory > limit:
+        at_once = limit / (ENTRY / 0.7 + long)  # pieces in full tables
+        text = sampled * (at_once / threads / distinct) ** (1 / growth) * threads
+        spills = math.ceil(total / text)
+    pieces = distinct_in(total)
+    spilled = spills * min(pieces, limit / (ENTRY / 0.7 + long)) if spills else 0.0
+    speed = sampled / seconds if sampled else 1.0
+    return Estimate(
+        total_bytes=total,
+        sampled=sampled,
+        distinct=int(pieces),
+        growth=round(growth, 3),
+        threads=threads,
+        memory_limit=limit,
+        memory=int(memory),
+        spills=spills,
+        spill_disk=int(spilled * row),
+        disk=int(pieces * saved),
+        seconds=round(total / speed / threads + (pieces + spilled) * MERGE_SECONDS / threads, 1),
+    )
+
+
+class _Incidence:
+    """In how many blocks of the sample each piece is.
+
+    Of the V pieces in n blocks, taken in random order, the last block brings q / n new ones, with q the pieces that are
+    in one block only; so at the sample's end V grows with the exponent q / V.
+    """
+
+    def __init__(self, splitter: Splitter):
+        self._one = Counter(splitter, 1 << 62, Spill(Path()), lambda: None)
+        self._all = CountTable()
+        self._blocks = 0
+
+    def add(self, block: Block) -> None:
+        import numpy as np
+
+        self._one.count(block)
+        sort(self._one.table)
+        rows = concatenate(list(read_batches(self._one.table, 1 << 18, 1 << 24)))
+        while self._all.room < len(rows[2]):  # before, since the rows are in order
+            grow(self._all, 2 * self._all.slots)
+        add_rows(self._all, (rows[0], rows[1], np.ones(len(rows[2]), np.uint64)))
+        self._one.table.clear()
+        self._blocks += 1
+
+    def growth(self) -> float:
+        import numpy as np
+
+        if self._blocks < 8:
+            return TYPICAL_GROWTH
+        sort(self._all)
+        once = sum(int(np.count_nonzero(rows[2] == 1)) for rows in read_batches(self._all, 1 << 18, 1 << 24))
+        return min(1.0, max(0.05, once / max(1, len(self._all))))
+
+
+class _Ratio:
+    """How much text comes out of a byte on disk, by the ending of the files' names."""
+
+    def __init__(self) -> None:
+        self._read: dict[str, list[int]] = {}
+
+    def add(self, path: Path | str, on_disk: int, text: int) -> None:
+        read = self._read.setdefault(Path(path).suffix, [0, 0])
+        read[0] += on_disk
+        read[1] += text
+
+    def of(self, path: Path | str) -> float:
+        on_disk, text = self._read.get(Path(path).suffix, (1, 1))
+        return text / max(1, on_disk)
+
+
+def _sample(
+    paths: list[Path | str], splitter: Splitter, field: str, binary: Binary, sample: int, ratio: _Ratio
+) -> Iterator[Block]:
+    """Blocks from all over the sources, in random order, since text that lies together is alike.
+
+    Of a compressed file that is its front, since only from there can it be read.
+    """
+    draws: list[
+        tuple[Path | str, int | None]
+    ] = []  # files, and where in them; None is the next block of one that is read from its front
+    total = sum(size_of(path) for path in paths)
+    credit = float(BLOCK)  # so that there is one block at least
+    for path in paths:
+        size = size_of(path)
+        credit += sample * size / max(1, total)
+        n = int(min(credit, size + BLOCK) // BLOCK)
+        credit = min(credit - n * BLOCK, BLOCK) if n else credit
+        packed = Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet") or is_url(path)
+        draws += [(path, None if packed else size * i // n) for i in range(n)]
+    random.Random(1).shuffle(draws)
+    streams: dict[Path | str, Source] = {}
+    block = Block()
+    try:
+        for path, offset in draws:
+            source = streams.get(path) or open_source(path, splitter, field, binary)
+            if offset is None:
+                streams[path] = source
+            elif offset:
+                source.resume(_place(source, offset))
+            before = source.bytes_read()
+            if source.draw(block):
+                yield block
+                read = source.bytes_read() - before
+                ratio.add(path, read if offset is None else min(read, BLOCK), block.nbytes)
+            if offset is not None:
+                source.close()
+    finally:
+        for source in streams.values():
+            source.close()
+
+
+def _place(source: Source, offset: int) -> list[int]:
+    """Where to begin at or after `offset`: a JSON line's beginning, and of other text anywhere will do."""
+    if not isinstance(source, JsonLinesSource):
+        return [offset]
+    with open(source.path, "rb") as file:
+        file.seek(offset)
+        file.readline()
+        return [file.tell(), 0]
+
+
+def _sizes(table: CountTable) -> tuple[float, float]:
+    """Bytes for each piece in a run and in the word counts, as the sample's are when they are written."""
+    if len(table) == 0:
+        return 0.0, 0.0
+    sort(table)
+    nbytes = 0
+    with tempfile.TemporaryDirectory(prefix="tokenmill-estimate-") as folder:
+        path = Path(folder) / "sample.parquet"
+        file = CountsFile(path, About())
+        for rows in read_batches(table, 1 << 16, 1 << 24):
+            file.write(rows)
+            nbytes += len(rows[0])
+        file.close()
+        return nbytes / len(table) + 16, path.stat().st_size / len(table)

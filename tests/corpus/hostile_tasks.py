@@ -1,0 +1,53 @@
+"""Tasks for the pool that misbehave in every way a parser can."""
+
+import ctypes
+import os
+import re
+import sys
+import time
+
+
+class Hostile:
+    """Does what its record says; gives the record back where it is harmless."""
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.done = 0
+
+    def __call__(self, record):
+        (what,) = record
+        if what == "loop":
+            while True:
+                pass
+        if what == "loop in C":
+            re.match(r"(a|aa)+$", "a" * 60 + "b")
+        if what == "sleep":
+            time.sleep(60)
+        if what == "eat":
+            return len(bytearray(1 << 40))
+        if what == "eat slowly":
+            eaten = []
+            while True:
+                eaten.append(bytearray(50 << 20))
+        if what == "crash":
+            ctypes.string_at(0)
+        if what == "leave":
+            print("going away", file=sys.stderr)
+            sys.stderr.flush()
+            os._exit(7)
+        if what == "raise":
+            raise KeyError("no such thing")
+        if what == "recurse":
+            return self(record)
+        if what == "print":
+            print("noise on standard output")
+        self.done += 1
+        return what + self.settings
+
+    def summary(self):
+        done, self.done = self.done, 0
+        return done
+
+
+def broken(settings):
+    raise RuntimeError("this task cannot even start")

@@ -1,0 +1,270 @@
+"""Damaged and hostile input: a clear message and a counted skip or stop, never a hang or a blow-up of memory."""
+
+import bz2
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import py7zr
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from tokenmill.corpus import clean, read_documents
+from tokenmill.corpus.pool import WorkerPool
+from tokenmill.errors import InputError, TokenmillError
+
+SENTENCE = "The quick brown fox jumps over a lazy dog while nobody in particular looks at what it does. "
+BODY = SENTENCE * 3
+
+
+@pytest.fixture
+def hostile(monkeypatch):
+    """A pool of two workers that run the hostile task, with a short time and little memory."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    with WorkerPool("hostile_tasks:Hostile", "!", 2, seconds=0.2, memory=200 << 20) as pool:
+        yield pool
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("loop", "it took more than 0.2 s of processor time"),
+        ("loop in C", "it took more than 0.2 s of processor time"),
+        ("sleep", "it took more than 4 s"),
+        ("eat", "it needs more memory than the limit for one document"),
+        ("eat slowly", "it needs more memory than the limit for one document"),
+        ("crash", "it crashed the process that read it (SIGSEGV)"),
+        ("leave", "it crashed the process that read it (code 7: going away)"),
+        ("raise", "KeyError: 'no such thing'"),
+        ("recurse", "it is nested too deeply"),
+    ],
+)
+def test_a_record_that_takes_its_process_down_is_reported_and_the_rest_done(hostile, what, why):
+    batches = [([("a",), (what,), ("b",), ("print",)], 1), ([("c",)], 2), ([("d",), (what,)], 3)]
+    results = list(hostile.map(batches))
+    assert [tag for _, tag in results] == [1, 2, 3]
+    failed = ("failed", why)
+    assert results[0][0] == ([("done", "a!"), failed, ("done", "b!"), ("done", "print!")], 3)
+    assert results[1][0] == ([("done", "c!")], 1)
+    assert results[2][0] == ([("done", "d!"), failed], 1)
+
+
+def test_a_task_that_cannot_start_is_one_error(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    with (
+        WorkerPool("hostile_tasks:broken", "", 2, 1.0, 1 << 28) as pool,
+        pytest.raises(TokenmillError, match="cannot even start"),
+    ):
+        list(pool.map([([("a",)], 0)] * 5))
+
+
+def test_no_process_stays_behind(monkeypatch):
+    import psutil
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    with WorkerPool("hostile_tasks:Hostile", "", 3, 100.0, 1 << 28) as pool:
+        results = pool.map([([("a",)], i) for i in range(8)])
+        next(results)
+        assert psutil.Process().children()
+    assert not psutil.Process().children()
+
+
+def page(title, text, extra=""):
+    return f"<page><title>{title}</title><ns>0</ns><id>1</id>{extra}<revision><text>{text}</text></revision></page>\n"
+
+
+def dump(path, *pages, head="<mediawiki><siteinfo/>"):
+    path.write_text(head + "\n" + "".join(pages) + "</mediawiki>")
+    return path
+
+
+def cleaned(kind, source, folder, **options):
+    """The texts kept, and what was skipped, without the folder of the sources."""
+    report = clean(kind, source, folder / "out", num_workers=1, **options)
+    texts = [d.text for d in read_documents((folder / "out").glob("shard-*"))]
+    return texts, [str(skip).replace(f"{folder}/", "") for skip in report.skipped]
+
+
+LAUGHS = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 12))
+BOMB = f'<?xml version="1.0"?><!DOCTYPE mediawiki [<!ENTITY l0 "lol">{LAUGHS}<!ENTITY f SYSTEM "file:///etc/passwd">]><mediawiki>'
+
+
+def test_entity_bombs_are_no_entities(tmp_path):
+    source = dump(tmp_path / "a.xml", page("Bomb", "&l11;"), page("File", "&f;"), page("Good", BODY), head=BOMB)
+    texts, skipped = cleaned("wikipedia", source, tmp_path)
+    assert texts == [BODY.strip()]
+    assert skipped == [
+        f"a.xml, byte {len(BOMB) + 1}: no well-formed XML: Entity 'l11' not defined",
+        f"a.xml, byte {len(BOMB) + 1 + len(page('Bomb', '&l11;'))}: no well-formed XML: Entity 'f' not defined",
+    ]
+
+
+def test_damaged_pages_cost_only_themselves(tmp_path):
+    source = dump(
+        tmp_path / "a.xml",
+        page("Good 1", BODY),
+        page("Tags", "<b>" + BODY),
+        "<page><title>Cut off</title><revision><text>" + BODY + "\n",
+        page("Good 2", BODY),
+        "<page><id>2</id></page>\n",
+        page("Nul", "\x01" + BODY),
+        page("Good 3", BODY) + "<page><title>The end is miss",
+    )
+    texts, skipped = cleaned("wikipedia", source, tmp_path)
+    assert texts == [BODY.strip()] * 3
+    assert [reason.partition(": ")[2] for reason in skipped] == [
+        "no well-formed XML: Opening and ending tag mismatch: b line 1 and text",
+        "a page without its end (Cut off)",
+        "a page without a title",
+        "no well-formed XML: PCDATA invalid Char value 1",
+        "a page without its end",
+    ]
+    with pytest.raises(InputError, match="Opening and ending tag mismatch"):
+        clean("wikipedia", source, tmp_path / "strict", strict=True)
+
+
+def test_pages_that_take_too_long_or_too_much(tmp_path):
+    """Real work for the parser, under limits that it cannot keep."""
+    slow = "{{quote|" * 30 + "{{lang|fr|[[x|y]] " * 30_000 + "}}" * 30_030
+    big = "{{nowrap|[http://a b]" + "[[a]]" * 400_000 + "}}"
+    source = dump(tmp_path / "a.xml", page("Good 1", BODY), page("Slow", slow), page("Good 2", BODY), page("Big", big))
+    texts, skipped = cleaned("wikipedia", source, tmp_path, time_limit=0.1)
+    assert texts == [BODY.strip()] * 2
+    assert [reason.partition(": ")[2] for reason in skipped] == ["it took more than 0.1 s of processor time"] * 2
+    (tmp_path / "memory").mkdir()
+    texts, skipped = cleaned("wikipedia", source, tmp_path / "memory", memory_limit=3 << 20)
+    assert texts == [BODY.strip()] * 2
+    assert "it needs more memory than the limit for one document" in skipped[-1]
+
+
+def test_posts_that_are_none(tmp_path):
+    rows = [
+        '<row Id="1" Title="T" Body="&lt;p&gt;' + BODY + '&lt;/p&gt;" />',
+        '<row Id="2" Body="cut off',
+        '<row Id="3" Text="a comment" />',
+        '<row Id="4" Body="' + BODY + '" />',
+    ]
+    source = tmp_path / "Posts.xml"
+    source.write_text('\ufeff<?xml version="1.0"?>\n<posts>\n' + "\n".join(rows) + "\n</posts>", encoding="utf-8")
+    texts, skipped = cleaned("stackexchange", source, tmp_path)
+    assert texts == ["T\n" + BODY.strip(), BODY.strip()]
+    assert [reason.partition(": ")[2] for reason in skipped] == [
+        "a row without its end",
+        "a row without a Body, but with Id, Text: no post",
+    ]
+
+
+def test_a_file_of_another_kind_is_told(tmp_path):
+    source = tmp_path / "a.xml"
+    source.write_text("<html>no dump</html>")
+    with pytest.raises(InputError, match=r"nothing could be read.*a.xml: there is no <page> in it"):
+        clean("wikipedia", source, tmp_path / "out")
+    with pytest.raises(InputError, match="there is no <row> in it"):
+        clean("stackexchange", source, tmp_path / "out")
+    pq.write_table(pa.table({"content": ["x"]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"no column 'text'; the columns are content"):
+        clean("fineweb", tmp_path / "a.parquet", tmp_path / "out")
+
+
+def rows(count):
+    return "".join(f'<row Id="{i}" Body="{i} {BODY}" />\n' for i in range(count))
+
+
+@pytest.mark.parametrize("suffix", [".xml.bz2", ".xml.zst", ".7z"])
+def test_dumps_that_were_cut_off(tmp_path, suffix):
+    """What stands before the cut is cleaned; the rest is one skip that says where."""
+    count = 1000 if suffix == ".7z" else 3000
+    plain = (
+        "<posts>\n"
+        + "".join(f'<row Id="{i}" Body="{os.urandom(300).hex(" ")} {BODY}" />\n' for i in range(count))
+        + "</posts>"
+    ).encode()
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".7z":
+        with py7zr.SevenZipFile(path, "w") as archive:
+            archive.writestr(plain, "Posts.xml")
+        data = bytearray(path.read_bytes())
+        data[len(data) * 2 // 3] ^= 0xFF
+    else:
+        compressed = bz2.compress(plain) if suffix == ".xml.bz2" else zstandard.ZstdCompressor().compress(plain)
+        data = compressed[: len(compressed) * 2 // 3]
+    path.write_bytes(data)
+    texts, skipped = cleaned("stackexchange", path, tmp_path)
+    assert count // 4 < len(texts) < count * 4 // 5
+    assert len(skipped) == 1
+    assert "damaged or cut off after" in skipped[0]
+    with pytest.raises(InputError, match="damaged or cut off after"):
+        clean("stackexchange", path, tmp_path / "strict", strict=True)
+
+
+MEASURE = """
+import json, sys
+from tokenmill.corpus import clean
+report = clean(*sys.argv[1:], num_workers=1)
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(json.dumps([report.documents_kept, [str(skip) for skip in report.skipped], peak // 1024]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "before", "after", "position"),
+    [
+        ("text", "a.txt.zst", BODY + "\n", "\n" + BODY, "line 2"),
+        ("text", "a.jsonl.zst", json.dumps({"text": BODY}) + "\n", "\n" + json.dumps({"text": BODY}), "line 2"),
+        ("wikipedia", "a.xml.zst", "<mediawiki>" + page("A", BODY) + "<page>", "</page>" + page("B", BODY), "byte "),
+        (
+            "stackexchange",
+            "a.xml.zst",
+            f'<posts><row Id="1" Body="{BODY}" /><row Body="',
+            f'" /><row Id="2" Body="{BODY}"/>',
+            "byte ",
+        ),
+    ],
+)
+def test_a_line_of_100_megabytes(tmp_path, kind, name, before, after, position):
+    """It is skipped where it stands, in the memory that any run takes."""
+    path = tmp_path / name
+    compressor = zstandard.ZstdCompressor(level=1).compressobj()
+    with open(path, "wb") as file:
+        file.write(compressor.compress(before.encode()))
+        for _ in range(100):
+            file.write(compressor.compress(b"many words " * 90_910))
+        file.write(compressor.compress(after.encode()) + compressor.flush())
+    run = subprocess.run(
+        [sys.executable, "-c", MEASURE, kind, path, tmp_path / "out"], capture_output=True, text=True, check=True
+    )
+    kept, skipped, peak = json.loads(run.stdout)
+    assert kept == 2
+    assert len(skipped) == 1
+    assert f"{position}" in skipped[0]
+    assert "longer than 16,777,216 bytes" in skipped[0]
+    assert peak < 220  # megabytes; 100 of them are pyarrow
+
+
+def test_a_mixed_bag(tmp_path):
+    """Good and bad files together: everything readable is kept, everything else counted with its place."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.txt").write_bytes(f"{BODY}\n".encode() + b"caf\xe9 " * 50 + f"\n{BODY}\n".encode())
+    (folder / "b.jsonl").write_text(f'{{"text": "{BODY}"}}\nnot json\n[1]\n')
+    (folder / "c.parquet").write_bytes(b"PAR1 and nothing more")
+    pq.write_table(pa.table({"text": [BODY, None]}), folder / "d.parquet")
+    pq.write_table(pa.table({"other": [BODY]}), folder / "e.parquet")
+    (folder / "f.txt.gz").write_bytes(b"no gzip at all")
+    (folder / "g.7z").write_bytes(b"7z\xbc\xaf\x27\x1c and no more")
+    (folder / "h.txt").write_bytes(b"")
+    texts, skipped = cleaned("text", folder, tmp_path)
+    assert texts == [BODY.strip()] * 4
+    assert [skip.removeprefix("in/")[:40] for skip in skipped] == [
+        "a.txt, line 2: not UTF-8: the byte 0xe9 ",
+        "b.jsonl, line 2: no JSON: Expecting valu",
+        "b.jsonl, line 3: a JSON list, where an o",
+        "c.parquet: no readable Parquet file (Par",
+        "e.parquet: no column 'text'; the columns",
+        "f.txt.gz: damaged or cut off after 0 byt",
+        "g.7z: cannot be read as a 7z archive: tr",
+    ]
