@@ -113,7 +113,10 @@ def seeds() -> list[bytes]:
                     (target / layout[0]).write_bytes(gzip.compress((target / "it.tiktoken").read_bytes()))
             else:
                 formats.write(picky if "events.txt" in layout else plain, target, form)
-            beside = {"added_tokens.json": '{"<|endoftext|>": 261}', "tokenizer_config.json": '{"tokenizer_class": "GPT2Tokenizer"}'}
+            beside = {
+                "added_tokens.json": '{"<|endoftext|>": 261}',
+                "tokenizer_config.json": '{"tokenizer_class": "GPT2Tokenizer"}',
+            }
             for file in layout[1:]:
                 if file in beside and not (target / file).exists():
                     (target / file).write_text(beside[file])
@@ -193,7 +196,9 @@ def main() -> None:
         for number, data in enumerate(seeds()):
             (Path(folder) / f"seed-{number}").write_bytes(data)
         options = [f"-max_total_time={seconds:.0f}", f"-seed={seed}", "-max_len=20000", "-artifact_prefix=build/fuzz-"]
-        atheris.Setup([sys.argv[0], *options, "-verbosity=0", "-print_final_stats=1", folder], one_input, custom_mutator=mutate)
+        atheris.Setup(
+            [sys.argv[0], *options, "-verbosity=0", "-print_final_stats=1", folder], one_input, custom_mutator=mutate
+        )
         atheris.Fuzz()
 
 
