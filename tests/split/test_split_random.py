@@ -30,7 +30,7 @@ def scanner_of(*pattern: str) -> Scanner:
 
 
 @given(patterns(), st.lists(texts(), min_size=1, max_size=4), ROOMS)
-@settings(max_examples=400 * FACTOR, deadline=None)
+@settings(max_examples=60 * FACTOR, deadline=None)
 def test_any_pattern_gives_the_pieces_of_the_regex_module(pattern, some, room):
     splitter = splitter_of(pattern)
     assume(splitter.scanner is not None)
@@ -47,7 +47,7 @@ def test_named_patterns_on_any_bytes(name, text, room):
 
 
 @given(patterns(), data(), ROOMS, ROOMS)
-@settings(max_examples=300 * FACTOR, deadline=None)
+@settings(max_examples=100 * FACTOR, deadline=None)
 def test_the_fast_lane_and_the_scalar_path_agree(pattern, text, room, other_room):
     scanner = scanner_of(pattern)
     scalar = Scanner(scanner.tables, None, True)
@@ -56,14 +56,14 @@ def test_the_fast_lane_and_the_scalar_path_agree(pattern, text, room, other_room
 
 
 @given(st.lists(patterns(1), min_size=2, max_size=3), data(60), ROOMS)
-@settings(max_examples=150 * FACTOR, deadline=None)
+@settings(max_examples=50 * FACTOR, deadline=None)
 def test_several_patterns_one_inside_the_other(several, text, room):
     scanner = scanner_of(*several)
     assert ends_of(scanner, text, room) == reference_ends(tuple(several), text)
 
 
 @given(st.one_of(st.sampled_from(NAMED), patterns()), data(60), data(60), data(60))
-@settings(max_examples=400 * FACTOR, deadline=None)
+@settings(max_examples=100 * FACTOR, deadline=None)
 def test_a_certain_cut_is_one_whatever_stands_around(pattern, text, before, after):
     scanner = scanner_of(pattern)
     cut = scanner.certain_cut(text)
