@@ -56,7 +56,9 @@ def test_other_text_than_the_first():
 
 
 def test_old_ids_and_special_tokens_stay():
-    vocabulary = Vocabulary((*BYTES, b"ab", None, b"cd"), (), added_tokens=(AddedToken("<s>", 257), AddedToken("<e>", 260)))
+    vocabulary = Vocabulary(
+        (*BYTES, b"ab", None, b"cd"), (), added_tokens=(AddedToken("<s>", 257), AddedToken("<e>", 260))
+    )
     counts = WordCounts.from_mapping({b"abcd": 5, b"xy": 3})
     further = train_further(counts, 264, vocabulary, *encoded(vocabulary, counts), special_tokens=["<pad>"])
     assert further.order == "ranks" and further.events is None

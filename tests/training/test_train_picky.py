@@ -239,7 +239,9 @@ def test_real_text(corpus_bytes):
     words: dict[bytes, int] = {}
     for piece in regex.findall(r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+", text):
         words[piece.encode()] = words.get(piece.encode(), 0) + 1
-    vocabulary = train_from_counts(WordCounts.from_mapping(words, (r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+",)), 3000, refine=0.7)
+    vocabulary = train_from_counts(
+        WordCounts.from_mapping(words, (r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+",)), 3000, refine=0.7
+    )
     assert vocabulary.n_vocab == 3000
     assert len(vocabulary.removed) > 50
     tok = Tokenizer(vocabulary)

@@ -67,7 +67,9 @@ def train_further(
         raise UsageError(f"the vocabulary has a special token {clash!r} already")
     tokens = [vocabulary.tokens[id] if id < len(vocabulary.tokens) else None for id in range(old)]
     spelt = [token or b"" for token in tokens]
-    start = _encoded_pieces(counts, spelt, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64))
+    start = _encoded_pieces(
+        counts, spelt, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
+    )
     pair_weight(counts.offsets, counts.counts)
     corpus = driving.lay_down(start, np.ascontiguousarray(counts.counts), by_falling_count(counts, min_count), progress)
     max_bytes = min(max_token_bytes or LONGEST, LONGEST)
@@ -97,5 +99,7 @@ def _encoded_pieces(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, off
     np.cumsum(np.asarray(spans, np.uint64)[ids], out=ends[1:])
     wrong = np.flatnonzero(ends[offsets] != counts.offsets)
     if len(wrong):
-        raise UsageError(f"the encoded pieces are not those of the word counts: piece {int(wrong[0]) - 1} is of another length")
+        raise UsageError(
+            f"the encoded pieces are not those of the word counts: piece {int(wrong[0]) - 1} is of another length"
+        )
     return Alphabet(tuple(spelt), ids, offsets, spans=spans, nodes=counts.offsets)
