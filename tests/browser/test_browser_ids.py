@@ -128,7 +128,6 @@ def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
 def published(chromium, shared, tmp_path_factory):
     """Published vocabularies as a static site: tiktoken's, and two tokenizer.json with their own rules."""
     from conftest import file_server
-
     from tokenmill import formats
     from tokenmill.playground.export import export
 

@@ -32,7 +32,9 @@ def show(page, view):
 def test_axe_finds_nothing_serious(open_page, local, theme, width):
     if not AXE.exists():
         pytest.skip("needs axe-core: npm ci in web/")
-    page = open_page(local.address, viewport={"width": width, "height": 800}, color_scheme=theme, reduced_motion="reduce")
+    page = open_page(
+        local.address, viewport={"width": width, "height": 800}, color_scheme=theme, reduced_motion="reduce"
+    )
     page.evaluate(AXE.read_text())
     for view in VIEWS:
         show(page, view)
@@ -76,7 +78,19 @@ def test_everything_is_reached_by_keyboard(open_page, local):
     for _ in range(25):
         page.keyboard.press("Tab")
         seen.append(page.evaluate("() => document.activeElement.id"))
-    for id in ("link", "theme", "tokenizer", "open", "sample", "text", "special", "visible", "as-ids", "tokens", "copy-ids"):
+    for id in (
+        "link",
+        "theme",
+        "tokenizer",
+        "open",
+        "sample",
+        "text",
+        "special",
+        "visible",
+        "as-ids",
+        "tokens",
+        "copy-ids",
+    ):
         assert id in seen, id
 
 

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from conftest import file_server
 from playground_examples import SPECIAL, TEXT, trained
 
+from conftest import file_server
 from tokenmill import formats
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.split.patterns import PATTERNS
@@ -196,7 +196,7 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     ids = page.evaluate("text => tokenmill.encode(text)", TEXT)
     assert ids == Tokenizer(formats.read(folder / "mine.tiktoken")).encode_ordinary(TEXT)
     # A text goes into the text box.
-    drop(page, {"notes.txt": "dropped text".encode()})
+    drop(page, {"notes.txt": b"dropped text"})
     page.wait_for_function("() => document.getElementById('text').value === 'dropped text'")
 
 

@@ -19,7 +19,9 @@ BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, "-m", "tokenmill", "play", *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-m", "tokenmill", "play", *map(str, arguments)], capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,10 @@ def test_the_front_end_tests_pass(node):
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
 
 
-@pytest.mark.parametrize("command", [["node_modules/typescript/bin/tsc", "--noEmit"], ["node_modules/@biomejs/biome/bin/biome", "check", "."]])
+@pytest.mark.parametrize(
+    "command",
+    [["node_modules/typescript/bin/tsc", "--noEmit"], ["node_modules/@biomejs/biome/bin/biome", "check", "."]],
+)
 def test_types_and_lint(node, command):
     done = node(*command)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

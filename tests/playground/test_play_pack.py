@@ -110,11 +110,24 @@ def test_counts_go_along(vocabulary):
 
 def test_the_export_is_a_whole_site(vocabulary, tmp_path):
     sizes = export([("mine", vocabulary), ("other", vocabulary)], tmp_path / "site")
-    found = {str(p.relative_to(tmp_path / "site")): p.stat().st_size for p in (tmp_path / "site").rglob("*") if p.is_file()}
+    found = {
+        str(p.relative_to(tmp_path / "site")): p.stat().st_size for p in (tmp_path / "site").rglob("*") if p.is_file()
+    }
     assert found == sizes
-    assert {"index.html", "app.js", "worker.js", "style.css", "catalog.json", "packs/0.tmpack", "packs/1.tmpack"} <= set(found)
+    assert {
+        "index.html",
+        "app.js",
+        "worker.js",
+        "style.css",
+        "catalog.json",
+        "packs/0.tmpack",
+        "packs/1.tmpack",
+    } <= set(found)
     listing = json.loads((tmp_path / "site" / "catalog.json").read_text())
-    assert listing["tokenizers"] == [{"name": "mine", "pack": "packs/0.tmpack"}, {"name": "other", "pack": "packs/1.tmpack"}]
+    assert listing["tokenizers"] == [
+        {"name": "mine", "pack": "packs/0.tmpack"},
+        {"name": "other", "pack": "packs/1.tmpack"},
+    ]
     assert "opens" not in listing
     before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
     export([("mine", vocabulary), ("other", vocabulary)], tmp_path / "site")
@@ -151,5 +164,7 @@ def test_the_policy_of_the_page_and_of_the_server_agree():
 
     page = page_files()["index.html"].decode()
     stated = page.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
-    assert set(POLICY.split("; ")) - set(stated.split("; ")) == {"frame-ancestors 'none'"}  # a meta element cannot say it
+    assert set(POLICY.split("; ")) - set(stated.split("; ")) == {
+        "frame-ancestors 'none'"
+    }  # a meta element cannot say it
     assert set(stated.split("; ")) <= set(POLICY.split("; "))

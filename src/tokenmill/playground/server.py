@@ -176,7 +176,7 @@ class _Guard:
         if scope["type"] != "http":
             return  # there are no web sockets here
 
-        async def send_guarded(message: dict) -> None:
+        async def send_guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
                 extra = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
                 message["headers"] = [*message.get("headers", []), *extra]
