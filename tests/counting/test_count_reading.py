@@ -62,7 +62,9 @@ def test_a_file_that_was_cut_off_is_an_error(tmp_path, suffix, keep):
     path = tmp_path / f"cut.txt{suffix}"
     packed = PACKERS[suffix](TEXT)
     path.write_bytes(packed[: int(len(packed) * keep) if keep >= 0 else keep])
-    with pytest.raises(InputError, match=r"cut\.txt.* is damaged: it ends in the middle of the compressed data"):
+    with pytest.raises(
+        InputError, match=r"cut\.txt.*(it ends in the middle of the compressed data|damaged or cut off)"
+    ):
         count(path, WORDS)
 
 
@@ -72,7 +74,9 @@ def test_a_file_with_damage_inside_is_an_error(tmp_path, suffix):
     packed = bytearray(PACKERS[suffix](TEXT))
     packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\x55" * 64
     path.write_bytes(packed)
-    with pytest.raises(InputError, match=r"bad\.txt.* is damaged: .*of its text could be read"):
+    with pytest.raises(
+        InputError, match=r"bad\.txt.*(is damaged: .*of its text could be read|damaged or cut off after)"
+    ):
         count(path, WORDS)
 
 
@@ -80,7 +84,7 @@ def test_a_file_with_damage_inside_is_an_error(tmp_path, suffix):
 def test_a_plain_file_under_a_compressed_name_is_an_error(tmp_path, suffix):
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(TEXT)
-    with pytest.raises(InputError, match=r"a\.txt.* is damaged"):
+    with pytest.raises(InputError, match=r"a\.txt.*damaged"):
         count(path, WORDS)
 
 
@@ -204,6 +208,32 @@ def test_a_text_without_any_cut_is_one_piece(tmp_path):
     assert items(count(tmp_path / "a.txt", WORDS)) == {b"a" * 5_000_000: 1}
 
 
+def test_a_large_bz2_of_many_streams(tmp_path):
+    path = tmp_path / "a.txt.bz2"
+    packed = [bz2.compress(random.Random(i).randbytes(90_000).hex().encode() + b" ") for i in range(20)]
+    path.write_bytes(bz2.compress(TEXT) + b"".join(packed))
+    assert path.stat().st_size > 1 << 20  # read on all cores
+    (tmp_path / "b.txt").write_bytes(bz2.decompress(path.read_bytes()))
+    assert items(count(path, WORDS)) == items(count(tmp_path / "b.txt", WORDS))
+
+
+def test_urls_are_sources(tmp_path):
+    import fsspec
+
+    files = fsspec.filesystem("memory")
+    files.pipe("/corpus/a.txt", TEXT[:200_000])
+    files.pipe("/corpus/b.txt.gz", gzip.compress(TEXT[200_000:]))
+    files.pipe("/corpus/b.txt.zst", PACKERS[".zst"](b"zst"))
+    (tmp_path / "a.txt").write_bytes(TEXT[:200_000])
+    (tmp_path / "b.txt").write_bytes(TEXT[200_000:])
+    (tmp_path / "c.txt").write_bytes(b"zst")
+    seen = []
+    counts = count("memory://corpus", WORDS, progress=lambda *now: seen.append(now))
+    assert items(counts) == items(count(tmp_path, WORDS))
+    assert counts.documents == 3
+    assert seen[-1][1] == seen[-1][2] > 200_000
+
+
 def test_missing_and_forbidden_files(tmp_path):
     with pytest.raises(InputError, match=r"nothing\.txt"):
         count(tmp_path / "nothing.txt", WORDS)
@@ -221,11 +251,10 @@ def test_a_read_error_names_the_file(tmp_path, monkeypatch):
     path.write_bytes(TEXT)
     stream = ByteStream(path)
 
-    class Broken:
-        def readinto(self, buffer):
-            raise OSError(5, "Input/output error")
+    def broken(buffer):
+        raise OSError(5, "Input/output error")
 
-    stream._stream = Broken()
+    stream._readinto = broken
     with pytest.raises(InputError, match=r"cannot read .*a\.txt: Input/output error \(after 0 bytes\)"):
         stream.readinto(memoryview(bytearray(10)))
 

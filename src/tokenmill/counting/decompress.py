@@ -1,12 +1,11 @@
-"""Streams of plain bytes from compressed files, quick enough for counting and strict about damage.
+"""Streams of plain bytes into buffers of one's own, quick enough for counting.
 
-corpus/sources.py opens sources for everyone; counting needs besides how far the file on disk has been read, reads into
-a buffer of its own, and certainty that a file that was cut off is never taken for whole.
+corpus/sources.py opens sources for everyone, and here .bz2 and URLs too. Plain files, .gz, .xz and .zst are read here,
+without copies in between; and pipes, which must not keep Ctrl-C waiting.
 """
 
 from __future__ import annotations
 
-import bz2
 import contextlib
 import gzip
 import io
@@ -19,69 +18,110 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ..corpus.sources import OnSkip, Skip, open_source
+from ..corpus.streams import COMPRESSIONS
 from ..errors import InputError, require
 
 __all__ = ["ByteStream"]
 
 MAX_WINDOW = 1 << 31  # what `zstd --ultra --long=31` needs to be read
+STEP = 1 << 16
 WAIT = 0.1  # seconds
 
 
 class ByteStream:
-    """The bytes of one file, decompressed if its name ends with .gz, .bz2, .xz or .zst.
+    """The bytes of one source, decompressed if its name ends with .gz, .bz2, .xz or .zst.
 
     pause: called now and then while a pipe has nothing to read; may raise.
-    Damage raises InputError that names the file and how far it was good.
+    on_skip: called for damage, which then is the end of the text; without it, damage raises InputError that names the
+        file and how far it was good.
     """
 
-    def __init__(self, path: Path, pause: Callable[[], None] = lambda: None):
+    def __init__(self, path: Path | str, pause: Callable[[], None] = lambda: None, on_skip: OnSkip | None = None):
         self.path = path
         self.position = 0  # bytes given out
+        self._on_skip = on_skip
+        self._ended = False
+        self._packed = Path(path).suffix.lower() in COMPRESSIONS
+        self._scrap = memoryview(bytearray(STEP if self._packed else 0))
+        self._ahead = self._scrap[:0]  # decompressed, but not given out
+        self._raw: Any
+        self._stream: Any
+        if isinstance(path, str) or path.suffix.lower() == ".bz2":
+            self._stream = self._raw = open_source(path)
+            self._tell_raw = self._raw.stored_position
+            self._readinto = self._stream.readinto1
+            self._seekable = not self._packed and self._raw.seekable()
+            return
         try:
             # Unbuffered: blocks are large, and readinto then copies straight from the page cache.
             regular = stat.S_ISREG(os.stat(path).st_mode)
-            self._raw: Any = open(path, "rb", buffering=0) if regular else _Pipe(path, pause)  # noqa: SIM115
-            if path.suffix.lower() in (".gz", ".bz2", ".xz"):  # their modules read in small steps
+            self._raw = open(path, "rb", buffering=0) if regular else _Pipe(path, pause)  # noqa: SIM115
+            if path.suffix.lower() in (".gz", ".xz"):  # their modules read in small steps
                 self._raw = io.BufferedReader(self._raw, 1 << 17)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from error
         try:
-            self._stream: Any = _decompressor(path, self._raw)
+            self._stream = _decompressor(path, self._raw)
         except BaseException:
             self._raw.close()
             raise
+        self._tell_raw = self._raw.tell
+        self._readinto = self._stream.readinto1 if self._packed else self._stream.readinto
+        self._seekable = regular and not self._packed
 
     def readinto(self, buffer: memoryview) -> int:
         """Fill `buffer` from the front; fewer bytes than it holds are given at the end of the file only."""
         filled = 0
-        try:
-            while filled < len(buffer):
-                n = self._stream.readinto(buffer[filled:])
-                if not n:
-                    break
-                filled += n
-            if filled == self.position == 0 and self._stream is not self._raw and not self.bytes_read():
-                raise EOFError
-        except EOFError:
-            raise self._damaged("it ends in the middle of the compressed data") from None
-        except (lzma.LZMAError, zlib.error, gzip.BadGzipFile, ValueError) as error:
-            raise self._damaged(str(error)) from error
-        except OSError as error:
-            if error.errno is None:  # bz2 reports damage so
-                raise self._damaged(str(error)) from error
-            reason = error.strerror or str(error)
-            raise InputError(f"cannot read {self.path}: {reason} (after {self.position:,} bytes)") from error
-        except Exception as error:  # zstandard.ZstdError has no base class that could be named without importing it
-            if type(error).__name__ != "ZstdError":
-                raise
-            raise self._damaged(str(error)) from error
-        self.position += filled
+        while filled < len(buffer):
+            if self._packed:
+                if not self._ahead:
+                    # What is decompressed in one call is lost if that call meets damage. So that this is the same
+                    # whoever reads, calls end at multiples of STEP.
+                    self._ahead = self._scrap[: self._read(self._scrap[: STEP - self.position % STEP])]
+                n = min(len(self._ahead), len(buffer) - filled)
+                buffer[filled : filled + n] = self._ahead[:n]
+                self._ahead = self._ahead[n:]
+            else:
+                n = self._read(buffer[filled:])
+            if not n:
+                break
+            filled += n
+            self.position += n
         return filled
+
+    def _read(self, buffer: memoryview) -> int:
+        """Some more bytes; 0 at the end, and at damage if that may be skipped."""
+        if self._ended:
+            return 0
+        try:
+            try:
+                n = self._readinto(buffer)
+                if n == self.position == 0 and self._packed and not self.bytes_read():
+                    raise EOFError
+                return n
+            except EOFError:
+                raise self._damaged("it ends in the middle of the compressed data") from None
+            except (lzma.LZMAError, zlib.error, gzip.BadGzipFile, ValueError) as error:
+                raise self._damaged(str(error)) from error
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise InputError(f"cannot read {self.path}: {reason} (after {self.position:,} bytes)") from error
+            except Exception as error:  # zstandard.ZstdError has no base class to be named without importing it
+                if type(error).__name__ != "ZstdError":
+                    raise
+                raise self._damaged(str(error)) from error
+        except InputError as error:
+            if self._on_skip is None:
+                raise
+            self._on_skip(Skip(str(self.path), "", str(error).removeprefix(f"{self.path}: ")))
+            self._ended = True
+            return 0
 
     def skip(self, n: int, pause: Callable[[], None]) -> None:
         """Pass over `n` bytes."""
-        if n and self._stream is self._raw and self._raw.seekable():
-            self.position = self._raw.seek(n)
+        if self._seekable:
+            self.position = self._raw.seek(self.position + n)
             return
         scrap = memoryview(bytearray(min(n, 1 << 20)))
         while n:
@@ -95,11 +135,8 @@ class ByteStream:
 
     def bytes_read(self) -> int:
         """How many bytes of the file on disk have been read."""
-        return 0 if self._raw.closed else self._tell()
-
-    def _tell(self) -> int:
         try:
-            return self._raw.tell()
+            return 0 if self._raw.closed else self._tell_raw()
         except (OSError, ValueError):  # a pipe, or closed meanwhile
             return 0
 
@@ -142,8 +179,6 @@ def _decompressor(path: Path, raw: Any) -> Any:
     suffix = path.suffix.lower()
     if suffix == ".gz":
         return gzip.GzipFile(fileobj=raw, mode="rb")
-    if suffix == ".bz2":
-        return bz2.BZ2File(raw, "rb")
     if suffix == ".xz":
         return lzma.LZMAFile(raw, "rb")
     if suffix == ".zst":
@@ -161,8 +196,8 @@ class _CheckedZstd:
         self._reader = reader
         self._frames = frames
 
-    def readinto(self, buffer: memoryview) -> int:
-        n = self._reader.readinto(buffer)
+    def readinto1(self, buffer: memoryview) -> int:
+        n = self._reader.readinto1(buffer)
         if n == 0 and len(buffer) and not self._frames.complete:
             raise EOFError
         return n

@@ -8,7 +8,6 @@ part of the text the sample is.
 from __future__ import annotations
 
 import math
-import os
 import random
 import tempfile
 import time
@@ -17,11 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..corpus.sources import COMPRESSIONS, find_sources
+from ..corpus.sources import find_sources, is_url, size_of
+from ..corpus.streams import COMPRESSIONS
 from ._count_cy import CountTable
 from .local import make_splitter
 from .memory import memory_limit_of
-from .reading import BLOCK, Binary, Block, JsonLinesSource, Source, open_source
+from .reading import BLOCK, Binary, Block, Source
+from .records import JsonLinesSource
+from .sources import open_source
 from .spill import Spill
 from .storage import About, CountsFile
 from .tables import ENTRY, add_rows, concatenate, grow, read_batches, sort
@@ -88,7 +90,7 @@ def estimate(
         seconds -= time.perf_counter()
     seconds += time.perf_counter()
     sampled, distinct = counter.total_bytes, len(counter.table)
-    total = max(sampled, int(sum(os.path.getsize(path) * ratio.of(path) for path in paths)))
+    total = max(sampled, int(sum(size_of(path) * ratio.of(path) for path in paths)))
     growth = blocks.growth()
 
     def distinct_in(nbytes: float) -> float:
@@ -162,35 +164,37 @@ class _Ratio:
     def __init__(self) -> None:
         self._read: dict[str, list[int]] = {}
 
-    def add(self, path: Path, on_disk: int, text: int) -> None:
-        read = self._read.setdefault(path.suffix, [0, 0])
+    def add(self, path: Path | str, on_disk: int, text: int) -> None:
+        read = self._read.setdefault(Path(path).suffix, [0, 0])
         read[0] += on_disk
         read[1] += text
 
-    def of(self, path: Path) -> float:
-        on_disk, text = self._read.get(path.suffix, (1, 1))
+    def of(self, path: Path | str) -> float:
+        on_disk, text = self._read.get(Path(path).suffix, (1, 1))
         return text / max(1, on_disk)
 
 
 def _sample(
-    paths: list[Path], splitter: Splitter, field: str, binary: Binary, sample: int, ratio: _Ratio
+    paths: list[Path | str], splitter: Splitter, field: str, binary: Binary, sample: int, ratio: _Ratio
 ) -> Iterator[Block]:
     """Blocks from all over the sources, in random order, since text that lies together is alike.
 
-    Of a compressed file that is its front, the only place where it can be read from.
+    Of a compressed file that is its front, since only from there can it be read.
     """
-    draws: list[tuple[Path, int | None]] = []  # files, and where in them; None is the next block of a compressed file
-    total = sum(os.path.getsize(path) for path in paths)
+    draws: list[
+        tuple[Path | str, int | None]
+    ] = []  # files, and where in them; None is the next block of one that is read from its front
+    total = sum(size_of(path) for path in paths)
     credit = float(BLOCK)  # so that there is one block at least
     for path in paths:
-        size = os.path.getsize(path)
+        size = size_of(path)
         credit += sample * size / max(1, total)
         n = int(min(credit, size + BLOCK) // BLOCK)
         credit = min(credit - n * BLOCK, BLOCK) if n else credit
-        packed = path.suffix.lower() in COMPRESSIONS
+        packed = Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet") or is_url(path)
         draws += [(path, None if packed else size * i // n) for i in range(n)]
     random.Random(1).shuffle(draws)
-    streams: dict[Path, Source] = {}
+    streams: dict[Path | str, Source] = {}
     block = Block()
     try:
         for path, offset in draws:

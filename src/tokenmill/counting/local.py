@@ -16,15 +16,16 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..corpus.sources import find_sources
+from ..corpus.sources import OnSkip, Skip, find_sources, is_url, size_of
 from ..errors import OutputError, UsageError, require
 from ..split import Splitter
 from ..writing import output_errors, replace_folder
 from .manifest import Manifest, working_folder
 from .memory import memory_limit_of
-from .reading import BLOCK, Binary, Block, Sources, encode, open_source
+from .reading import BLOCK, Binary, Block, encode
+from .sources import Sources, open_source
 from .spill import Spill
 from .storage import About, write_counts
 from .threads import POLL, Counter, Threads, cores
@@ -34,9 +35,11 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, "int | None"], None]
     Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
-__all__ = ["Summary", "count", "count_iterator", "count_to_folder", "make_splitter"]
+__all__ = ["Summary", "count", "count_iterator", "count_to_folder", "make_splitter", "temporary_spill"]
 
 CHECKPOINT = 60.0  # seconds between two checkpoints of a count into a folder
+RAY_MEMORY = 10**9  # bytes for the tables of a Ray task
+Engine = Literal["local", "ray"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Summary:
 
     spills: how often the tables went to disk.
     resumed_bytes: how much of the text had been counted before the count was interrupted.
+    skipped: how many things could not be read and were left out (see on_skip).
     dropped, possible_error: with approximate_prune, how many pieces were dropped that had been seen once since the
         last spill, and by how much the count of a piece may be too low at most.
     """
@@ -55,6 +59,7 @@ class Summary:
     distinct: int
     spills: int = 0
     resumed_bytes: int = 0
+    skipped: int = 0
     dropped: int = 0
     possible_error: int = 0
 
@@ -68,12 +73,15 @@ def count(
     min_count: int = 1,
     field: str = "text",
     binary: Binary = "error",
+    on_skip: OnSkip | None = None,
+    engine: Engine = "local",
+    ray_address: str | None = None,
     progress: Progress | None = None,
 ) -> WordCounts:
     """Count the pieces of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
 
-    A file is one document, a line of a .jsonl or .ndjson file is one. Bytes that are no UTF-8 are counted like any
-    others, never dropped.
+    A file is one document; of a .jsonl or .ndjson file a line is one, of a .parquet file a row. Bytes that are no UTF-8
+    are counted like any others, never dropped.
 
     split: the name of a split pattern or a regular expression, several of either, or a Splitter.
     num_threads: all cores, if None.
@@ -81,15 +89,36 @@ def count(
         go to a temporary folder. The result is in memory whole, with about 30 bytes for each distinct piece;
         `count_to_folder` has no need of that.
     min_count: leave out pieces seen fewer times; exact, since it is done at the end.
-    field: what field of a JSON line holds the text.
+    field: what field of a JSON line, or column of Parquet, holds the text.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" passes over it, "count" counts its bytes.
+    on_skip: called for each JSON line that is none and each file that turns out to be damaged: it is left out, the file
+        from there on. Without it the first is an InputError.
+    engine, ray_address: "ray" counts on a Ray cluster (see count_to_folder); what the tasks write goes through a folder in
+        the working directory.
     progress: called as progress("count", bytes read, bytes of all files, or None where a pipe is among them).
     Raises InputError for a source that is missing, may not be read, or is damaged.
     """
     splitter = make_splitter(split)
-    job = _Job(sources, splitter, field, binary, progress)
-    with _temporary_spill() as spill, Threads(splitter, num_threads, memory_limit_of(memory_limit), spill) as threads:
+    check_choices(binary, engine)
+    if engine == "ray":
+        with tempfile.TemporaryDirectory(prefix=".tokenmill-count-", dir=Path.cwd()) as folder:
+            count_to_folder(
+                sources,
+                Path(folder) / "counts",
+                splitter,
+                memory_limit=memory_limit,
+                min_count=min_count,
+                field=field,
+                binary=binary,
+                on_skip=on_skip,
+                engine=engine,
+                ray_address=ray_address,
+                progress=progress,
+            )
+            return WordCounts.load(Path(folder) / "counts")
+    job = _Job(sources, splitter, field, binary, on_skip, progress)
+    with temporary_spill() as spill, Threads(splitter, num_threads, memory_limit_of(memory_limit), spill) as threads:
         job.run(threads)
         return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
 
@@ -107,6 +136,9 @@ def count_to_folder(
     checkpoint_every: float = CHECKPOINT,
     field: str = "text",
     binary: Binary = "error",
+    on_skip: OnSkip | None = None,
+    engine: Engine = "local",
+    ray_address: str | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Count into a folder of Parquet files, as `count` does but with the result never in memory whole.
@@ -117,6 +149,9 @@ def count_to_folder(
         price of counts that may be too low by at most `possible_error`, and that depend on the memory limit.
     resume: go on where a count into this folder was interrupted. What it had done is in a hidden folder beside `output`.
     checkpoint_every: so many seconds of work are lost at most when the process is killed.
+    engine: "ray" counts on the Ray cluster at `ray_address`; without an address, on the Ray this process is connected to
+        or one started on this machine. All machines must see the sources and `output` under the same paths. The memory
+        limit is then that of each task (1 GB, if None), and an interrupted count begins anew.
     """
     require("pyarrow", "corpus", "writing word counts")
     output = Path(output)
@@ -125,13 +160,35 @@ def count_to_folder(
             f"cannot write the folder {output}: a file of that name stands there. Remove it or choose another."
         )
     splitter = make_splitter(split)
-    job = _Job(sources, splitter, field, binary, progress)
+    check_choices(binary, engine)
+    if engine == "ray":
+        if approximate_prune:
+            raise UsageError("approximate_prune is for the local engine: Ray's tasks have no memory that fills up")
+        from .ray_engine import count_with_ray
+
+        limit = memory_limit_of(memory_limit or RAY_MEMORY)
+        paths = find_sources(sources)
+        with working_folder(output, resume=False) as folder, _into(output, folder) as beside:
+            return count_with_ray(
+                paths,
+                beside,
+                splitter,
+                field=field,
+                binary=binary,
+                min_count=min_count,
+                memory_limit=limit,
+                on_skip=on_skip,
+                address=ray_address,
+                progress=progress,
+            )
+    job = _Job(sources, splitter, field, binary, on_skip, progress)
     limit = memory_limit_of(memory_limit)
     options = {
         "split_patterns": splitter.patterns,
         "field": field,
         "binary": binary,
         "approximate_prune": approximate_prune,
+        "skip": on_skip is not None,
     }
     with working_folder(output, resume) as folder:
         spill = Spill(folder, approximate_prune, durable=True)
@@ -150,9 +207,7 @@ def count_to_folder(
             spills = len(spill.runs)
             spill.compact(threads.pool, threads.pause)
             about = About(splitter.patterns, job.documents + threads.documents, job.total_bytes + threads.total_bytes)
-            beside = folder / "output"
-            with output_errors(output):
-                beside.mkdir()
+            with _into(output, folder) as beside:
                 distinct, pieces = write_counts(
                     beside,
                     about,
@@ -161,9 +216,16 @@ def count_to_folder(
                     threads.n,
                     progress,
                 )
-                replace_folder(beside, output)
     return Summary(
-        about.documents, about.total_bytes, pieces, distinct, spills, job.total_bytes, spill.dropped, spill.prunes
+        about.documents,
+        about.total_bytes,
+        pieces,
+        distinct,
+        spills,
+        job.total_bytes,
+        job.skipped,
+        spill.dropped,
+        spill.prunes,
     )
 
 
@@ -191,7 +253,7 @@ def count_iterator(
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")
     waiting: queue.Queue[Block | None] = queue.Queue(2 * cores(num_threads))
     limit = memory_limit_of(memory_limit)
-    with _temporary_spill() as spill, Threads(splitter, num_threads, limit, spill) as threads:
+    with temporary_spill() as spill, Threads(splitter, num_threads, limit, spill) as threads:
 
         def work(counter: Counter) -> None:
             while True:
@@ -223,18 +285,45 @@ def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
     return Splitter(split) if isinstance(split, str) else Splitter(*split)
 
 
+def check_choices(binary: str, engine: str) -> None:
+    if binary not in ("error", "skip", "count"):
+        raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
+    if engine not in ("local", "ray"):
+        raise UsageError(f"engine is {engine!r}; it can be 'local' or 'ray'")
+
+
+@contextlib.contextmanager
+def _into(output: Path, folder: Path) -> Iterator[Path]:
+    """Give a folder below the working folder `folder`; when it is filled, it takes the place of `output`."""
+    beside = folder / "output"
+    with output_errors(output):
+        beside.mkdir()
+        yield beside
+        replace_folder(beside, output)
+
+
 class _Job:
     """The sources of one count, drawn from by its threads; and what was counted of them before it was interrupted."""
 
-    def __init__(self, sources: Paths, splitter: Splitter, field: str, binary: Binary, progress: Progress | None):
-        if binary not in ("error", "skip", "count"):
-            raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
+    def __init__(
+        self,
+        sources: Paths,
+        splitter: Splitter,
+        field: str,
+        binary: Binary,
+        on_skip: OnSkip | None,
+        progress: Progress | None,
+    ):
         self.paths = find_sources(sources)
-        self.resumable = all(path.is_file() for path in self.paths)  # a pipe cannot be read again
+        self.resumable = all(is_url(path) or Path(path).is_file() for path in self.paths)  # a pipe is read once only
         self.documents = 0
         self.total_bytes = 0
-        self._sources = Sources(open_source(path, splitter, field, binary) for path in self.paths)
-        self._size = sum(os.path.getsize(path) for path in self.paths) if self.resumable else None
+        self.skipped = 0
+        self._on_skip = on_skip
+        self._skipping = threading.Lock()
+        leave_out = None if on_skip is None else self._leave_out
+        self._sources = Sources(open_source(path, splitter, field, binary, None, leave_out) for path in self.paths)
+        self._size = sum(size_of(path) for path in self.paths) if self.resumable else None
         self._progress = progress
 
     def run(self, threads: Threads) -> None:
@@ -263,12 +352,19 @@ class _Job:
         return {
             "documents": self.documents + threads.documents,
             "total_bytes": self.total_bytes + threads.total_bytes,
+            "skipped": self.skipped,
             "places": self._sources.places(),
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        self.documents, self.total_bytes = state["documents"], state["total_bytes"]
+        self.documents, self.total_bytes, self.skipped = state["documents"], state["total_bytes"], state["skipped"]
         self._sources.resume(state["places"])
+
+    def _leave_out(self, skip: Skip) -> None:
+        with self._skipping:
+            self.skipped += 1
+            if self._on_skip is not None:
+                self._on_skip(skip)
 
     def _watch(self) -> None:
         if self._progress is not None:
@@ -277,7 +373,7 @@ class _Job:
 
 
 @contextlib.contextmanager
-def _temporary_spill() -> Iterator[Spill]:
+def temporary_spill() -> Iterator[Spill]:
     """A spill into a temporary folder, which is made when it is needed."""
     spill = _TemporarySpill()
     try:

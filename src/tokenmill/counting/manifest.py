@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..corpus.sources import is_url, size_of
 from ..errors import UsageError
 from ..writing import atomic_file, output_errors
 from .spill import Run, Spill
@@ -39,7 +40,7 @@ class Manifest:
     options: everything else that changes what is counted.
     """
 
-    def __init__(self, folder: Path, paths: Sequence[Path], options: dict[str, Any]):
+    def __init__(self, folder: Path, paths: Sequence[Path | str], options: dict[str, Any]):
         self.folder = folder
         self._sources = _fingerprint(paths)
         self._options = json.loads(json.dumps(options))
@@ -128,11 +129,13 @@ def working_folder(output: Path, resume: bool) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fingerprint(paths: Sequence[Path]) -> str:
+def _fingerprint(paths: Sequence[Path | str]) -> str:
     digest = hashlib.sha256()
     for path in paths:
-        status = os.stat(path)
-        digest.update(
-            f"{os.path.abspath(path)}\0{status.st_size}\0{status.st_mtime_ns}\n".encode(errors="surrogateescape")
-        )
+        if is_url(path):
+            name, size, date = str(path), size_of(path), 0
+        else:
+            status = os.stat(path)
+            name, size, date = os.path.abspath(path), status.st_size, status.st_mtime_ns
+        digest.update(f"{name}\0{size}\0{date}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()

@@ -1,20 +1,18 @@
 """From files to blocks: about a megabyte of text each, cut where pieces end, ready for the counting kernel.
 
-A plain text file is one document; a .jsonl or .ndjson file has one document per line. A block holds whole documents,
-or a part of one that begins and ends where the scanner is certain of a piece's end whatever stands around it, so blocks
-may be counted in any order and by any thread. Several threads may draw blocks from one file.
+A block holds whole documents, or a part of one that begins and ends where the scanner is certain of a piece's end
+whatever stands around it, so blocks may be counted in any order and by any thread. Several threads may draw blocks from
+one file. Here are the files that are one document each; records.py has those of many.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from ..corpus.sources import suffix_of
+from ..corpus.sources import OnSkip
 from ..errors import InputError
 from ._count_cy import cut
 from .decompress import ByteStream
@@ -22,11 +20,12 @@ from .decompress import ByteStream
 if TYPE_CHECKING:
     from ..split import Splitter
 
-__all__ = ["BLOCK", "Binary", "Block", "Source", "Sources", "encode", "open_source"]
+__all__ = ["BLOCK", "Binary", "Block", "Source", "Span", "StreamSource", "TextSource", "encode"]
 
 BLOCK = 1 << 20  # stays in the cache between the read and the scan
 LOOK = 1 << 16  # how much of a file's beginning tells whether it is text
 Binary = Literal["error", "skip", "count"]
+Span = tuple[int, int]
 
 
 class Block:
@@ -59,16 +58,21 @@ class Block:
 
 
 class Source:
-    """One file, from which threads draw blocks in turn."""
+    """One file, or a span of it, from which threads draw blocks in turn.
 
-    def __init__(self, path: Path):
+    span: where to begin and to end, for files that are divided among machines. What exactly that is, the kind of source
+        knows; neighbouring spans have all of the file between them, each part once.
+    on_skip: called for what cannot be read; without it that is an InputError.
+    """
+
+    def __init__(self, path: Path | str, span: Span | None = None, on_skip: OnSkip | None = None):
         self.path = path
         self.number = 0  # its place among the sources
         self.lock = threading.Lock()
         self.done = False
-        self._stream: ByteStream | None = None
-        self._was_read = 0
-        self._skip = 0  # bytes that were counted before the count was interrupted
+        self._span = span
+        self._on_skip = on_skip
+        self._opened = False
 
     def draw(self, block: Block, pause: Callable[[], None] = lambda: None) -> bool:
         """Fill `block`; False where the file has no more. Where it must wait for a pipe, it calls `pause`."""
@@ -76,10 +80,10 @@ class Source:
             if self.done:
                 return False
             try:
-                if self._stream is None:
-                    self._stream = ByteStream(self.path, pause)
-                    self._stream.skip(self._skip, pause)
-                self._fill(block, self._stream)
+                if not self._opened:
+                    self._opened = True
+                    self._open(pause)
+                self._fill(block)
             except BaseException:
                 self.close()
                 raise
@@ -90,8 +94,7 @@ class Source:
 
     def bytes_read(self) -> int:
         """How many bytes of the file on disk have been read."""
-        stream = self._stream
-        return stream.bytes_read() if stream is not None else self._was_read
+        raise NotImplementedError
 
     def place(self) -> list[int]:
         """How far blocks have been drawn, for `resume`; no thread may be drawing."""
@@ -102,13 +105,14 @@ class Source:
         raise NotImplementedError
 
     def close(self) -> None:
-        self.done = True
-        if self._stream is not None:
-            self._was_read = self._stream.bytes_read()
-            self._stream.close()
-            self._stream = None
+        """Draw no more, and close the file."""
+        raise NotImplementedError
 
-    def _fill(self, block: Block, stream: ByteStream) -> None:
+    def _open(self, pause: Callable[[], None]) -> None:
+        """Open the file; called before the first block, with the lock held."""
+        raise NotImplementedError
+
+    def _fill(self, block: Block) -> None:
         """Read the next block, and set `done` with the last; called with the lock held."""
         raise NotImplementedError
 
@@ -116,24 +120,102 @@ class Source:
         """What is left to do on a block when others may read on."""
 
 
-class TextSource(Source):
+class StreamSource(Source):
+    """A source that is read as a stream of bytes."""
+
+    def __init__(self, path: Path | str, span: Span | None = None, on_skip: OnSkip | None = None):
+        super().__init__(path, span, on_skip)
+        self._stream: ByteStream | None = None
+        self._skip = 0  # bytes that were counted before the count was interrupted
+        self._rest = b""  # read, but not yet given out
+        self._was_read = 0
+        self._end: int | None = None  # of the span
+
+    def bytes_read(self) -> int:
+        stream = self._stream
+        return self._was_read if stream is None else stream.bytes_read()
+
+    def close(self) -> None:
+        self.done = True
+        if self._stream is not None:
+            self._was_read = self._stream.bytes_read()
+            self._stream.close()
+            self._stream = None
+
+    def _position(self) -> int:
+        """How many bytes of the text have been given out."""
+        return self._skip if self._stream is None else self._stream.position - len(self._rest)
+
+    def _open(self, pause: Callable[[], None]) -> None:
+        self._stream = ByteStream(self.path, pause, self._on_skip)
+        if self._span is not None:
+            self._skip, self._end = self._boundary(self._span[0]), self._boundary(self._span[1])
+        self._stream.skip(self._skip, pause)
+
+    def _boundary(self, offset: int) -> int:
+        """Where the text may be divided, as near to `offset` as needs be: the same for both who have it as a bound."""
+        raise NotImplementedError
+
+    def _read(self, buffer: memoryview) -> tuple[int, bool]:
+        """Fill `buffer`; how many bytes that were, and whether they are the last."""
+        stream = self._stream
+        assert stream is not None
+        if self._end is not None and stream.position + len(buffer) >= self._end:
+            return stream.readinto(buffer[: max(0, self._end - stream.position)]), True
+        n = stream.readinto(buffer)
+        return n, n < len(buffer)
+
+
+class TextSource(StreamSource):
     """A file that is one document."""
 
-    def __init__(self, path: Path, splitter: Splitter, binary: Binary):
-        super().__init__(path)
+    def __init__(
+        self,
+        path: Path | str,
+        splitter: Splitter,
+        binary: Binary,
+        span: Span | None = None,
+        on_skip: OnSkip | None = None,
+    ):
+        super().__init__(path, span, on_skip)
         self._scanner = splitter.scanner
         self._binary = binary
-        self._rest = b""  # read, but not yet given out: what follows the last certain cut
         self._begun = False
 
     def place(self) -> list[int]:
-        return [self._stream.position - len(self._rest) if self._stream is not None else self._skip]
+        return [self._position()]
 
     def resume(self, place: list[int]) -> None:
         (self._skip,) = place
         self._begun = self._skip > 0
 
-    def _fill(self, block: Block, stream: ByteStream) -> None:
+    def _open(self, pause: Callable[[], None]) -> None:
+        super()._open(pause)
+        if self._span is not None and self._skip > 0:
+            self._begun = True
+            head = bytearray(LOOK)
+            stream = ByteStream(self.path)
+            n = stream.readinto(memoryview(head))
+            stream.close()
+            if self._is_binary(head, n):
+                self._end = 0
+
+    def _boundary(self, offset: int) -> int:
+        if offset == 0 or self._scanner is None:
+            return offset
+        window = bytearray(LOOK)
+        while True:
+            stream = ByteStream(self.path)
+            stream.skip(offset, lambda: None)
+            n = stream.readinto(memoryview(window))
+            stream.close()
+            if place := cut(self._scanner, window, 0, n):
+                return offset + place
+            if n < len(window):
+                return offset + n  # the end of the file
+            window = bytearray(2 * len(window))
+
+    def _fill(self, block: Block) -> None:
         if len(block.buffer) > BLOCK and len(self._rest) < BLOCK // 2:
             block.buffer = bytearray(BLOCK)  # it had grown for a part of the text without a certain cut
         length = len(self._rest)
@@ -143,15 +225,13 @@ class TextSource(Source):
             if length >= len(block.buffer) // 2:
                 block.buffer.extend(bytes(len(block.buffer)))
             with memoryview(block.buffer) as view:
-                wanted = len(view) - length
-                got = stream.readinto(view[length:])
+                got, self.done = self._read(view[length:])
             length += got
             if not self._begun and self._is_binary(block.buffer, min(length, LOOK)):
                 self.done = True
                 block.set_part(0, 0)
                 return
-            if got < wanted:
-                self.done = True
+            if self.done:
                 place = length
                 break
             # A pattern that is no automaton knows no certain cut: the whole document is read.
@@ -184,120 +264,6 @@ class TextSource(Source):
             "Leave it out, or pass binary='skip' to pass over such files or binary='count' to count their bytes "
             "all the same (--binary skip, --binary count)."
         )
-
-
-class JsonLinesSource(Source):
-    """A file with one document per line: the string in `field` of the JSON object there. Empty lines are passed over."""
-
-    def __init__(self, path: Path, field: str):
-        super().__init__(path)
-        self._field = field
-        self._rest = b""
-        self._line = 0  # how many have been given out
-
-    def place(self) -> list[int]:
-        return [self._stream.position - len(self._rest) if self._stream is not None else self._skip, self._line]
-
-    def resume(self, place: list[int]) -> None:
-        self._skip, self._line = place
-
-    def _fill(self, block: Block, stream: ByteStream) -> None:
-        parts = [self._rest]
-        while True:
-            with memoryview(block.buffer) as view:
-                got = stream.readinto(view)
-                end = bytes(view[:got]).rfind(b"\n") + 1
-                self.done = got < len(view)
-                if self.done:
-                    end = got
-                parts.append(bytes(view[:end]))
-                if end or self.done:
-                    self._rest = bytes(view[end:got])
-                    break
-                parts[-1] = bytes(view[:got])
-        block.data = b"".join(parts)
-        block.first_line = self._line + 1
-        self._line += block.data.count(b"\n")
-
-    def _finish(self, block: Block) -> None:
-        block.set_documents([encode(text) for text in self._texts(block.data.split(b"\n"), block.first_line)])
-
-    def _texts(self, lines: Iterable[bytes], first: int) -> Iterator[str]:
-        for number, line in enumerate(lines, first):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:  # ValueError is JSONDecodeError and UnicodeDecodeError
-                raise InputError(f"{self.path}, line {number}: this is no JSON: {error}") from error
-            text = record.get(self._field) if isinstance(record, dict) else None
-            if not isinstance(text, str):
-                found = f"only {', '.join(map(repr, record))}" if isinstance(record, dict) else "and is no JSON object"
-                raise InputError(
-                    f"{self.path}, line {number}: it has no string in the field {self._field!r}, {found}. "
-                    "Name the field that holds the text (field=..., --field)."
-                )
-            yield text
-
-
-class Sources:
-    """Hands the threads their sources: each opens one of its own while there are any, then helps with the others'."""
-
-    def __init__(self, sources: Iterable[Source]):
-        self._sources = list(sources)
-        for number, source in enumerate(self._sources):
-            source.number = number
-        self._next = 0  # the first that no thread has taken yet
-        self._open: list[Source] = []
-        self._read = 0  # bytes of the files that are done
-        self._lock = threading.Lock()
-
-    def next(self) -> Source | None:
-        """A source for a thread to draw from; None when there is nothing left."""
-        with self._lock:
-            self._read += sum(source.bytes_read() for source in self._open if source.done)
-            self._open = [source for source in self._open if not source.done]
-            if self._next < len(self._sources):
-                self._next += 1
-                self._open.append(self._sources[self._next - 1])
-                return self._open[-1]
-            if not self._open:
-                return None
-            self._open.append(self._open.pop(0))
-            return self._open[-1]
-
-    def bytes_read(self) -> int:
-        """How many bytes of the files on disk have been read."""
-        with self._lock:
-            return self._read + sum(source.bytes_read() for source in self._open)
-
-    def places(self) -> dict[str, Any]:
-        """How far all has been drawn, for `resume`; no thread may be drawing."""
-        unfinished = [[source.number, *source.place()] for source in self._open if not source.done]
-        return {"next": self._next, "unfinished": unfinished}
-
-    def resume(self, places: dict[str, Any]) -> None:
-        """Go on where an interrupted count was."""
-        self._next = places["next"]
-        unfinished = {n: place for n, *place in places["unfinished"]}
-        for n, place in unfinished.items():
-            self._sources[n].resume(place)
-            self._open.append(self._sources[n])
-        done = (source for n, source in enumerate(self._sources[: self._next]) if n not in unfinished)
-        self._read = sum(os.path.getsize(source.path) for source in done)
-
-    def close(self) -> None:
-        """Close what is open. No thread may be drawing any more."""
-        for source in self._open:
-            with source.lock:
-                source.close()
-
-
-def open_source(path: Path, splitter: Splitter, field: str, binary: Binary) -> Source:
-    """The source for a file, by the ending of its name. It is opened when the first block is drawn."""
-    if suffix_of(path) in (".jsonl", ".ndjson"):
-        return JsonLinesSource(path, field)
-    return TextSource(path, splitter, binary)
 
 
 def encode(text: str | bytes) -> bytes:

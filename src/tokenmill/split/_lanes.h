@@ -121,7 +121,11 @@ TM_AVX2 static inline unsigned tm_columns_beyond_ascii(const tm_lane *lane, cons
             code = (b & 0x07) << 18 | (uint32_t)(p[1] & 0x3F) << 12 | (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
             if (code >= 0x10000 && code < 0x110000) size = 4;
         }
-        if (i + size > 64) return i;
+        if (i + size > 64) { /* the bytes of half a character need columns too: they choose which table is read */
+            memset(before + i, lane->next, 4);
+            memset(here + i, lane->next, 4);
+            return i;
+        }
         uint8_t column = lane->invalid;
         if (size > 1) column = lane->pages[((size_t)lane->index[code >> 7] << 7) + (code & 127)];
         uint32_t columns = column * 0x01010101u, first = (columns & 0xFF) | later_columns;
@@ -266,9 +270,10 @@ TM_AVX2 static ptrdiff_t tm_lane_walk(const tm_lane *lane, const uint8_t *text, 
         uint64_t cuts = tm_bits(states0, states1, 3);
         uint64_t backs = tm_bits(states0, states1, 5);
         uint64_t one_back = backs & even_bits, two_back = backs >> 1 & even_bits;
+        uint64_t rewind = one_back & two_back & cuts & cuts >> 1;
         if (size < 64) { /* the end of the text, or of its whole characters in this block */
             uint64_t valid = ((uint64_t)1 << size) - 1 + ((uint64_t)block->at_end << size);
-            cuts &= valid, one_back &= valid, two_back &= valid;
+            cuts &= valid, one_back &= valid, two_back &= valid, rewind &= valid;
             if (size) {
                 uint8_t bytes[64];
                 _mm256_storeu_si256((__m256i *)bytes, states0);
@@ -276,7 +281,6 @@ TM_AVX2 static ptrdiff_t tm_lane_walk(const tm_lane *lane, const uint8_t *text, 
                 state = _mm_set1_epi8((char)bytes[size - 1]);
             }
         }
-        uint64_t rewind = one_back & two_back & cuts & cuts >> 1;
         if (rewind) {
             uint64_t sure = _blsmsk_u64(rewind) >> 1;
             *stopped = at + _tzcnt_u64(rewind) + 1;

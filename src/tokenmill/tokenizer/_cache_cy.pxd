@@ -35,5 +35,6 @@ cdef class PieceCache:
     cdef Py_ssize_t encode(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
                            uint32_t* out) noexcept nogil
     cdef Py_ssize_t find(self, const uint8_t* piece, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
+    cdef void prefetch(self, const uint8_t* piece, size_t length, const uint8_t* end) noexcept nogil
     cdef bint insert(self, const uint8_t* piece, size_t length, const uint8_t* end, const uint32_t* ids,
                      Py_ssize_t count) noexcept nogil

@@ -28,14 +28,18 @@ class PieceCache:
     merger: encodes the pieces that are not there.
     seed: a cache to begin as a copy of; it must not change any more.
     bound: the bytes that tables and arena may take, once they outgrow the seed.
+    slots: how many to begin with, where there is no seed.
     """
 
-    def __cinit__(self, merger: Merger, seed: PieceCache = None, bound: cython.size_t = 0):
+    def __cinit__(self, merger: Merger, seed: PieceCache = None, bound: cython.size_t = 0, slots: cython.size_t = 0):
         self.merger = merger
         self.seed = seed
         self.bound = bound
         self.slots = 4096 if seed is None else seed.slots
         self.shift = 52 if seed is None else seed.shift
+        while self.slots < slots:
+            self.slots *= 2
+            self.shift -= 1
         self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
         if self.entries == cython.NULL:
             raise MemoryError
@@ -43,7 +47,8 @@ class PieceCache:
             if not _reserve_arena(self, seed.arena_used):
                 raise MemoryError
             memcpy(self.entries, seed.entries, self.slots * cython.sizeof(Entry))
-            memcpy(self.arena, seed.arena, seed.arena_used)
+            if seed.arena_used:
+                memcpy(self.arena, seed.arena, seed.arena_used)
             self.used = seed.used
             self.arena_used = seed.arena_used
 
@@ -111,6 +116,13 @@ class PieceCache:
         """The ids of a piece where it is there, else 0; nothing is merged."""
         key: tm_key = tm_key_of(piece, length, end)
         return _probe(self, piece, length, key, tm_hash(key), out)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def prefetch(self, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
+                 end: cython.pointer(cython.const[uint8_t])) -> cython.void:
+        tm_prefetch(self.entries + (tm_hash(tm_key_of(piece, length, end)) >> self.shift))
 
     # ------------------------------------------------------------------ putting in
 

@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 cdef extern from *:
     """
@@ -11,6 +11,7 @@ cdef extern from *:
 cdef enum:
     ID_BITS = 21
     NO_ID = 0x1FFFFF  # no token, or no rank: above every id and every rank
+    SHORT = 128  # parts that are merged on an array
     NO_MEMORY = -1
     NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
     SIGNALLED = -3  # a handler of signals raised: call tm_raise_pending with the GIL
@@ -36,6 +37,7 @@ cdef class Merger:
     cdef bint complete  # every byte has a token
     cdef bint monotone  # no merge makes a pair that ranks below it
 
+    # The rank of a pair, or NO_ID.
     cdef uint32_t pair_rank(self, uint32_t left, uint32_t right) noexcept nogil
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
     cdef bint finish_pairs(self) noexcept nogil

@@ -13,21 +13,46 @@ that training made, and is checked when the table is built.
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
-from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.libc.string import memset
-from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new, tm_prefetch
 
-# Places in a short piece take 7 bits beside the 21 of a rank. From BUCKETS_FROM on, lists by rank are worth clearing.
-SHORT = cython.declare(cython.Py_ssize_t, 128)
+# From so many parts on, lists by rank are worth clearing.
 BUCKETS_FROM = cython.declare(cython.Py_ssize_t, 4096)
 LONGEST = cython.declare(cython.size_t, 1 << 30)
-NEVER = cython.declare(int32_t, 0x7FFFFFFF)  # above any rank with its place
 NOWHERE = cython.declare(uint32_t, 0xFFFFFFFF)
+MIX = cython.declare(uint64_t, 0x9E3779B97F4A7C15)
 FREE = cython.declare(uint64_t, 0xFFFFFFFFFFFFFFFF)  # an empty slot of the pair table
 
 Node = cython.struct(id=uint32_t, prev=uint32_t, next=uint32_t, rank=uint32_t)
 Entry = cython.struct(place=uint32_t, next=uint32_t)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _slot(merger: Merger, left: uint32_t, right: uint32_t) -> uint64_t:
+    """Where the table of pairs has (left, right), or the search for it begins."""
+    return (cython.cast(uint64_t, left) << ID_BITS | right) * MIX >> merger.pair_shift
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _rank(merger: Merger, left: uint32_t, right: uint32_t) -> uint32_t:
+    """The rank of a pair, or NO_ID."""
+    key: uint64_t = cython.cast(uint64_t, left) << ID_BITS | right
+    slot: uint64_t = _slot(merger, left, right)
+    found: uint64_t = merger.pairs[slot]
+    while found >> ID_BITS != key:
+        if found == FREE:
+            return NO_ID
+        slot = slot + 1 & merger.pair_slots - 1
+        found = merger.pairs[slot]
+    return cython.cast(uint32_t, found & NO_ID)
 
 
 @cython.cfunc
@@ -60,9 +85,10 @@ def release(work: cython.pointer(Workspace), keep: cython.size_t) -> cython.void
 class Merger:
     """Merges pieces by ranks of pairs. Immutable once `finish_pairs` has been called; threads share it."""
 
-    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, ranks: cython.uint = 0):
+    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, ranks: cython.uint = 0,
+                  pairs: cython.size_t = 0):
         """byte_ids: the id of each of the 256 bytes, None for a byte without a token. characters: the id of each code
-        point instead, where the alphabet is characters. ranks: how many there are."""
+        point instead, where the alphabet is characters. ranks: how many there are. pairs: how many to expect."""
         i: cython.size_t
         self.n_ids = n_ids
         self.unknown = NO_ID if unknown is None else unknown
@@ -78,11 +104,13 @@ class Merger:
             for point, id in characters.items():
                 self.characters[cython.cast(cython.size_t, point)] = id
         self.n_ranks = ranks
-        self.made = cython.cast(cython.pointer(uint32_t), calloc(ranks + 1, 4))
         self.pair_slots = 1024
         self.pair_shift = 54
+        while self.pair_slots < pairs:
+            self.pair_slots *= 2
+            self.pair_shift -= 1
         self.pairs = _empty_slots(self.pair_slots)
-        if self.made == cython.NULL or self.pairs == cython.NULL:
+        if self.pairs == cython.NULL:
             raise MemoryError
 
     def __dealloc__(self):
@@ -93,22 +121,8 @@ class Merger:
 
     # ------------------------------------------------------------------ the pair table
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.inline
-    @cython.exceptval(check=False)
-    def pair_rank(self, left: uint32_t, right: uint32_t) -> uint32_t:
-        """The rank of the pair, or NO_ID."""
-        key: uint64_t = cython.cast(uint64_t, left) << ID_BITS | right
-        mask: uint64_t = self.pair_slots - 1
-        slot: uint64_t = key * cython.cast(uint64_t, 0x9E3779B97F4A7C15) >> self.pair_shift
-        found: uint64_t = self.pairs[slot]
-        while found >> ID_BITS != key:
-            if found == FREE:
-                return NO_ID
-            slot = slot + 1 & mask
-            found = self.pairs[slot]
-        return cython.cast(uint32_t, found & NO_ID)
+    def pair_rank(self, left, right):
+        return _rank(self, left, right)
 
     @cython.cfunc
     @cython.nogil
@@ -141,18 +155,20 @@ class Merger:
         i: cython.size_t
         pair: uint64_t
         rank: uint32_t
+        id: uint32_t
         self.byte_pairs = cython.cast(cython.pointer(uint32_t), malloc(65536 * 4))
         last: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), calloc(NO_ID + 1, 4))
         if self.byte_pairs == cython.NULL or last == cython.NULL:
             free(last)
             return False
         for i in range(65536):
-            self.byte_pairs[i] = self.pair_rank(self.byte_ids[i >> 8], self.byte_ids[i & 255])
+            self.byte_pairs[i] = _rank(self, self.byte_ids[i >> 8], self.byte_ids[i & 255])
         for i in range(self.pair_slots):  # last[id]: the highest rank that makes it, plus one
             if self.pairs[i] != FREE:
                 rank = cython.cast(uint32_t, self.pairs[i] & NO_ID)
-                if last[self.made[rank]] <= rank:
-                    last[self.made[rank]] = rank + 1
+                id = rank if self.made == cython.NULL else self.made[rank]
+                if last[id] <= rank:
+                    last[id] = rank + 1
         self.monotone = True
         for i in range(self.pair_slots):
             pair = self.pairs[i]
@@ -197,6 +213,8 @@ class Merger:
             return n
         while i < n:
             point = _character(piece + i, n - i, cython.address(length))
+            if point == NO_ID:  # a byte that is no character stands for itself, as Python's surrogateescape has it
+                point = 0xDC00 | piece[i]
             ids[count] = self.characters[point] if point < self.n_characters else NO_ID
             count += 1
             i += length
@@ -241,7 +259,7 @@ class Merger:
             nodes[i].id = ids[i]
             nodes[i].prev = i - 1 if i > 0 else NOWHERE
             nodes[i].next = i + 1 if i + 1 < n else NOWHERE
-            nodes[i].rank = self.pair_rank(ids[i], ids[i + 1]) if i + 1 < n else NO_ID
+            nodes[i].rank = _rank(self, ids[i], ids[i + 1]) if i + 1 < n else NO_ID
         done: cython.Py_ssize_t = _by_lists(self, nodes, n) if buckets else _by_heap(self, nodes, n)
         if done < 0:
             return done
@@ -402,7 +420,7 @@ def _pop(heap: cython.pointer(uint64_t), used: cython.size_t) -> cython.size_t:
 @cython.inline
 @cython.exceptval(check=False)
 def _put(merger: Merger, pair: uint64_t) -> cython.void:
-    slot: uint64_t = (pair >> ID_BITS) * cython.cast(uint64_t, 0x9E3779B97F4A7C15) >> merger.pair_shift
+    slot: uint64_t = (pair >> ID_BITS) * MIX >> merger.pair_shift
     while merger.pairs[slot] != FREE:
         slot = slot + 1 & merger.pair_slots - 1
     merger.pairs[slot] = pair
@@ -413,54 +431,37 @@ def _put(merger: Merger, pair: uint64_t) -> cython.void:
 @cython.exceptval(check=False)
 def _merge_short(merger: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
                  piece: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
-    """Merge up to 128 parts in place. ranks[i] is the rank of the pair at place i, with the place in its low bits,
-    so that one minimum finds the lowest rank and the leftmost place; a place merged away never wins."""
-    ranks: int32_t[136]
-    nexts: uint8_t[129]
-    prevs: uint8_t[129]
+    """Merge up to SHORT parts in place; ranks[i] is the rank of the pair at i. Both arrays close up after each merge."""
+    ranks: uint32_t[SHORT]
     i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    rank: uint32_t
-    best: int32_t
-    room: cython.Py_ssize_t = (n + 7) & ~7
+    at: cython.Py_ssize_t
+    best: uint32_t
+    id: uint32_t
     for i in range(n - 1):
-        rank = merger.byte_pairs[piece[i] << 8 | piece[i + 1]] if piece != cython.NULL else merger.pair_rank(ids[i], ids[i + 1])
-        ranks[i] = NEVER if rank == NO_ID else cython.cast(int32_t, rank << 7 | i)
-        nexts[i] = i + 1
-        prevs[i + 1] = i
-    nexts[n - 1] = n
-    for i in range(n - 1, room):
-        ranks[i] = NEVER
-    while True:
-        best = NEVER
-        for i in range(room):
-            best = ranks[i] if ranks[i] < best else best
-        if best == NEVER:
+        ranks[i] = merger.byte_pairs[piece[i] << 8 | piece[i + 1]] if piece != cython.NULL else _rank(merger, ids[i], ids[i + 1])
+    while n > 1:
+        best = NO_ID
+        at = 0
+        for i in range(n - 1):
+            if ranks[i] < best:
+                best = ranks[i]
+                at = i
+        if best == NO_ID:
             break
-        i = best & 127
-        j = nexts[i]
-        k = nexts[j]
-        ids[i] = merger.made[best >> 7]
-        nexts[i] = k
-        ranks[j] = NEVER
-        ranks[i] = NEVER
-        if k < n:
-            prevs[k] = i
-            rank = merger.pair_rank(ids[i], ids[k])
-            if rank != NO_ID:
-                ranks[i] = cython.cast(int32_t, rank << 7 | i)
-        if i > 0:
-            j = prevs[i]
-            rank = merger.pair_rank(ids[j], ids[i])
-            ranks[j] = NEVER if rank == NO_ID else cython.cast(int32_t, rank << 7 | j)
-    i = 0
-    k = 0
-    while i < n:
-        ids[k] = ids[i]
-        k += 1
-        i = nexts[i]
-    return k
+        id = merger.made[best] if merger.made != cython.NULL else best
+        if at > 0:  # both slots of the table are fetched at once
+            tm_prefetch(merger.pairs + _slot(merger, ids[at - 1], id))
+        ids[at] = id
+        n -= 1
+        for i in range(at + 1, n):
+            ids[i] = ids[i + 1]
+        for i in range(at + 1, n - 1):
+            ranks[i] = ranks[i + 1]
+        if at + 1 < n:
+            ranks[at] = _rank(merger, id, ids[at + 1])
+        if at > 0:
+            ranks[at - 1] = _rank(merger, ids[at - 1], id)
+    return n
 
 
 @cython.cfunc
@@ -471,7 +472,7 @@ def _join(merger: Merger, nodes: cython.pointer(Node), place: uint32_t) -> uint3
     """Merge the pair at `place`; returns the place after it. The ranks beside it are left to the caller."""
     gone: uint32_t = nodes[place].next
     after: uint32_t = nodes[gone].next
-    nodes[place].id = merger.made[nodes[place].rank]
+    nodes[place].id = merger.made[nodes[place].rank] if merger.made != cython.NULL else nodes[place].rank
     nodes[place].next = after
     nodes[gone].rank = NO_ID
     if after != NOWHERE:
@@ -503,12 +504,12 @@ def _by_heap(merger: Merger, nodes: cython.pointer(Node), n: cython.Py_ssize_t) 
         if nodes[place].rank != rank:
             continue  # the pair that stood here is gone
         other = _join(merger, nodes, place)
-        nodes[place].rank = NO_ID if other == NOWHERE else merger.pair_rank(nodes[place].id, nodes[other].id)
+        nodes[place].rank = NO_ID if other == NOWHERE else _rank(merger, nodes[place].id, nodes[other].id)
         if nodes[place].rank != NO_ID:
             used = _push(heap, used, cython.cast(uint64_t, nodes[place].rank) << 32 | place)
         other = nodes[place].prev
         if other != NOWHERE:
-            nodes[other].rank = merger.pair_rank(nodes[other].id, nodes[place].id)
+            nodes[other].rank = _rank(merger, nodes[other].id, nodes[place].id)
             if nodes[other].rank != NO_ID:
                 used = _push(heap, used, cython.cast(uint64_t, nodes[other].rank) << 32 | other)
     return 0
@@ -568,7 +569,7 @@ def _by_lists(merger: Merger, nodes: cython.pointer(Node), n: cython.Py_ssize_t)
             other = _join(merger, nodes, k)
             next_rank = NO_ID
             if other != NOWHERE and nodes[other].rank != rank:  # else that one merges next, and makes this pair
-                next_rank = merger.pair_rank(nodes[k].id, nodes[other].id)
+                next_rank = _rank(merger, nodes[k].id, nodes[other].id)
             nodes[k].rank = next_rank
             if next_rank != NO_ID:
                 if first[next_rank] == NOWHERE:
@@ -576,7 +577,7 @@ def _by_lists(merger: Merger, nodes: cython.pointer(Node), n: cython.Py_ssize_t)
                 made = _append(entries, made, first, last, next_rank, k)
             other = nodes[k].prev
             if other != NOWHERE:
-                next_rank = merger.pair_rank(nodes[other].id, nodes[k].id)
+                next_rank = _rank(merger, nodes[other].id, nodes[k].id)
                 nodes[other].rank = next_rank
                 if next_rank != NO_ID:
                     if first[next_rank] == NOWHERE:

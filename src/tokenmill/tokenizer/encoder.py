@@ -33,10 +33,13 @@ class TextEncoder:
         self.scanner = self.splitter.scanner
         self.simple = self.scanner is not None and vocabulary.order != "events"
         if vocabulary.order == "events":
-            self.kernel = _EventEncoder(NaiveEncoder(vocabulary, self.splitter.ends))
+            self.kernel: Any = _EventEncoder(NaiveEncoder(vocabulary, self.splitter.ends))
             return
-        merger = _merger(vocabulary)
-        seed = token_cache(merger, vocabulary.tokens if vocabulary.whole_pieces else (), vocabulary.removed)
+        merger, seed = _merger(vocabulary)
+        if not vocabulary.whole_pieces:
+            seed = token_cache(merger, ())
+        elif seed is None:
+            seed = token_cache(merger, vocabulary.tokens)
         self.kernel = Encoder(merger, seed, self.scanner, max(len(vocabulary.tokens), vocabulary.n_vocab), cache_bytes)
 
     def encode(self, text: str | bytes) -> list[int]:
@@ -80,7 +83,8 @@ class _EventEncoder:
         return array("I", self.encode(text))
 
 
-def _merger(vocabulary: Vocabulary) -> Any:
+def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
+    """The merger, and the cache of all tokens if it was made on the way."""
     tokens = vocabulary.tokens
     if vocabulary.order == "ranks":
         return rank_merger(tokens, vocabulary.unknown)
@@ -89,15 +93,12 @@ def _merger(vocabulary: Vocabulary) -> Any:
     characters = None
     if vocabulary.alphabet == "characters":
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
-    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown)
+    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
 
 
 def _character(token: bytes) -> str | None:
-    """The character that `token` is, if it is one."""
+    """The character that `token` is, if it is one; a byte that is no UTF-8 is one too, as surrogateescape has it."""
     if not 0 < len(token) <= 4:
         return None
-    try:
-        text = token.decode()
-    except UnicodeDecodeError:
-        return None
+    text = token.decode("utf-8", "surrogateescape")
     return text if len(text) == 1 else None

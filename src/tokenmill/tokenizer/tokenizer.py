@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownTokenError, UsageError
@@ -46,10 +47,7 @@ class Tokenizer:
         self._added = AddedTokens(vocabulary)
         self._simple = self._encoder.simple and self._added.simple
         self._usual, self._ordinary = self._added.plan(NONE, "all"), self._added.plan(NONE, NONE)
-        ids = range(max([vocabulary.n_vocab, *(token.id + 1 for token in vocabulary.added_tokens)]))
-        tokens = [None if id in vocabulary.removed else vocabulary.token_bytes(id) for id in ids]
-        self._decoder = Decoder(tokens)
-        self._ids = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None}
+        self._decoder = Decoder(_tokens_by_id(vocabulary))
 
     # Encoding
 
@@ -145,11 +143,16 @@ class Tokenizer:
         """
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
         try:
-            return self._ids[token]
+            return self._ids_by_token[token]
         except KeyError:
             raise UnknownTokenError(
                 f"no token of the vocabulary is {text_or_bytes!r}; encode it to see its tokens"
             ) from None
+
+    @cached_property
+    def _ids_by_token(self) -> dict[bytes, int]:
+        tokens = [*enumerate(_tokens_by_id(self._vocabulary))]
+        return {token: id for id, token in reversed(tokens) if token is not None}
 
     def encode_offsets(
         self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
@@ -406,6 +409,17 @@ def repaired(text: str | bytes) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def _tokens_by_id(vocabulary: Vocabulary) -> list[bytes | None]:
+    """The bytes of every id that may be given out, added tokens included."""
+    tokens = list(vocabulary.tokens)
+    for id in vocabulary.removed:
+        tokens[id] = None
+    tokens += [None] * (vocabulary.n_vocab - len(tokens))
+    for token in vocabulary.added_tokens:
+        tokens[token.id] = token.content.encode()
+    return tokens[: vocabulary.n_vocab]
 
 
 def _restore(vocabulary: Vocabulary, name: str, cache_bytes: int) -> Tokenizer:
