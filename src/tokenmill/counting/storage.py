@@ -48,8 +48,8 @@ __all__ = [
 
 KEY = b"tokenmill.word_counts"
 VERSION = 1
-GROUP_ROWS = 1 << 18  # a row group ends after this many rows
-GROUP_BYTES = 1 << 24  # or after this many bytes of pieces, whichever comes first
+GROUP_ROWS = 1 << 17  # a row group ends after this many rows
+GROUP_BYTES = 1 << 22  # or after this many bytes of pieces, whichever comes first
 MAX_FILES = 4096
 
 
