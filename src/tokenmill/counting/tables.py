@@ -128,7 +128,7 @@ def read_batches(table: CountTable, max_rows: int, max_bytes: int) -> Iterator[R
 
 def read_all(table: CountTable) -> Rows:
     """All rows of a sorted table."""
-    return concatenate(list(read_batches(table, len(table) + 1, 1 << 62)))
+    return concatenate(list(read_batches(table, SLOTS // 4, 1 << 26)))
 
 
 def concatenate(batches: Sequence[Rows]) -> Rows:
@@ -266,10 +266,9 @@ def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pau
     """The sum of several tables as rows in canonical order, in memory."""
     if len(tables) == 1:
         sort(tables[0], pause)
-        return concatenate(list(read_batches(tables[0], SLOTS // 4, 1 << 26)))
+        return read_all(tables[0])
     sources = [TableRows(table) for table in tables]
     bits = bits_for(sum(source.rows for source in sources), sum(source.nbytes for source in sources))
-
     step = max(1, (1 << bits) // 64)
 
     def merge_parts(first: int) -> Rows:
