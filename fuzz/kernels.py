@@ -56,7 +56,10 @@ def any_pattern(chosen: random.Random) -> str:
         return chosen.choice(list(PATTERNS.values()))
     branches = []
     for _ in range(chosen.randint(1, 4)):
-        atoms = (chosen.choice(_ATOMS) + chosen.choice(("", "+", "*", "?", "{1,3}", "++", "?+")) for _ in range(chosen.randint(1, 3)))
+        atoms = (
+            chosen.choice(_ATOMS) + chosen.choice(("", "+", "*", "?", "{1,3}", "++", "?+"))
+            for _ in range(chosen.randint(1, 3))
+        )
         branches.append("".join(atoms) + chosen.choice(_ENDS))
     return "|".join(branches)
 
@@ -68,7 +71,10 @@ def split(chosen: random.Random) -> None:
         data = any_bytes(chosen)
         ends = list(splitter.ends(data))
         pieces = reference_pieces(splitter.patterns, data.decode("utf-8", "surrogateescape"))
-        assert [len(p.encode("utf-8", "surrogateescape")) for p in pieces] == list(np.diff([0, *ends])), (patterns, data)
+        assert [len(p.encode("utf-8", "surrogateescape")) for p in pieces] == list(np.diff([0, *ends])), (
+            patterns,
+            data,
+        )
 
 
 def counting(chosen: random.Random) -> None:
@@ -129,11 +135,17 @@ def training(chosen: random.Random) -> Vocabulary:
 def any_vocabulary(chosen: random.Random) -> Vocabulary:
     """Ranks that no training makes: any tokens in any order, some of them long."""
     letters = chosen.choice((b"ab", b"ab ", "aé漢".encode()))
-    longer = {bytes(chosen.choices(letters, k=chosen.choice((2, 2, 3, 4, 6, 15, 16, 40)))) for _ in range(chosen.randint(1, 60))}
+    longer = {
+        bytes(chosen.choices(letters, k=chosen.choice((2, 2, 3, 4, 6, 15, 16, 40))))
+        for _ in range(chosen.randint(1, 60))
+    }
     tokens = [bytes([byte]) for byte in range(256)] + sorted(longer)
     if chosen.random() < 0.4:
         chosen.shuffle(tokens)
-    added = (AddedToken("<|endoftext|>", len(tokens) + 3), AddedToken("<|end", len(tokens), special=chosen.random() < 0.5))
+    added = (
+        AddedToken("<|endoftext|>", len(tokens) + 3),
+        AddedToken("<|end", len(tokens), special=chosen.random() < 0.5),
+    )
     vocabulary = Vocabulary(tuple(tokens), (any_pattern(chosen),), added_tokens=added[: chosen.randint(0, 2)])
     if chosen.random() < 0.5:
         return vocabulary

@@ -18,7 +18,7 @@ import regex
 from ..errors import UsageError
 from .wikitext import Segment
 
-__all__ = ["DEFAULT_FILTERS", "FILTERS", "clean_segments", "chosen_filters"]
+__all__ = ["DEFAULT_FILTERS", "FILTERS", "chosen_filters", "clean_segments"]
 
 SPECIMEN_CHARACTERS = 60
 

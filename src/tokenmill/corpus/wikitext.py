@@ -67,7 +67,9 @@ _OUTSIDE = re.compile(
     r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)[^\s\[\]]*(?:[ \t]+([^\[\]\n]*))?\]", re.IGNORECASE
 )
 _LOST_BRACKETS = re.compile(r"\[\[+|\]\]+|\{\{+|\}\}+")
+_UNCLOSED_OUTSIDE = re.compile(r"\[(?:https?:|ftps?:)//[^\s\[\]]*")
 _QUOTES = re.compile(r"'{2,}")
+_LETTER_BOLD = re.compile(r"(?<=[^\s'])'{3}(?!')")
 _MAGIC = re.compile(r"__[A-Z]{3,30}__")
 
 _HEADING = re.compile(r"(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
@@ -272,7 +274,9 @@ class _Page:
             if not count:
                 break
         text = _OUTSIDE.sub(lambda found: found[1] or MARK, text)
-        text = _QUOTES.sub(_unquote, text)
+        text = _UNCLOSED_OUTSIDE.sub(MARK, text)
+        if "''" in text:
+            text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
         if "__" in text:
             text = _MAGIC.sub(MARK, text)
         return html.unescape(text)
@@ -368,10 +372,17 @@ def _raise(found: re.Match) -> str:
     return text.translate(table) if all(ord(letter) in table for letter in text) else found[2]
 
 
-def _unquote(found: re.Match) -> str:
-    """Two to five apostrophes are bold or italic; four are an apostrophe and bold, more are apostrophes and both."""
-    length = len(found[0])
-    return "'" if length == 4 else "'" * (length - 5) if length > 5 else ""
+def _without_quotes(line: str) -> str:
+    """A line without the apostrophes that make bold and italic text.
+
+    Four are an apostrophe and bold, more than five are apostrophes and both. Where a line has an odd number of both
+    bold and italics, the first bold after a letter is an apostrophe and italics: the possessive of an italic name.
+    """
+    runs = [len(run) for run in _QUOTES.findall(line)]
+    bold, italic = sum(run in (3, 4) or run >= 5 for run in runs), sum(run == 2 or run >= 5 for run in runs)
+    if bold % 2 and italic % 2:
+        line = _LETTER_BOLD.sub("'", line, count=1)
+    return _QUOTES.sub(lambda run: "'" * {4: 1}.get(len(run[0]), len(run[0]) - 5), line)
 
 
 def _mend(text: str) -> str:

@@ -53,7 +53,9 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         texts = [_character_text(token) for token in tokens]
         lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
         if lost:
-            notes.append(f"{len(lost)} tokens that are no UTF-8 are left out, such as {tokens[lost[0]]!r} (id {lost[0]})")
+            notes.append(
+                f"{len(lost)} tokens that are no UTF-8 are left out, such as {tokens[lost[0]]!r} (id {lost[0]})"
+            )
         rows = [row for row in rows if texts[row[0]] is not None and texts[row[1]] is not None]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     added = _one_name_each(vocabulary, notes)

@@ -25,6 +25,7 @@ MAX = 0x10FFFF
 INVALID = 0xDC80
 
 MOST_CLASSES = 250
+CATEGORIES = unicode_tables.CATEGORY_NAMES.split()
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -130,7 +131,7 @@ GROUPS = {
     "lineseparator": "Zl", "paragraphseparator": "Zp", "other": "C", "control": "Cc", "cntrl": "Cc", "format": "Cf",
     "surrogate": "Cs", "privateuse": "Co", "unassigned": "Cn",
 }  # fmt: skip
-ANY = CharSet("categories", tuple(range(len(unicode_tables.CATEGORIES))))
+ANY = CharSet("categories", tuple(range(len(CATEGORIES))))
 WHITE_SPACE = CharSet("or", CharSet("categories", (22, 23, 24)), CharSet("ranges", ((9, 13), (0x85, 0x85))))
 
 
@@ -140,7 +141,7 @@ def property_set(name: str) -> CharSet | None:
     kind, value = (part.lower().replace("_", "").replace(" ", "").replace("-", "") for part in (kind, value))
     if kind in ("", "gc", "generalcategory"):
         short = GROUPS.get(value, value).lower()
-        names = unicode_tables.CATEGORIES
+        names = CATEGORIES
         if short == "lc":
             return CharSet("categories", tuple(names.index(n) for n in ("Lu", "Ll", "Lt")))
         wanted = tuple(i for i, n in enumerate(names) if n.lower() == short or n[0].lower() == short)
@@ -152,7 +153,7 @@ def property_set(name: str) -> CharSet | None:
         if value == "ascii":
             return CharSet("ranges", ((0, 127),))
         if value == "assigned":
-            return CharSet("not", CharSet("categories", (unicode_tables.CATEGORIES.index("Cn"),)))
+            return CharSet("not", CharSet("categories", (CATEGORIES.index("Cn"),)))
         if value in ("whitespace", "space", "wspace"):
             return WHITE_SPACE
     if kind in ("", "sc", "script") and value in properties():
@@ -232,9 +233,9 @@ class Alphabet:
                 covered.append(covering)
             return beyond[category, covering]
 
-        plain = [atom(i, 0) for i in range(len(unicode_tables.CATEGORIES))]
+        plain = [atom(i, 0) for i in range(len(CATEGORIES))]
         inside = next((covering for low, after, covering in stretches if low <= INVALID < after), 0)
-        invalid = atom(unicode_tables.CATEGORIES.index("Cs"), inside)
+        invalid = atom(CATEGORIES.index("Cs"), inside)
         found = []  # the stretches: where each begins, the categories in it, and their atoms
         for low, after, covering in stretches:
             touched = range(low >> 7, (after - 1 >> 7) + 1)

@@ -33,7 +33,7 @@ class TextEncoder:
         self.scanner = self.splitter.scanner
         self.simple = self.scanner is not None and vocabulary.order != "events"
         if vocabulary.order == "events":
-            self.kernel = _EventEncoder(NaiveEncoder(vocabulary, self.splitter.ends))
+            self.kernel: Any = _EventEncoder(NaiveEncoder(vocabulary, self.splitter.ends))
             return
         merger, seed = _merger(vocabulary)
         if not vocabulary.whole_pieces:
