@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..corpus.sources import find_sources, is_url, size_of
 from ..corpus.streams import COMPRESSIONS
-from ._count_cy import CountTable
+from ._table_cy import CountTable
 from .local import make_splitter
 from .memory import memory_limit_of
 from .reading import BLOCK, Binary, Block, Source
