@@ -189,9 +189,9 @@ def _sample(
     for path in paths:
         size = size_of(path)
         credit += sample * size / max(1, total)
-        n = int(min(credit, size + BLOCK) // BLOCK)
-        credit = min(credit - n * BLOCK, BLOCK) if n else credit
         packed = Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet") or is_url(path)
+        n = int((credit if packed else min(credit, size + BLOCK)) // BLOCK)  # a packed file has more text than bytes
+        credit = min(credit - n * BLOCK, BLOCK) if n else credit
         draws += [(path, None if packed else size * i // n) for i in range(n)]
     random.Random(1).shuffle(draws)
     streams: dict[Path | str, Source] = {}
