@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -193,7 +194,7 @@ class _Rows:
         batches = self._file.iter_batches(1024, columns=["ids"])
         while (batch := self._read(lambda: next(batches, None))) is not None:
             ids, bounds = _flat(batch.column("ids"))
-            for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+            for begin, end in itertools.pairwise(bounds):
                 yield ids[begin:end]
 
     @property
