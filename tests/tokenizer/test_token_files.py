@@ -206,7 +206,15 @@ def test_damage_is_one_error(tok, tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"version": 2}, {"kind": "x"}, {"dtype": "float32"}, {"tokens": "7"}, {"documents": -1}, {"files": 3}, {"more": 1}],
+    [
+        {"version": 2},
+        {"kind": "x"},
+        {"dtype": "float32"},
+        {"tokens": "7"},
+        {"documents": -1},
+        {"files": 3},
+        {"more": 1},
+    ],
 )
 def test_damaged_metadata(tok, tmp_path, change):
     (tmp_path / "a.txt").write_text("a")

@@ -39,9 +39,13 @@ def corpus(folder: Path) -> tuple[list[Path], list[str]]:
     (folder / "a.txt").write_bytes(documents[0].encode())
     (folder / "b.txt").write_bytes(b"")
     lines = [text(seed, seed % 50) for seed in range(2, 400)]
-    (folder / "c.jsonl").write_text("\n".join(json.dumps({"text": line, "id": f"c{n}"}) for n, line in enumerate(lines)))
+    (folder / "c.jsonl").write_text(
+        "\n".join(json.dumps({"text": line, "id": f"c{n}"}) for n, line in enumerate(lines))
+    )
     rows = [text(seed, 30) for seed in range(500, 900)]
-    pq.write_table(pa.table({"text": rows, "id": [str(n) for n in range(400)]}), folder / "d.parquet", row_group_size=90)
+    pq.write_table(
+        pa.table({"text": rows, "id": [str(n) for n in range(400)]}), folder / "d.parquet", row_group_size=90
+    )
     (folder / "e.txt").write_text("the end <|endoftext|> is spelt here")
     paths = [folder / name for name in ("a.txt", "b.txt", "c.jsonl", "d.parquet", "e.txt")]
     return paths, [*documents, "", *lines, *rows, "the end <|endoftext|> is spelt here"]

@@ -224,8 +224,8 @@ class _Manifest:
         self._key = {
             "version": VERSION,
             "sources": fingerprint(sources),
-            "settings": settings.to_json(),
             "tokenizer": tok.vocabulary.fingerprint(),
+            "settings": settings.to_json(),
         }
         self._state: dict[str, Any] = {"place": [0, 0], "part": None, "finished": None}
 
