@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -199,7 +198,7 @@ def test_resume_can_be_refused(made, tmp_path, monkeypatch):
 
 
 def test_ctrl_c_ends_with_130_and_leaves_nothing_half_written(made, tmp_path):
-    _, folder, expected = made
+    _, folder, _ = made
     with open(tmp_path / "big.txt", "wb") as file:
         for _ in range(600):
             file.write((folder / "sources" / "a.txt").read_bytes() * 16)

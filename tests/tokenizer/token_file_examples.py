@@ -1,5 +1,6 @@
 """What the tests of token files share: a small corpus, a tokenizer, and readers written from the formats' descriptions."""
 
+import itertools
 import json
 import random
 import struct
@@ -77,7 +78,7 @@ def read_megatron(prefix: Path) -> list[list[int]]:
     ids = prefix.with_suffix(".bin").read_bytes()
     assert sum(lengths) * width == len(ids)
     rows = [list(struct.unpack_from(f"<{n}{letter}", ids, place)) for n, place in zip(lengths, pointers, strict=True)]
-    return [[id for row in rows[a:b] for id in row] for a, b in zip(documents, documents[1:], strict=False)]
+    return [[id for row in rows[a:b] for id in row] for a, b in itertools.pairwise(documents)]
 
 
 def stream_of(path: Path, dtype: str) -> list[int]:
