@@ -11,13 +11,14 @@ help:
 	@echo "make test    run every test"
 	@echo "make bench   time tokenmill beside its peers"
 	@echo "make lint    ruff, cython-lint, import-linter, mypy"
+	@echo "make fuzz    random and damaged input for the loaders and the kernels, watched by sanitizers"
 	@echo "make clean   remove what the others made"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[play]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python $(SOURCES)
@@ -38,6 +39,7 @@ demo: $(VENV)/.base
 	@$(BIN)/python -m tokenmill.cli.demo
 
 test: $(VENV)/.test
+	@scripts/setup_browser_tests.sh
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.bench
@@ -49,6 +51,18 @@ lint: $(VENV)/.lint
 	$(BIN)/cython-lint src
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+
+# Bounded: FUZZ_SECONDS for the loaders, as many for the kernels. gcc's sanitizers watch the kernels.
+FUZZ_SECONDS ?= 120
+SANITIZED := build/sanitized/lib
+fuzz: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet 'cython>=3.1' 'setuptools>=77'
+	$(BIN)/python -m pip install --quiet atheris || echo "atheris does not install here: the loaders get random input"
+	$(BIN)/python fuzz/loaders.py $(FUZZ_SECONDS)
+	TOKENMILL_SANITIZE=address,undefined CC=gcc $(BIN)/python setup.py -q build --build-base build/sanitized --build-lib $(SANITIZED)
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 PYTHONPATH=$(SANITIZED) \
+	$(BIN)/python fuzz/kernels.py $(FUZZ_SECONDS)
 
 clean:
 	rm -rf build dist $(VENV) demo-tokenizer src/*.egg-info

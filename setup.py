@@ -16,13 +16,18 @@ DIRECTIVES = {
     "initializedcheck": False,
 }
 
+# `make fuzz`: TOKENMILL_SANITIZE=address,undefined builds kernels that tell of every bad access.
+SANITIZE = os.environ.get("TOKENMILL_SANITIZE")
+FLAGS = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-O1", "-g"] if SANITIZE else ["-O3", "-g0"]
+
 kernels = [
     Extension(
         ".".join(path.relative_to(SRC).with_suffix("").parts),
         [path.as_posix()],
         include_dirs=["src"],
         depends=[p.as_posix() for p in sorted({*path.parent.glob("*.h"), *path.parent.parent.glob("*/_piece_key.h")})],
-        extra_compile_args=["-O3", "-g0", "-fno-strict-aliasing"],
+        extra_compile_args=[*FLAGS, "-fno-strict-aliasing"],
+        extra_link_args=FLAGS if SANITIZE else [],
     )
     for path in sorted(SRC.rglob("_*_cy.py"))
 ]

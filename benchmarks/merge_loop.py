@@ -1,7 +1,7 @@
 """The merge loop alone, from word counts: 100,000 tokens beside 32,768.
 
-    python -m benchmarks.merge_loop                     # all corpora, results kept
-    python -m benchmarks.merge_loop job COUNTS SIZE     # one training, as JSON
+python -m benchmarks.merge_loop                     # all corpora, results kept
+python -m benchmarks.merge_loop job COUNTS SIZE     # one training, as JSON
 """
 
 from __future__ import annotations

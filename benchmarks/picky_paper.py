@@ -23,7 +23,8 @@ THRESHOLDS = (None, 0.9, 0.8, 0.7, 0.6)
 def measure(name: str, limit: int | None) -> list[dict]:
     import tokenmill
     from tokenmill.quality.metrics import mean_token_characters, word_initial_share
-    from tokenmill.quality.usage import measure_usage, ordinary_tokens
+    from tokenmill.quality.replay import replay
+    from tokenmill.quality.usage import ordinary_tokens
 
     counts = tokenmill.count(corpus_file(name, limit), split="cl100k")
     rows = []
@@ -34,10 +35,11 @@ def measure(name: str, limit: int | None) -> list[dict]:
             start = time.perf_counter()
             tok = tokenmill.train_from_counts(counts, size, refine=threshold)
             seconds = time.perf_counter() - start
-            usage = measure_usage(tok, counts)
+            # What training ends with is what event order encodes: the sums are those of encoding every piece.
+            text_tokens = int(replay(tok.vocabulary, counts).final.sum())
             tokens = set(ordinary_tokens(tok).values())
             if threshold is None:
-                plain_tokens, plain_length = tokens, usage.tokens
+                plain_tokens, plain_length = tokens, text_tokens
             added, lost = tokens - plain_tokens, plain_tokens - tokens
             removals = sum(event[0] == "remove" for event in tok.events)
             rows.append(
@@ -50,9 +52,9 @@ def measure(name: str, limit: int | None) -> list[dict]:
                     "removed for good": len(tok.vocabulary.removed),
                     "added": len(added),
                     "lost": len(lost),
-                    "tokens": usage.tokens,
-                    "relative": usage.tokens / plain_length,
-                    "bytes per token": usage.bytes / usage.tokens,
+                    "tokens": text_tokens,
+                    "relative": text_tokens / plain_length,
+                    "bytes per token": counts.total_bytes / text_tokens,
                     "mean characters": mean_token_characters(tok),
                     "word-initial": word_initial_share(tok),
                     "word-initial, added": _word_initial(added),

@@ -1,11 +1,12 @@
-"""The playground in a real browser: from key press to repaint; the page's encoder beside gpt-tokenizer; sizes.
+"""The playground in a real browser: key press to repaint, first paint, its encoder beside gpt-tokenizer, its size.
 
     python -m benchmarks.playground            needs Chromium, Playwright, and `npm ci` in web/
 
-A key press is timed inside the page, from the keydown event's own time stamp to the first frame after which the new
-tokens are painted (a message posted from the animation frame that follows the change of the token count). Keys are
-pressed one after the other with pauses, in the middle of the text. The encoder and gpt-tokenizer encode the same text
-in the same process, in turn, after their ids were compared.
+A key press is timed inside the page, from the key event's own time stamp: to the moment at which the new tokens are
+laid out (`work`: what the page does), and to the end of the first frame that shows them (`repaint`: what a person
+waits for, the wait for the screen's next frame included). Keys are pressed one after the other with pauses, in the middle
+of the text. The encoder and gpt-tokenizer encode the same text in the same process, in turn, after their ids were
+compared; "cold" is an encoder that has not seen the text.
 """
 
 from __future__ import annotations
@@ -25,105 +26,148 @@ from pathlib import Path
 from .harness import ROOT, SHARED, corpus_file, save
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+CORPORA = ("en", "multi", "code")
 KEYS = 40
+ROUNDS = 3
 
 WATCH = """() => {
-  window.times = [];
-  const count = document.getElementById("count-tokens");
+  window.work = [];
+  window.repaint = [];
   const box = document.getElementById("text");
+  const tokens = document.getElementById("tokens");
+  const channel = new MessageChannel();
   let pressed = 0;
   box.addEventListener("keydown", (event) => { pressed = event.timeStamp; }, true);
-  const channel = new MessageChannel();
-  channel.port1.onmessage = () => { if (pressed) { times.push(performance.now() - pressed); pressed = 0; } };
-  new MutationObserver(() => requestAnimationFrame(() => channel.port2.postMessage(0)))
-    .observe(count, {childList: true, characterData: true, subtree: true});
+  channel.port1.onmessage = () => { if (pressed) { repaint.push(performance.now() - pressed); pressed = 0; } };
+  new MutationObserver(() => {
+    if (!pressed) return;
+    tokens.scrollHeight; // lays out what was changed
+    work.push(performance.now() - pressed);
+    requestAnimationFrame(() => channel.port2.postMessage(0)); // runs once the frame is painted
+  }).observe(document.getElementById("count-tokens"), {childList: true});
 }"""
 
+TO_THE_MIDDLE = """() => {
+  const box = document.getElementById("text");
+  box.focus();
+  box.setSelectionRange(box.value.length >> 1, box.value.length >> 1);
+}"""
 
-def site() -> tuple[Path, dict]:
-    """A static site of published vocabularies, and the sizes of its files."""
+BYTES_ARE = "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n"
+PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+def make_site(folder: Path) -> dict[str, int]:
+    """A static site of published vocabularies; the sizes of its files."""
     from tokenmill import formats
     from tokenmill.playground.export import export
 
     names = ["cl100k_base.tiktoken", "gpt2-tokenizer.json.zst"]
-    folder = Path(tempfile.mkdtemp(prefix="tokenmill-bench-")) / "site"
-    sizes = export([(name.split(".")[0], formats.read(SHARED / "vocab" / name)) for name in names], folder)
-    return folder, sizes
+    return export([(name.split(".")[0], formats.read(SHARED / "vocab" / name)) for name in names], folder)
 
 
-def serve(folder: Path) -> http.server.ThreadingHTTPServer:
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
-
-
-def press_keys(browser, address: str, text: str) -> dict:
-    """Milliseconds from key press to repaint, for each key."""
+def open_page(browser, address: str):
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(address)
     page.wait_for_selector("#tokens .t")
+    return page
+
+
+def press_keys(browser, address: str, text: str) -> dict:
+    """Milliseconds from key press to laid-out tokens and to repaint, for each key."""
+    page = open_page(browser, address)
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
         page.set_input_files("#file", file.name)
-        page.wait_for_function("n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(len(text.encode())))
-    page.evaluate("() => tokenmillCaretToMiddle()" if False else "() => { const b = document.getElementById('text'); b.focus(); b.setSelectionRange(b.value.length >> 1, b.value.length >> 1); }")
+        page.wait_for_function(BYTES_ARE, arg=str(len(text.encode())))
+    page.evaluate(TO_THE_MIDDLE)
     page.wait_for_timeout(800)
     page.evaluate(WATCH)
     dice = random.Random(1)
     for _ in range(KEYS):
-        page.keyboard.press(dice.choice("etaoin shrdlu"))
-        page.wait_for_timeout(130 + dice.randrange(40))
+        page.keyboard.press(dice.choice("etaoinshrdlu"))
+        page.wait_for_timeout(120 + dice.randrange(40))
     page.wait_for_timeout(300)
-    times = page.evaluate("times")
+    found = {name: [round(ms, 1) for ms in page.evaluate(name)] for name in ("work", "repaint")}
     page.close()
-    return {"keys": len(times), "median": statistics.median(times), "p95": sorted(times)[int(len(times) * 0.95)], "times": [round(t, 1) for t in times]}
+    return found
 
 
-def encoders(folder: Path) -> list[dict]:
+def first_paint(browser, address: str) -> dict:
+    """Milliseconds until a fresh page shows something, and until it shows tokens (a vocabulary of 100,000 is loaded)."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(address, wait_until="commit")
+    page.wait_for_selector("#tokens .t")
+    found = {
+        "first paint": round(page.evaluate(PAINTED)),
+        "first tokens": round(page.evaluate("() => performance.now()")),
+    }
+    page.close()
+    return found
+
+
+def encoders(pack: Path) -> list[dict]:
     """The page's encoder and gpt-tokenizer on the same texts, in Node."""
-    pack = folder / "packs" / "0.tmpack"
-    texts = [str(corpus_file(name, 4_000_000)) for name in ("en", "multi", "code")]
-    run = subprocess.run(["node", ROOT / "web" / "bench.mjs", pack, *texts], capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in run.stdout.splitlines()]
+    texts = [str(corpus_file(name, 4_000_000)) for name in CORPORA]
+    run = subprocess.run(
+        ["node", ROOT / "web" / "bench.mjs", pack, *texts], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return [
+        {**json.loads(line), "file": Path(text).name} for line, text in zip(run.stdout.splitlines(), texts, strict=True)
+    ]
+
+
+def summary(times: list[float]) -> str:
+    return f"median {statistics.median(times):5.1f} ms, 95 % {sorted(times)[int(len(times) * 0.95)]:5.1f} ms"
+
+
+def report_encoders(rows: list[dict]) -> None:
+    for row in rows:
+        parts = []
+        for kind, name in (("Cold", "cold"), ("", "warm")):
+            ours, theirs = row["rounds"][f"ours{kind}"], row["rounds"][f"theirs{kind}"]
+            ratio = statistics.median(t / o for t, o in zip(theirs, ours, strict=True))
+            rates = [row["bytes"] / statistics.median(times) / 1000 for times in (ours, theirs)]
+            parts.append(f"{name} {rates[0]:5.1f} MB/s beside {rates[1]:5.1f}: {ratio:.2f}x")
+        print(f"{row['file']:<20} ids {'equal' if row['same'] else 'DIFFER'}; {'; '.join(parts)}")
 
 
 def main() -> None:
     from playwright.sync_api import sync_playwright
 
-    folder, sizes = site()
-    server = serve(folder)
+    scratch = tempfile.TemporaryDirectory(prefix="tokenmill-bench-")
+    folder = Path(scratch.name) / "site"
+    results: dict = {"sizes": make_site(folder), "keys": {}}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/"
-    results: dict = {"sizes": sizes, "keys": {}}
     path = os.environ.get("TOKENMILL_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
         results["browser"] = browser.version
-        for name in ("en", "multi", "code"):
-            data = corpus_file(name, 4_000_000).read_bytes()
-            for size in (10_000, 1_000_000):
-                text = data[:size].decode("utf-8", "ignore")
+        results["opening"] = [first_paint(browser, address) for _ in range(ROUNDS)]
+        for name, ms in results["opening"][-1].items():
+            print(f"{name:<16} {statistics.median(one[name] for one in results['opening']):.0f} ms (last {ms})")
+        for size in (10_000, 1_000_000):
+            for name in CORPORA:
+                text = corpus_file(name, 4_000_000).read_bytes()[:size].decode("utf-8", "ignore")
                 found = press_keys(browser, address, text)
                 results["keys"][f"{name} {size}"] = found
-                print(f"{name:<6}{size:>9,} B  median {found['median']:5.1f} ms, 95 % {found['p95']:5.1f} ms ({found['keys']} keys)")
+                print(f"{name:<6}{size:>9,} B  work {summary(found['work'])}; repaint {summary(found['repaint'])}")
         browser.close()
+    results["encoders"] = encoders(folder / "packs" / "0.tmpack")
+    report_encoders(results["encoders"])
+    for name, size in results["sizes"].items():
+        print(f"{name:<20}{size:>10,} bytes")
     server.shutdown()
-    results["encoders"] = encoders(folder)
-    for row in results["encoders"]:
-        rates = {name: row["bytes"] / min(times) / 1000 for name, times in row["rounds"].items()}
-        ratio = {kind: statistics.median(t / o for t, o in zip(row["rounds"][f"theirs{kind}"], row["rounds"][f"ours{kind}"], strict=True)) for kind in ("", "Cold")}
-        print(
-            f"{Path(row['file']).name:<20} same ids: {row['same']}; cold {rates['oursCold']:.1f} MB/s beside {rates['theirsCold']:.1f} "
-            f"({ratio['Cold']:.2f}x), warm {rates['ours']:.1f} beside {rates['theirs']:.1f} ({ratio['']:.2f}x)"
-        )
-    total = sum(sizes.values())
-    print(f"the site: {total:,} bytes; the page {sum(v for k, v in sizes.items() if not k.startswith('packs')):,}, " + ", ".join(f"{k} {v:,}" for k, v in sizes.items() if k.startswith("packs")))
+    scratch.cleanup()
     print(save("playground", results))
-    shutil.rmtree(folder.parent)
 
 
 if __name__ == "__main__":

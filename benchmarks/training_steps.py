@@ -39,7 +39,7 @@ def merge_piece(ids: list[int], pair: Pair, new: int) -> list[int]:
 
 def best_of(counts: dict[Pair, int]) -> Pair | None:
     """The pair that merges next, found by looking at all of them."""
-    count, pair = min(((-count, pair) for pair, count in counts.items() if count > 0), default=(0, None))
+    _, pair = min(((-count, pair) for pair, count in counts.items() if count > 0), default=(0, None))
     return pair
 
 

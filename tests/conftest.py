@@ -1,6 +1,7 @@
 """Shared by all tests: where the real corpora are, and a guard against stale builds."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -14,6 +15,8 @@ def pytest_sessionstart(session):
     """An extension older than its source would be tested in its place: refuse, and say what to do."""
     import tokenmill
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job; the processes under test inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if ROOT not in Path(tokenmill.__file__).resolve().parents:
         return
     for source in (ROOT / "src").rglob("_*_cy.py"):

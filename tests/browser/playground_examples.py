@@ -1,5 +1,7 @@
 """Small vocabularies of every kind, and texts that have tripped encoders."""
 
+import itertools
+
 import numpy as np
 
 from tokenmill.split.patterns import PATTERNS
@@ -110,7 +112,7 @@ def picky(threshold=0.5, size=700):
     while len(tokens) - len(gone) < size and len(events) < 900:
         counts = {}
         for word, count in words:
-            for one in zip(word, word[1:], strict=False):
+            for one in itertools.pairwise(word):
                 counts[one] = counts.get(one, 0) + count
         if not counts:
             break

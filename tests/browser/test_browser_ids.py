@@ -118,7 +118,9 @@ def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
     for seed, (name, tok) in enumerate(tokenizers):
         dice = random.Random(seed)
         start = dice.randrange(len(TEXT) - 400)
-        assert_same(site_page, name, tok, list(edits(TEXT[start : start + 400], 60 * SWEEP, dice)), special=seed % 3 == 0)
+        assert_same(
+            site_page, name, tok, list(edits(TEXT[start : start + 400], 60 * SWEEP, dice)), special=seed % 3 == 0
+        )
         assert_same(site_page, name, tok, list(edits("  " * 30 + "\n" * 9 + "aaaa", 40 * SWEEP, dice)))
 
 
@@ -126,7 +128,6 @@ def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
 def published(chromium, shared, tmp_path_factory):
     """Published vocabularies as a static site: tiktoken's, and two tokenizer.json with their own rules."""
     from conftest import file_server
-
     from tokenmill import formats
     from tokenmill.playground.export import export
 

@@ -27,7 +27,9 @@ def number(page, name):
 def set_text(page, text):
     page.fill("#text", text)
     size = len(text.encode())
-    page.wait_for_function("n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size))
+    page.wait_for_function(
+        "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size)
+    )
 
 
 def ids(page):
@@ -61,7 +63,9 @@ def test_each_tokenizer_and_the_copy_buttons(open_page, local, toks):
     for name in NAMES:
         page.select_option("#tokenizer", name)
         expected = toks[name].encode_ordinary(text)
-        page.wait_for_function("n => document.getElementById('count-tokens').textContent.replaceAll(',', '') == n", arg=str(len(expected)))
+        page.wait_for_function(
+            "n => document.getElementById('count-tokens').textContent.replaceAll(',', '') == n", arg=str(len(expected))
+        )
         assert ids(page) == expected
     page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; }")
     set_text(page, 'é "x"\n日')
@@ -122,7 +126,9 @@ def test_hover_and_focus_tell_id_bytes_and_piece(open_page, local, toks):
     place = re.search(r"token (\d+) of", page.inner_text("#detail"))[1]
     assert int(place) > 2
     page.keyboard.press("Enter")  # finds it in the text
-    selected = page.evaluate("() => { const b = document.getElementById('text'); return b.value.slice(b.selectionStart, b.selectionEnd); }")
+    selected = page.evaluate(
+        "() => { const b = document.getElementById('text'); return b.value.slice(b.selectionStart, b.selectionEnd); }"
+    )
     assert selected and page.evaluate("() => document.activeElement.id") == "text"
 
 
@@ -154,7 +160,9 @@ def test_a_megabyte_is_pasted_and_edited(open_page, local, toks, tmp_path):
         text,
     )
     size = len(text.encode())
-    page.wait_for_function("n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size))
+    page.wait_for_function(
+        "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size)
+    )
     assert number(page, "tokens") > 100_000
     assert page.locator("#tokens .t").count() < 5000  # only what is near the window is drawn
     assert page.locator("#text").evaluate("box => box.value.length") < 100_000
@@ -165,10 +173,14 @@ def test_a_megabyte_is_pasted_and_edited(open_page, local, toks, tmp_path):
     page.focus("#text")
     page.keyboard.press("Control+End")
     page.keyboard.type("END")
-    page.wait_for_function("n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size + 3))
+    page.wait_for_function(
+        "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size + 3)
+    )
     page.keyboard.press("Control+Home")
     page.keyboard.type("NEW ")
-    page.wait_for_function("n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size + 7))
+    page.wait_for_function(
+        "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size + 7)
+    )
     edited = f"NEW {text}END"
     page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; }")
     page.click("#copy-text")
@@ -197,7 +209,9 @@ def test_carriage_returns_survive_an_edit(open_page, local, toks, tmp_path):
 
 def test_token_texts_are_never_html(open_page, local):
     page = open_page(local.address)
-    before = page.evaluate("() => document.querySelectorAll('*').length - document.querySelectorAll('#tokens *, #detail *').length")
+    before = page.evaluate(
+        "() => document.querySelectorAll('*').length - document.querySelectorAll('#tokens *, #detail *').length"
+    )
     set_text(page, '<img src=x onerror="window.pwned = 1"><script>window.pwned = 1</script><b>bold</b>&lt;i&gt;')
     page.focus("#tokens")
     for view in ("compare", "vocabulary", "training", "tokens"):
@@ -238,7 +252,12 @@ def test_a_damaged_link_does_no_harm(open_page, local):
 def test_views_change_by_keyboard(open_page, local):
     page = open_page(local.address)
     page.focus("#tab-tokens")
-    for key, view in (("ArrowRight", "compare"), ("End", "training"), ("ArrowRight", "tokens"), ("ArrowLeft", "training")):
+    for key, view in (
+        ("ArrowRight", "compare"),
+        ("End", "training"),
+        ("ArrowRight", "tokens"),
+        ("ArrowLeft", "training"),
+    ):
         page.keyboard.press(key)
         assert page.get_attribute(f"#tab-{view}", "aria-selected") == "true"
         assert page.is_visible(f"#panel-{view}")

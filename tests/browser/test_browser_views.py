@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from conftest import file_server
 from playground_examples import SPECIAL, TEXT, trained
 
+from conftest import file_server
 from tokenmill import formats
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.split.patterns import PATTERNS
@@ -32,7 +32,9 @@ def test_compare_aligns_by_byte_offset(open_page, local, toks):
     page.select_option("[aria-label='Tokenizer B']", "whole")
     page.select_option("[aria-label='Tokenizer C']", "picky")
     page.wait_for_selector("#compare-table tbody tr:nth-child(3)")
-    page.wait_for_function("() => document.querySelectorAll('.lane').length % 3 === 0 && document.querySelector('.lane')")
+    page.wait_for_function(
+        "() => document.querySelectorAll('.lane').length % 3 === 0 && document.querySelector('.lane')"
+    )
     names = ["ranks", "whole", "picky"]
     rows = page.locator("#compare-table tbody tr").all()
     for name, row in zip(names, rows, strict=True):
@@ -99,10 +101,16 @@ def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
     page = open_page(local.address, "#view=vocabulary&with=merges")
     tok = toks["merges"]
     made = {new: (left, right) for kind, left, right, new in tok.events}
-    id = max((new for new in made if tok.decode([new]).isascii() and tok.decode([new]).isalpha()), key=lambda new: len(tok.decode([new])))
+    id = max(
+        (new for new in made if tok.decode([new]).isascii() and tok.decode([new]).isalpha()),
+        key=lambda new: len(tok.decode([new])),
+    )
     page.select_option("#search-kind", "id")
     page.fill("#search", str(id))
-    page.wait_for_function("id => document.querySelectorAll('.result').length === 1 && document.querySelector('.result').textContent.startsWith(id)", arg=str(id))
+    page.wait_for_function(
+        "id => document.querySelectorAll('.result').length === 1 && document.querySelector('.result').textContent.startsWith(id)",
+        arg=str(id),
+    )
     page.focus("#results")
     page.keyboard.press("Home")
     page.wait_for_selector(".tree")
@@ -166,7 +174,9 @@ def saved(tmp_path_factory):
 
 def drop_and_encode(page, files, name, text=TEXT):
     drop(page, files)
-    page.wait_for_function("name => document.getElementById('tokenizer').selectedOptions[0].textContent === name", arg=name)
+    page.wait_for_function(
+        "name => document.getElementById('tokenizer').selectedOptions[0].textContent === name", arg=name
+    )
     return page.evaluate("text => tokenmill.encode(text)", text)
 
 
@@ -174,9 +184,9 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     folder, tok = saved
     page = open_page(local.address)
     one = {"tokenizer.json": (folder / "huggingface" / "tokenizer.json").read_bytes()}
-    assert drop_and_encode(page, one, "tokenizer") == tok.encode_ordinary(TEXT)
+    assert drop_and_encode(page, one, "opened") == tok.encode_ordinary(TEXT)
     many = {path.name: path.read_bytes() for path in (folder / "merges").iterdir()}
-    assert drop_and_encode(page, many, "opened folder") == tok.encode_ordinary(TEXT)
+    assert drop_and_encode(page, many, "opened (2)") == tok.encode_ordinary(TEXT)
     # A file that does not tell its split pattern: the page asks.
     drop(page, {"mine.tiktoken": (folder / "mine.tiktoken").read_bytes()})
     page.wait_for_selector("#split-dialog[open]")
@@ -186,7 +196,7 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     ids = page.evaluate("text => tokenmill.encode(text)", TEXT)
     assert ids == Tokenizer(formats.read(folder / "mine.tiktoken")).encode_ordinary(TEXT)
     # A text goes into the text box.
-    drop(page, {"notes.txt": "dropped text".encode()})
+    drop(page, {"notes.txt": b"dropped text"})
     page.wait_for_function("() => document.getElementById('text').value === 'dropped text'")
 
 
@@ -206,7 +216,9 @@ def test_a_path_opens_where_it_is_allowed(open_page, local, saved):
     page = open_page(local.address)
     page.fill("#path", str(folder / "huggingface"))
     page.press("#path", "Enter")
-    page.wait_for_function("() => document.getElementById('tokenizer').selectedOptions[0].textContent === 'huggingface'")
+    page.wait_for_function(
+        "() => document.getElementById('tokenizer').selectedOptions[0].textContent === 'huggingface'"
+    )
     assert page.evaluate("text => tokenmill.encode(text)", TEXT) == tok.encode_ordinary(TEXT)
 
 
@@ -233,7 +245,9 @@ def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
     size = len(vocabulary.tokens)
     ios = np.full(size, np.nan)
     ios[300] = 0.875
-    export([("merges", vocabulary)], tmp_path / "site", {"merges": TokenCounts(np.arange(size) * 10, ios, "some words")})
+    export(
+        [("merges", vocabulary)], tmp_path / "site", {"merges": TokenCounts(np.arange(size) * 10, ios, "some words")}
+    )
     with file_server(tmp_path / "site") as address:
         page = open_page(address, "#view=vocabulary")
         page.select_option("#search-kind", "id")

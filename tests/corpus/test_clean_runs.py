@@ -20,7 +20,26 @@ from tokenmill.corpus import CleaningReport, clean, cleaning, read_documents
 from tokenmill.errors import InputError, OutputError, UsageError
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
-WORDS = "the quick brown fox jumps over a lazy dog while nobody in particular looks at what it does".split()
+WORDS = [
+    "the",
+    "quick",
+    "brown",
+    "fox",
+    "jumps",
+    "over",
+    "a",
+    "lazy",
+    "dog",
+    "while",
+    "nobody",
+    "in",
+    "particular",
+    "looks",
+    "at",
+    "what",
+    "it",
+    "does",
+]
 
 
 def write_corpus(folder: Path, files: int = 4, documents: int = 300, seed: int = 0) -> list[Path]:
@@ -121,7 +140,7 @@ def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(corpus, expected,
             process.send_signal(signal.SIGKILL)
         kills += 1
         done = len(list(folder.glob("shard-*")))
-        resumed += 0 < done and not finished
+        resumed += done > 0 and not finished
         if (folder / "report.json").exists():
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             assert digest(folder) == expected

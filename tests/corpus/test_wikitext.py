@@ -57,8 +57,12 @@ def test_constructs(wikitext, plain):
     [
         ("{{lang|fr|mot}} {{lang-de|Wort}} {{transl|ru|slovo}}", "mot German: Wort slovo"),
         (
-            "{{convert|5|to|10|km|mi}}, {{convert|6|ft|3|in|m}}, {{convert|25000|acre|abbr=on}}",
-            "5 to 10 kilometres, 6 ft 3 inches, 25,000 acre",
+            "{{convert|5|to|10|km|mi}}, {{convert|6|ft|3|in|m}}, {{convert|175|km|0}}, {{convert|25000|acre|abbr=on}}",
+            "5 to 10 kilometres, 6 ft 3 inches, 175 kilometres, 25,000 acres",
+        ),
+        (
+            "{{convert|22|e6acre|km2}}, {{convert|1.4|Moilbbl/d}}, {{convert|90|F}}, {{convert|5|km2|abbr=on}}, {{convert|7|rod}}",
+            "22 million acres, 1.4 million barrels per day, 90 °F, 5 km², 7 rod",
         ),
         ("{{nowrap|a [[b|c]] d}} {{nowrap|1=x=y}}", "a c d x=y"),
         ("{{lang|el|{{nowrap|ά{{ndash}}β}}}}", "ά–β"),
@@ -104,6 +108,7 @@ def test_nothing_ugly_is_left_where_something_was_dropped(wikitext, plain):
         ("[[open link and text\nmore", "open link and text\nmore"),
         ("[[File:x.jpg|thumb|cut\nmore", "more"),
         ("{|\n| a\n| b\n== Next ==\ntext", "Next\ntext"),
+        ("see [http://a.org/x the site\nmore", "see the site\nmore"),
         ("a <ref>never closed\nnext line", "a\nnext line"),
         ("a<ref name=x>typo b<ref>c</ref> d", "atypo b d"),
         ("{{a|{{b|[[c}} d\n\ne", "e"),
@@ -140,9 +145,9 @@ def test_what_is_removed_is_counted():
 
 
 PIECES = (
-    "{{ }} [[ ]] {| |} {{{ }}} | = ' '' ''' == == \n * # : ; <ref> </ref> <ref/> <nowiki> </nowiki> <math> </math> <!-- --> <br> "
+    "{{ }} [[ ]] {| |} {{{ }}} | = ' '' ''' == == * # : ; <ref> </ref> <ref/> <nowiki> </nowiki> <math> </math> <!-- --> <br> "
     "<table> </table> <pre> </pre> File: Category: de: lang nowrap convert quote http://a.b [http://x ( ) , ; text ἀ 字 &lt; &amp; -{ }-"
-).split(" ")
+).split()
 
 
 @settings(max_examples=400)
@@ -219,7 +224,7 @@ def test_formulas_on_one_line(latex, plain):
 @given(
     st.lists(
         st.sampled_from(
-            r"\frac \sqrt \over \alpha \sum \bar \mathbf \left \text ^ _ { } ( ) a 1 ' \\ & ~ \, \not".split(" ")
+            r"\frac \sqrt \over \alpha \sum \bar \mathbf \left \text ^ _ { } ( ) a 1 ' \\ & ~ \, \not".split()
         ),
         max_size=25,
     )

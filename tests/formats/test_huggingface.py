@@ -200,6 +200,17 @@ def test_characters(characters, tmp_path):
     assert read(tmp_path).fingerprint() == characters.fingerprint()
 
 
+def test_characters_that_are_none_are_left_out(characters, tmp_path):
+    """Training on bytes that are no UTF-8 makes a character of each; no text has them."""
+    count = len(characters.tokens)
+    tokens = (*characters.tokens, b"\xff", b"a\xff")
+    rows = np.array([*characters.events.tolist(), (1, count, count + 1)], np.int32)
+    odd = dataclasses.replace(characters, tokens=tokens, events=rows)
+    assert write(odd, tmp_path) == [f"2 tokens that are no UTF-8 are left out, such as b'\\xff' (id {count})"]
+    agree(odd, tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json")), ["abc ab\u00e9abc", "zzabz \u6f22"])
+    assert read(tmp_path).fingerprint() == characters.fingerprint()
+
+
 def test_random_ranks_give_the_same_ids_there():
     """Vocabularies that no training makes: tokens that no pair builds, ids in any order."""
     chosen = random.Random(11)

@@ -48,7 +48,10 @@ def test_ids_in_other_libraries(trained, corpus_bytes, corpus):
     as_hf = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     auto = transformers.AutoTokenizer.from_pretrained(folder)
     as_tiktoken = tiktoken.Encoding(
-        "en32k", pat_str=tok.split_pattern, mergeable_ranks=tok.mergeable_ranks, special_tokens={"<|endoftext|>": 32_767}
+        "en32k",
+        pat_str=tok.split_pattern,
+        mergeable_ranks=tok.mergeable_ranks,
+        special_tokens={"<|endoftext|>": 32_767},
     )
     for number, text in enumerate(documents(corpus_bytes, corpus)):
         ids = tok.encode_ordinary(text)

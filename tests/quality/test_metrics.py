@@ -15,7 +15,6 @@ from tokenmill.errors import UsageError
 from tokenmill.quality import domains as domains_module
 from tokenmill.quality import usage as usage_module
 from tokenmill.quality.domains import Domains
-from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
 from tokenmill.quality.lists import (
     doubles_tables,
     rare_table,
@@ -31,7 +30,6 @@ from tokenmill.quality.metrics import (
     text_table,
     word_initial_share,
 )
-from tokenmill.quality.replay import replay
 from tokenmill.quality.usage import measure_usage
 
 LOW = make_vocabulary([*BYTES, b"ow", b"low", b" low"], [(111, 119, 256), (108, 256, 257), (32, 257, 258)])
@@ -120,18 +118,6 @@ def test_baseline():
     ours, theirs = measure_usage(tok, COUNTS), measure_usage(Tokenizer(make_vocabulary(BYTES, [])), COUNTS)
     (row,) = baseline_table({"all": ours}, {"all": theirs}, "bytes").rows
     assert row == ("all", 23, 52, 23 / 52, 52 / 23)
-
-
-def test_junk():
-    counts = WordCounts.from_mapping({b"low": 90, b"how": 10, b"lower": 10})
-    found = swallowed_tokens(LOW, replay(LOW, counts))
-    assert [(f.id, f.ios, f.by, f.before, f.merged, f.alone) for f in found] == [(256, 100 / 110, 257, 110, 100, 10)]
-    table = thresholds_table(found, 259)
-    assert dict(zip(table.column("T"), table.column("tokens"), strict=True)) == {0.6: 1, 0.7: 1, 0.8: 1, 0.9: 1, 1.0: 0}
-    assert table.column("seen 100 times or more")[0] == 1
-    (row,) = junk_table(LOW, found, 0.9).rows
-    assert (row[0].content, row[1].content, row[3:]) == (b"ow", b"low", (110, 100, 10))
-    assert junk_table(LOW, found, 0.95).rows == []
 
 
 def test_lists():

@@ -111,3 +111,15 @@ def test_wrong_calls(folder, arguments, message):
 def test_missing_files(folder):
     assert "no such file" in run(folder, "inspect", "large", "none.txt", code=1).stderr
     run(folder, "inspect", "none", "a.txt", code=1)
+
+
+def test_extend(folder):
+    result = run(
+        folder, "extend", "small", "b.txt", "--vocab-size", "270", "--special-token", "<|x|>", "-o", "larger", "--json"
+    )
+    assert json.loads(result.stdout) == {"tokenizer": "larger", "ids_before": 265, "ids": 270}
+    small, larger = tokenmill.load(folder / "small"), tokenmill.load(folder / "larger")
+    assert larger.special_tokens_set == {"<|x|>"}
+    assert all(larger.decode([id]) == small.decode([id]) for id in range(265))
+    short = run(folder, "extend", "small", "b.txt", "--vocab-size", "5000", "-o", "larger2")
+    assert "ran out of pairs" in short.stderr

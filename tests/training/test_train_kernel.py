@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenmill import WordCounts
-from tokenmill.training import train_from_counts, trainer
+from tokenmill.training import driving, train_from_counts
 from tokenmill.training.naive import count_pairs, merge_piece, train_naive
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -40,11 +40,11 @@ def test_random_corpora(seed, monkeypatch):
     rng = random.Random(seed)
     for _ in range(250):
         # Positions of 64 bits, calls that stop after every position, and wrong guesses of the threshold.
-        monkeypatch.setattr(trainer, "_NARROW_LIMIT", rng.choice([5, 2**32 - 1]))
-        monkeypatch.setattr(trainer, "_SLICE", rng.choice([1, 2, 3, 7, 1 << 20]))
-        monkeypatch.setattr(trainer, "_PIECES", rng.choice([1, 3, 1 << 16]))
+        monkeypatch.setattr(driving, "_NARROW_LIMIT", rng.choice([5, 2**32 - 1]))
+        monkeypatch.setattr(driving, "_SLICE", rng.choice([1, 2, 3, 7, 1 << 20]))
+        monkeypatch.setattr(driving, "_PIECES", rng.choice([1, 3, 1 << 16]))
         guess = rng.choice([1, 2, 5, 100, 2**34])
-        monkeypatch.setattr(trainer, "_guess_threshold", lambda weight, wanted, guess=guess: guess)
+        monkeypatch.setattr(driving, "_guess_threshold", lambda weight, wanted, guess=guess: guess)
         same(
             random_words(rng),
             vocab_size=256 + rng.choice([1, 3, 10, 50, 1000]),
@@ -91,7 +91,7 @@ def test_every_threshold_gives_the_same(monkeypatch):
     counts = WordCounts.from_mapping(words)
     results = set()
     for guess in (1, 3, 10, 50, 200, 1000, 10_000, 10**9):
-        monkeypatch.setattr(trainer, "_guess_threshold", lambda weight, wanted, guess=guess: guess)
+        monkeypatch.setattr(driving, "_guess_threshold", lambda weight, wanted, guess=guess: guess)
         results.add(train_from_counts(counts, 900).fingerprint())
     assert len(results) == 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 SHOWN_SKIPS = 5
 
 
-class Kind(str, Enum):
+class Kind(StrEnum):
     wikipedia = "wikipedia"
     stackexchange = "stackexchange"
     fineweb = "fineweb"
     text = "text"
 
 
-class Form(str, Enum):
+class Form(StrEnum):
     jsonl = "jsonl"
     text = "text"
 
 
-class Engine(str, Enum):
+class Engine(StrEnum):
     local = "local"
     ray = "ray"
 

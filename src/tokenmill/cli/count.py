@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UsageError
-from ._console import progress_bar, report
+from ._console import progress_bar, report, say
 from .main import app
+
+if TYPE_CHECKING:
+    from ..corpus.sources import Skip
+
+SHOWN = 20  # of what was left out
 
 
 @app.command()
@@ -51,7 +56,15 @@ def count(
     binary: Annotated[
         str, typer.Option(help="What to do with a file that looks binary: error, skip, or count its bytes.")
     ] = "error",
+    skip_damaged: Annotated[
+        bool,
+        typer.Option("--skip-damaged", help="Leave out JSON lines that are none, and damaged files from there on."),
+    ] = False,
     num_threads: Annotated[int | None, typer.Option(help="Threads; all cores unless told.")] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: on a Ray cluster.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="The cluster for --engine ray; without it a Ray is started on this machine.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
 ) -> None:
     """Count the distinct pieces of text and save them, to train on once or often.
@@ -67,6 +80,7 @@ def count(
         raise UsageError("where shall the word counts go? Name a folder with -o (or predict only, with --estimate)")
     if output.suffix in (".ddfreq", ".tsv") and not merge:
         raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {output}")
+    skips: list[Skip] = []
     start = time.perf_counter()
     with progress_bar() as progress:
         if merge:
@@ -83,9 +97,16 @@ def count(
                 resume=resume,
                 field=field,
                 binary=binary,  # type: ignore[arg-type]  # checked there
+                on_skip=skips.append if skip_damaged else None,
+                engine=engine,  # type: ignore[arg-type]
+                ray_address=ray_address,
                 progress=progress,
             )
     seconds = time.perf_counter() - start
+    for skip in skips[:SHOWN]:
+        say(f"left out: {skip}")
+    if len(skips) > SHOWN:
+        say(f"left out: {len(skips) - SHOWN:,} more")
     speed = (summary.total_bytes - summary.resumed_bytes) / 1e6 / max(seconds, 1e-9)
     report(
         {
@@ -95,6 +116,7 @@ def count(
             "bytes counted before": summary.resumed_bytes,
             "pieces": summary.pieces,
             "distinct pieces": summary.distinct,
+            "left out": summary.skipped,
             "spills to disk": summary.spills,
             "singletons dropped": summary.dropped,
             "possible error per piece": summary.possible_error,

@@ -49,6 +49,7 @@ def demo(folder: Path) -> None:
     command = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
     out.print(
         f"\nNow try:\n"
+        f"  {command} play {folder}                               see it in the browser: tokens, merges, training\n"
         f"  {command} encode --tokenizer {folder}                 type text, see tokens\n"
         f"  {command} train YOUR-TEXT --vocab-size 32768 -o MINE  train on your own files\n"
         f"  {command} --help                                      everything else",

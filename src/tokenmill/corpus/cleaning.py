@@ -17,7 +17,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from .. import __version__
 from ..errors import InputError, OutputError, UsageError, require
@@ -323,7 +323,7 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
         if not state.exists() and any(folder.glob("shard-*")):
             raise _foreign(folder, "an earlier")
         state.mkdir(parents=True, exist_ok=True)
-        lock = open(state / "lock", "wb")
+        lock = open(state / "lock", "wb")  # noqa: SIM115  held, and closed, below
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,7 +18,7 @@ import regex
 from ..errors import UsageError
 from .wikitext import Segment
 
-__all__ = ["DEFAULT_FILTERS", "FILTERS", "clean_segments", "chosen_filters"]
+__all__ = ["DEFAULT_FILTERS", "FILTERS", "chosen_filters", "clean_segments"]
 
 SPECIMEN_CHARACTERS = 60
 
@@ -50,7 +50,7 @@ _LETTER = regex.compile(r"\p{L}")
 
 def line_ends(text: str, removed: Counter) -> str:
     """Every way to end a line as a line feed."""
-    return _LINE_END.sub("\n", text)
+    return _LINE_END.sub("\n", text) if any(end in text for end in "\r\x85\u2028\u2029") else text
 
 
 def urls(text: str, removed: Counter) -> str:

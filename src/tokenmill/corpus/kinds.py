@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import UsageError, require
@@ -47,7 +47,7 @@ class CleanOptions:
     filters: tuple[str, ...] = ()
     min_chars: int = 100
     keep_code: bool = True
-    read: ReadOptions = ReadOptions()
+    read: ReadOptions = field(default_factory=ReadOptions)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

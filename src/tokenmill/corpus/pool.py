@@ -7,6 +7,7 @@ one without it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -157,10 +158,8 @@ class _Worker:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(OSError):
                     pipe.close()
-                except OSError:
-                    pass
 
     def _write_none(self) -> None:
         os.pwrite(self._at_hand.fileno(), (2**63).to_bytes(8, "little"), 0)

@@ -140,7 +140,7 @@ def _pronunciation(arguments: Arguments) -> str:
         sounds = [
             p for p in arguments.positional if p.lower() not in words and not p.lower().endswith((".ogg", ".wav"))
         ]
-        return f"/{''.join(sounds)}/" if sounds else ""
+        return f"/{''.join(sounds).replace('_', ' ')}/" if sounds else ""
     text = arguments.at(0)
     return text if not text or text[0] in "/[" else f"[{text}]"
 
@@ -157,19 +157,31 @@ def _chinese(arguments: Arguments) -> str:
     return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
 
 
+# The units of {{convert}}: as it writes them in words, and in short where that is not the code itself.
 UNITS = {
     "mi": "miles", "km": "kilometres", "ft": "feet", "m": "metres", "in": "inches", "cm": "centimetres", "yd": "yards",
     "mm": "millimetres", "sqmi": "square miles", "km2": "square kilometres", "acre": "acres", "ha": "hectares",
     "m2": "square metres", "sqft": "square feet", "sqkm": "square kilometres", "lb": "pounds", "kg": "kilograms",
-    "g": "grams", "oz": "ounces", "ST": "short tons", "LT": "long tons", "t": "tonnes", "C": "°C", "F": "°F", "K": "K",
-    "mph": "miles per hour", "km/h": "kilometres per hour", "kn": "knots", "nmi": "nautical miles", "l": "litres",
-    "L": "litres", "impgal": "imperial gallons", "USgal": "US gallons", "hp": "horsepower", "kW": "kilowatts",
-    "MW": "megawatts", "psi": "pounds per square inch", "m3": "cubic metres", "cuft": "cubic feet", "AU": "AU",
-    "ly": "light-years", "pc": "parsecs", "foot": "feet", "mile": "miles", "inch": "inches", "/sqmi": "per square mile",
-    "/km2": "per square kilometre", "PD/sqmi": "per square mile", "PD/km2": "per square kilometre",
+    "g": "grams", "oz": "ounces", "ST": "short tons", "LT": "long tons", "MT": "metric tons", "t": "tonnes", "C": "°C",
+    "F": "°F", "K": "K", "C-change": "°C", "F-change": "°F", "mph": "miles per hour", "km/h": "kilometres per hour",
+    "kn": "knots", "nmi": "nautical miles", "l": "litres", "L": "litres", "impgal": "imperial gallons",
+    "USgal": "US gallons", "oilbbl": "barrels", "bbl": "barrels", "hp": "horsepower", "kW": "kilowatts",
+    "MW": "megawatts", "psi": "pounds per square inch", "m3": "cubic metres", "ft3": "cubic feet", "cuft": "cubic feet",
+    "AU": "AU", "ly": "light-years", "pc": "parsecs", "foot": "feet", "mile": "miles", "inch": "inches",
+    "carat": "carats", "PD/sqmi": "inhabitants per square mile", "PD/km2": "inhabitants per square kilometre",
+    "/sqmi": "per square mile", "/km2": "per square kilometre",
 }  # fmt: skip
-RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and ", "or": " or ", "by": " by ", "x": " × ", "*": " × ",
-          "×": " × ", "+/-": " ± ", "±": " ± ", "+": " + ", "xx": " × "}  # fmt: skip
+SHORT_UNITS = {
+    "sqmi": "sq mi", "km2": "km²", "sqkm": "km²", "m2": "m²", "sqft": "sq ft", "m3": "m³", "ft3": "cu ft", "cuft": "cu ft",
+    "C": "°C", "F": "°F", "C-change": "°C", "F-change": "°F", "oilbbl": "bbl", "acre": "acres", "impgal": "imp gal",
+    "USgal": "US gal", "PD/sqmi": "/sq mi", "PD/km2": "/km²", "/sqmi": "/sq mi", "/km2": "/km²",
+}  # fmt: skip
+SCALES = {"e3": "thousand ", "e6": "million ", "e9": "billion ", "e12": "trillion ", "k": "thousand ", "M": "million ",
+          "G": "billion ", "T": "trillion "}  # fmt: skip
+TIMES = {"d": "per day", "h": "per hour", "s": "per second", "a": "per year"}
+_UNIT = re.compile(r"(e3|e6|e9|e12|[kMGT](?=oilbbl|bbl|cuft|USgal|impgal))?(.+?)(?:/([dhsa]))?")
+RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and ", "and(-)": " and ", "or": " or ", "by": " by ",
+          "x": " × ", "*": " × ", "×": " × ", "xx": " × ", "+/-": " ± ", "±": " ± ", "+": " + "}  # fmt: skip
 
 
 def _convert(arguments: Arguments) -> str:
@@ -180,15 +192,27 @@ def _convert(arguments: Arguments) -> str:
         text += _grouped(parts.pop(0))
         if parts and parts[0] in RANGES:
             text += RANGES[parts.pop(0)]
-        elif len(parts) > 1 and parts[0] in UNITS and _number(parts[1]):  # 5 ft 3 in
+        elif len(parts) > 2 and parts[0] in UNITS and _number(parts[1]) and parts[2] in UNITS:  # 5 ft 3 in
             text += f" {parts.pop(0)} "
         else:
             break
     if not text:
         return arguments.at(0)
-    unit = parts[0] if parts else ""
     short = arguments.named.get("abbr", "") in ("on", "in", "y", "yes") or arguments.named.get("adj", "") == "on"
-    return f"{text} {unit if short or unit not in UNITS else UNITS[unit]}".rstrip()
+    return f"{text} {_unit(parts[0], short)}".rstrip() if parts else text
+
+
+def _unit(code: str, short: bool) -> str:
+    """A unit of {{convert}} as it is read: "e6acre" is "million acres"."""
+    found = _UNIT.fullmatch(code)
+    if code in UNITS or found is None:
+        scale, base, time = "", code, ""
+    else:
+        scale, base, time = SCALES.get(found[1] or "", ""), found[2], TIMES.get(found[3] or "", "")
+    if base not in UNITS:
+        return code
+    name = SHORT_UNITS.get(base, base) if short else UNITS[base]
+    return f"{scale}{name} {time}".rstrip()
 
 
 def _number(text: str) -> bool:
@@ -196,7 +220,7 @@ def _number(text: str) -> bool:
 
 
 def _grouped(text: str) -> str:
-    return f"{int(text):,}" if re.fullmatch(r"\d{5,15}", text) else text
+    return f"{int(text):,}" if re.fullmatch(r"\d{4,15}", text) else text
 
 
 def _value(arguments: Arguments) -> str:
@@ -225,7 +249,7 @@ def _chemical(arguments: Arguments) -> str:
         if re.fullmatch(r"\d*[+−-]", part):
             text += raised(part, SUPERSCRIPTS, "")
         else:
-            text += raised(part, SUBSCRIPTS, "") if part.isdecimal() else part
+            text += raised(part, SUBSCRIPTS, "") if all(ord(letter) in SUBSCRIPTS for letter in part) else part
     return text
 
 

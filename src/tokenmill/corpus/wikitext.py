@@ -29,7 +29,6 @@ __all__ = ["Segment", "wikitext_to_text"]
 # Characters that XML cannot hold, so no page has them: the begin and end of a placeholder's number, the place of
 # something dropped, and "|" and "=" that came out of a template and are no syntax of the one around it.
 HELD, MARK, PIPE, EQUALS = "\x00", "\x01", "\x02", "\x03"
-_SENTINELS = re.compile("[\x00-\x03]")
 MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
 MAX_TEMPLATE = 50_000  # characters of a text-bearing template; longer ones are lists that somebody wrapped
 
@@ -68,7 +67,9 @@ _OUTSIDE = re.compile(
     r"\[(?:(?:https?:|ftps?:|news:|irc:|gopher:)?//|mailto:)[^\s\[\]]*(?:[ \t]+([^\[\]\n]*))?\]", re.IGNORECASE
 )
 _LOST_BRACKETS = re.compile(r"\[\[+|\]\]+|\{\{+|\}\}+")
+_UNCLOSED_OUTSIDE = re.compile(r"\[(?:https?:|ftps?:)//[^\s\[\]]*")
 _QUOTES = re.compile(r"'{2,}")
+_LETTER_BOLD = re.compile(r"(?<=[^\s'])'{3}(?!')")
 _MAGIC = re.compile(r"__[A-Z]{3,30}__")
 
 _HEADING = re.compile(r"(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
@@ -76,6 +77,8 @@ _LEAD = re.compile(r"[ \t]*(?:[*#:;][*#:; \t]*|-{4,})?")
 _TABLE_LINE = re.compile(r"\||!.*(?:!!|\|)")
 _HELD = re.compile(rf"{HELD}(\d+){HELD}")
 
+# Most marks are of references, after a word or a stop and before a space: nothing is to be mended there.
+_TRACELESS = re.compile(rf"{MARK}(?<=[\w.!?\"”’)]{MARK}){MARK}*(?=[ \n])")
 _PARENTHESES = re.compile(rf"([(（])([^()（）\n]*{MARK}[^()（）\n]*)([)）])")
 _EMPTY_PART = re.compile(
     rf"[\s{MARK}'\"“”/–-]*(?:(?:or|and|also|from|in|pronounced|IPA|listen|help|info|see|cf\.?|e\.g\.?|lit\.?|i\.e\.?)\b:?[\s{MARK}]*)*[\s{MARK}:]*"
@@ -125,12 +128,14 @@ class _Page:
         self._held: list[tuple[str, bool]] = []
 
     def text(self, wikitext: str) -> list[Segment]:
-        text = "\n" + _SENTINELS.sub("", wikitext)
+        text = "\n" + wikitext
+        for sentinel in (HELD, MARK, PIPE, EQUALS):
+            text = text.replace(sentinel, "")
         text, comments = _COMMENT.subn("", text)
         if comments:
             self._removed["comment"] += comments
         text = self._brackets(self._set_aside(text))
-        return self._segments(_mend(self._inline(text)))
+        return self._segments(_LOST_BRACKETS.sub("", _mend(self._inline(text))))
 
     # The first pass: tags whose content is no wikitext.
 
@@ -269,8 +274,9 @@ class _Page:
             if not count:
                 break
         text = _OUTSIDE.sub(lambda found: found[1] or MARK, text)
-        text = _LOST_BRACKETS.sub("", text)
-        text = _QUOTES.sub(_unquote, text)
+        text = _UNCLOSED_OUTSIDE.sub(MARK, text)
+        if "''" in text:
+            text = "\n".join(_without_quotes(line) if "''" in line else line for line in text.split("\n"))
         if "__" in text:
             text = _MAGIC.sub(MARK, text)
         return html.unescape(text)
@@ -284,7 +290,9 @@ class _Page:
             prefix = target[1:].partition(":")[0].strip().casefold()
             if prefix in self._wiki.category_prefixes or prefix in self._wiki.file_prefixes:
                 return MARK
-        target = _PROJECTS.sub("", target.lstrip(":")).lstrip("#")
+        if ":" in target:
+            target = _PROJECTS.sub("", target.lstrip(":"))
+        target = target.lstrip("#")
         if label is not None:  # [[Foo (bar)|]] is short for [[Foo (bar)|Foo]]
             return re.sub(r"\s*\([^()]*\)$", "", target.rpartition(":")[2])
         return target
@@ -364,14 +372,22 @@ def _raise(found: re.Match) -> str:
     return text.translate(table) if all(ord(letter) in table for letter in text) else found[2]
 
 
-def _unquote(found: re.Match) -> str:
-    """Two to five apostrophes are bold or italic; four are an apostrophe and bold, more are apostrophes and both."""
-    length = len(found[0])
-    return "'" if length == 4 else "'" * (length - 5) if length > 5 else ""
+def _without_quotes(line: str) -> str:
+    """A line without the apostrophes that make bold and italic text.
+
+    Four are an apostrophe and bold, more than five are apostrophes and both. Where a line has an odd number of both
+    bold and italics, the first bold after a letter is an apostrophe and italics: the possessive of an italic name.
+    """
+    runs = [len(run) for run in _QUOTES.findall(line)]
+    bold, italic = sum(run in (3, 4) or run >= 5 for run in runs), sum(run == 2 or run >= 5 for run in runs)
+    if bold % 2 and italic % 2:
+        line = _LETTER_BOLD.sub("'", line, count=1)
+    return _QUOTES.sub(lambda run: "'" * {4: 1}.get(len(run[0]), len(run[0]) - 5), line)
 
 
 def _mend(text: str) -> str:
     """The text without its marks, and without the brackets, commas and spaces that only served what was dropped."""
+    text = _TRACELESS.sub("", text)
     if MARK not in text:
         return text
     text = _PARENTHESES.sub(_mend_parentheses, text)

@@ -7,6 +7,7 @@ pool reads when this process dies.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import marshal
 import os
@@ -104,7 +105,5 @@ def _limit_memory(extra: int) -> None:
             now = int(file.read().split()[0]) * resource.getpagesize()
     except OSError:
         now = 1 << 30
-    try:
+    with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (now + extra, now + extra))
-    except (ValueError, OSError):
-        pass

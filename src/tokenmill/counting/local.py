@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..corpus.sources import OnSkip, Skip, find_sources, is_url, size_of
 from ..errors import OutputError, UsageError, require
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, "int | None"], None]
     Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
-__all__ = ["Summary", "count", "count_iterator", "count_to_folder", "make_splitter"]
+__all__ = ["Summary", "count", "count_iterator", "count_to_folder", "make_splitter", "temporary_spill"]
 
 CHECKPOINT = 60.0  # seconds between two checkpoints of a count into a folder
+RAY_MEMORY = 10**9  # bytes for the tables of a Ray task
+Engine = Literal["local", "ray"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ def count(
     field: str = "text",
     binary: Binary = "error",
     on_skip: OnSkip | None = None,
+    engine: Engine = "local",
+    ray_address: str | None = None,
     progress: Progress | None = None,
 ) -> WordCounts:
     """Count the pieces of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
@@ -90,12 +94,31 @@ def count(
         "error" raises InputError, "skip" passes over it, "count" counts its bytes.
     on_skip: called for each JSON line that is none and each file that turns out to be damaged: it is left out, the file
         from there on. Without it the first is an InputError.
+    engine, ray_address: "ray" counts on a Ray cluster (see count_to_folder); what the tasks write goes through a folder in
+        the working directory.
     progress: called as progress("count", bytes read, bytes of all files, or None where a pipe is among them).
     Raises InputError for a source that is missing, may not be read, or is damaged.
     """
     splitter = make_splitter(split)
+    check_choices(binary, engine)
+    if engine == "ray":
+        with tempfile.TemporaryDirectory(prefix=".tokenmill-count-", dir=Path.cwd()) as folder:
+            count_to_folder(
+                sources,
+                Path(folder) / "counts",
+                splitter,
+                memory_limit=memory_limit,
+                min_count=min_count,
+                field=field,
+                binary=binary,
+                on_skip=on_skip,
+                engine=engine,
+                ray_address=ray_address,
+                progress=progress,
+            )
+            return WordCounts.load(Path(folder) / "counts")
     job = _Job(sources, splitter, field, binary, on_skip, progress)
-    with _temporary_spill() as spill, Threads(splitter, num_threads, memory_limit_of(memory_limit), spill) as threads:
+    with temporary_spill() as spill, Threads(splitter, num_threads, memory_limit_of(memory_limit), spill) as threads:
         job.run(threads)
         return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
 
@@ -114,6 +137,8 @@ def count_to_folder(
     field: str = "text",
     binary: Binary = "error",
     on_skip: OnSkip | None = None,
+    engine: Engine = "local",
+    ray_address: str | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Count into a folder of Parquet files, as `count` does but with the result never in memory whole.
@@ -124,6 +149,9 @@ def count_to_folder(
         price of counts that may be too low by at most `possible_error`, and that depend on the memory limit.
     resume: go on where a count into this folder was interrupted. What it had done is in a hidden folder beside `output`.
     checkpoint_every: so many seconds of work are lost at most when the process is killed.
+    engine: "ray" counts on the Ray cluster at `ray_address`; without an address, on the Ray this process is connected to
+        or one started on this machine. All machines must see the sources and `output` under the same paths. The memory
+        limit is then that of each task (1 GB, if None), and an interrupted count begins anew.
     """
     require("pyarrow", "corpus", "writing word counts")
     output = Path(output)
@@ -132,6 +160,27 @@ def count_to_folder(
             f"cannot write the folder {output}: a file of that name stands there. Remove it or choose another."
         )
     splitter = make_splitter(split)
+    check_choices(binary, engine)
+    if engine == "ray":
+        if approximate_prune:
+            raise UsageError("approximate_prune is for the local engine: Ray's tasks have no memory that fills up")
+        from .ray_engine import count_with_ray
+
+        limit = memory_limit_of(memory_limit or RAY_MEMORY)
+        paths = find_sources(sources)
+        with working_folder(output, resume=False) as folder, _into(output, folder) as beside:
+            return count_with_ray(
+                paths,
+                beside,
+                splitter,
+                field=field,
+                binary=binary,
+                min_count=min_count,
+                memory_limit=limit,
+                on_skip=on_skip,
+                address=ray_address,
+                progress=progress,
+            )
     job = _Job(sources, splitter, field, binary, on_skip, progress)
     limit = memory_limit_of(memory_limit)
     options = {
@@ -158,9 +207,7 @@ def count_to_folder(
             spills = len(spill.runs)
             spill.compact(threads.pool, threads.pause)
             about = About(splitter.patterns, job.documents + threads.documents, job.total_bytes + threads.total_bytes)
-            beside = folder / "output"
-            with output_errors(output):
-                beside.mkdir()
+            with _into(output, folder) as beside:
                 distinct, pieces = write_counts(
                     beside,
                     about,
@@ -169,7 +216,6 @@ def count_to_folder(
                     threads.n,
                     progress,
                 )
-                replace_folder(beside, output)
     return Summary(
         about.documents,
         about.total_bytes,
@@ -207,7 +253,7 @@ def count_iterator(
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")
     waiting: queue.Queue[Block | None] = queue.Queue(2 * cores(num_threads))
     limit = memory_limit_of(memory_limit)
-    with _temporary_spill() as spill, Threads(splitter, num_threads, limit, spill) as threads:
+    with temporary_spill() as spill, Threads(splitter, num_threads, limit, spill) as threads:
 
         def work(counter: Counter) -> None:
             while True:
@@ -239,6 +285,23 @@ def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
     return Splitter(split) if isinstance(split, str) else Splitter(*split)
 
 
+def check_choices(binary: str, engine: str) -> None:
+    if binary not in ("error", "skip", "count"):
+        raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
+    if engine not in ("local", "ray"):
+        raise UsageError(f"engine is {engine!r}; it can be 'local' or 'ray'")
+
+
+@contextlib.contextmanager
+def _into(output: Path, folder: Path) -> Iterator[Path]:
+    """Give a folder below the working folder `folder`; when it is filled, it takes the place of `output`."""
+    beside = folder / "output"
+    with output_errors(output):
+        beside.mkdir()
+        yield beside
+        replace_folder(beside, output)
+
+
 class _Job:
     """The sources of one count, drawn from by its threads; and what was counted of them before it was interrupted."""
 
@@ -251,8 +314,6 @@ class _Job:
         on_skip: OnSkip | None,
         progress: Progress | None,
     ):
-        if binary not in ("error", "skip", "count"):
-            raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
         self.paths = find_sources(sources)
         self.resumable = all(is_url(path) or Path(path).is_file() for path in self.paths)  # a pipe is read once only
         self.documents = 0
@@ -312,7 +373,7 @@ class _Job:
 
 
 @contextlib.contextmanager
-def _temporary_spill() -> Iterator[Spill]:
+def temporary_spill() -> Iterator[Spill]:
     """A spill into a temporary folder, which is made when it is needed."""
     spill = _TemporarySpill()
     try:

@@ -187,7 +187,7 @@ class Threads:
         self._every = every
         self._last = time.monotonic()
         self._stop = threading.Event()
-        self._gate = Gate(self.n, self._spill_all, self.pause)
+        self._gate = Gate(self.n, self.spill_all, self.pause)
         # As many again, to merge while the counting ones stand at the gate.
         self.pool = ThreadPoolExecutor(2 * self.n, thread_name_prefix="tokenmill-count")
         self._futures: list = []
@@ -240,6 +240,16 @@ class Threads:
                 return
             watch()
 
+    def spill_all(self) -> None:
+        """Write all tables to disk. No thread may be counting."""
+        tables = self.tables()
+        if tables:
+            self.spill.write(tables, self.pool, self.pause)
+        for counter in self.counters:
+            counter.cleared()
+        self._checkpoint()
+        self._last = time.monotonic()
+
     @property
     def documents(self) -> int:
         return sum(counter.documents for counter in self.counters)
@@ -265,15 +275,6 @@ class Threads:
         parts = range(part << more, (part + 1) << more)
         for rows in merged(sources, bits + more, parts, self.pause):
             yield filter_rows(rows, min_count)
-
-    def _spill_all(self) -> None:
-        tables = self.tables()
-        if tables:
-            self.spill.write(tables, self.pool, self.pause)
-        for counter in self.counters:
-            counter.cleared()
-        self._checkpoint()
-        self._last = time.monotonic()
 
 
 def cores(num_threads: int | None) -> int:

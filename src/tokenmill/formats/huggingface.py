@@ -47,7 +47,16 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     """
     byte_level = vocabulary.alphabet == "bytes"
     tokens, rows, notes = tokens_and_merges(vocabulary, "tokenizer.json", whole_pieces=True)
-    texts = [None if token is None else (to_text(token) if byte_level else token.decode()) for token in tokens]
+    if byte_level:
+        texts = [None if token is None else to_text(token) for token in tokens]
+    else:
+        texts = [_character_text(token) for token in tokens]
+        lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
+        if lost:
+            notes.append(
+                f"{len(lost)} tokens that are no UTF-8 are left out, such as {tokens[lost[0]]!r} (id {lost[0]})"
+            )
+        rows = [row for row in rows if texts[row[0]] is not None and texts[row[1]] is not None]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     added = _one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
@@ -89,6 +98,14 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     pair_lines = ",\n".join(json.dumps(pair, ensure_ascii=False) for pair in pairs)
     text = f'{lines[0]},\n"model": {lines[1]},\n"vocab": {vocab_lines},\n"merges": [\n{pair_lines}\n]\n}}\n}}\n'
     return text.encode(), notes
+
+
+def _character_text(token: bytes | None) -> str | None:
+    """The text of a token of characters; None for a byte that was no character, which no text has."""
+    try:
+        return None if token is None else token.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:

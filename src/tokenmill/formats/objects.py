@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -30,6 +29,8 @@ class LibraryEncoder:
     """
 
     def __init__(self, library: ModuleType, encode: Callable[[str], list[int]]):
+        from importlib.metadata import version
+
         self.library = f"{library.__name__} {version(library.__name__)}"
         self._encode = encode
 

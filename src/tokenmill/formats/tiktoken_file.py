@@ -17,7 +17,6 @@ from pathlib import Path
 
 from ..errors import ConversionError
 from ..split.coverage import covers_all_text
-from ..split.reference import to_regex
 from ..vocabulary import Vocabulary
 from .rank_merges import ranks_of
 from .reading import fail, missing_bytes, place_tokens, show
@@ -131,6 +130,8 @@ def covering_pattern(pattern: str) -> str:
     """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
     if covers_all_text(pattern):
         return pattern
+    from ..split.reference import to_regex  # late: the regex module takes longer to import than a file to read
+
     if to_regex(pattern).search("") is not None:
         raise ConversionError(f"the split pattern {pattern!r} can match nothing at all, which tiktoken cannot use")
     return rf"{pattern}|(?:(?!{pattern})[\s\S])+"

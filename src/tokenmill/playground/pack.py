@@ -74,6 +74,11 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
         sections["counts"] = _padded(counts.counts, size).astype("<f8").tobytes()
         if counts.ios is not None:
             sections["ios"] = _padded(counts.ios, size, np.nan).astype("<f8").tobytes()
+    places = []
+    offset = 0
+    for section, data in sections.items():
+        places.append([section, offset, len(data)])
+        offset += len(data)
     header = {
         "version": 1,
         "name": name,
@@ -90,12 +95,8 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
         "split_patterns": list(vocabulary.split_patterns),
         "widths": widths,
         "counted": counts.source if counts else None,
-        "sections": [],
+        "sections": places,
     }
-    offset = 0
-    for section, data in sections.items():
-        header["sections"].append([section, offset, len(data)])
-        offset += len(data)
     head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     return gzip.compress(b"".join([b"TMP1", len(head).to_bytes(4, "little"), head, *sections.values()]), 9, mtime=0)
 

@@ -176,7 +176,7 @@ class _Guard:
         if scope["type"] != "http":
             return  # there are no web sockets here
 
-        async def send_guarded(message: dict) -> None:
+        async def send_guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
                 extra = [(name.lower().encode(), value.encode()) for name, value in _HEADERS.items()]
                 message["headers"] = [*message.get("headers", []), *extra]
@@ -258,7 +258,7 @@ def _pack_files(files: list[tuple[str, bytes]], split: str | None) -> tuple[str,
         except TokenmillError as error:
             message = str(error).replace(f"{folder}/", "").replace(folder, "the folder")
             raise type(error)(message) from error
-    name = Path(files[0][0]).stem if len(files) == 1 else "opened folder"
+    name = name_of(Path(files[0][0])) if len(files) == 1 and files[0][0] != "tokenizer.json" else "opened"
     return name, pack(vocabulary, name)
 
 
@@ -272,9 +272,14 @@ def _pack_path(path: Path, split: str | None) -> tuple[str, bytes]:
 
 def name_of(path: Path) -> str:
     """What the page calls the tokenizer at `path`: the name of its folder or of its file."""
-    if path.name in ("tokenizer.json", "vocab.json", "merges.txt", "vocab.ddtok", "merges.ddtok"):
-        path = path.absolute().parent
-    return (path.stem if path.suffix in (".tiktoken", ".json") else path.name).replace(",", "_") or str(path)
+    name = path.name
+    for suffix in (".gz", ".bz2", ".xz", ".zst"):
+        name = name.removesuffix(suffix)
+    if name in ("tokenizer.json", "vocab.json", "merges.txt", "vocab.ddtok", "merges.ddtok"):
+        name = path.absolute().parent.name
+    for suffix in (".tiktoken", ".json"):
+        name = name.removesuffix(suffix)
+    return name.replace(",", "_") or str(path)
 
 
 def bind(port: int | None = None) -> socket.socket:

@@ -95,7 +95,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
         stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(SLICE), "right")) - 1
         stop = min(max(stop, first + 1), len(counts))
         symbols, ends = _symbols(vocabulary, counts, first, stop)
-        weights = np.ascontiguousarray(counts.counts[first:stop])
+        weights = np.array(counts.counts[first:stop], np.uint64)  # a copy: counts from disk are read-only
         np.add.at(start, symbols, np.repeat(weights, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
         replayer.start(symbols, ends, weights)
         while not replayer.advance(happened, final, BUDGET):

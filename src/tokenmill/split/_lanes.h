@@ -121,7 +121,11 @@ TM_AVX2 static inline unsigned tm_columns_beyond_ascii(const tm_lane *lane, cons
             code = (b & 0x07) << 18 | (uint32_t)(p[1] & 0x3F) << 12 | (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
             if (code >= 0x10000 && code < 0x110000) size = 4;
         }
-        if (i + size > 64) return i;
+        if (i + size > 64) { /* the bytes of half a character need columns too: they choose which table is read */
+            memset(before + i, lane->next, 4);
+            memset(here + i, lane->next, 4);
+            return i;
+        }
         uint8_t column = lane->invalid;
         if (size > 1) column = lane->pages[((size_t)lane->index[code >> 7] << 7) + (code & 127)];
         uint32_t columns = column * 0x01010101u, first = (columns & 0xFF) | later_columns;

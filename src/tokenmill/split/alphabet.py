@@ -9,20 +9,29 @@ characters or ranges. A set of atoms is the bits of an int.
 from __future__ import annotations
 
 import functools
+import itertools
 import zlib
+from array import array
 from base64 import b85decode
 from collections.abc import Iterable
 
 from . import unicode_tables
 
-__all__ = ["ANY", "Alphabet", "CharSet", "Ranges", "property_set"]
+__all__ = ["ANY", "Alphabet", "CharSet", "NotRegular", "Ranges", "property_set"]
 
 MAX = 0x10FFFF
 # Bytes that are no UTF-8 stand as lone surrogates, category Cs, as in Python's "surrogateescape": they can be no
 # character of the text, and are no letter, no number and no white space.
 INVALID = 0xDC80
 
+MOST_CLASSES = 250
+CATEGORIES = unicode_tables.CATEGORY_NAMES.split()
+
 Ranges = tuple[tuple[int, int], ...]
+
+
+class NotRegular(Exception):
+    """The pattern is (or may be) a regular expression, but not one that the automaton can run."""
 
 
 class CharSet:
@@ -122,7 +131,7 @@ GROUPS = {
     "lineseparator": "Zl", "paragraphseparator": "Zp", "other": "C", "control": "Cc", "cntrl": "Cc", "format": "Cf",
     "surrogate": "Cs", "privateuse": "Co", "unassigned": "Cn",
 }  # fmt: skip
-ANY = CharSet("categories", tuple(range(len(unicode_tables.CATEGORIES))))
+ANY = CharSet("categories", tuple(range(len(CATEGORIES))))
 WHITE_SPACE = CharSet("or", CharSet("categories", (22, 23, 24)), CharSet("ranges", ((9, 13), (0x85, 0x85))))
 
 
@@ -132,7 +141,7 @@ def property_set(name: str) -> CharSet | None:
     kind, value = (part.lower().replace("_", "").replace(" ", "").replace("-", "") for part in (kind, value))
     if kind in ("", "gc", "generalcategory"):
         short = GROUPS.get(value, value).lower()
-        names = unicode_tables.CATEGORIES
+        names = CATEGORIES
         if short == "lc":
             return CharSet("categories", tuple(names.index(n) for n in ("Lu", "Ll", "Lt")))
         wanted = tuple(i for i, n in enumerate(names) if n.lower() == short or n[0].lower() == short)
@@ -144,7 +153,7 @@ def property_set(name: str) -> CharSet | None:
         if value == "ascii":
             return CharSet("ranges", ((0, 127),))
         if value == "assigned":
-            return CharSet("not", CharSet("categories", (unicode_tables.CATEGORIES.index("Cn"),)))
+            return CharSet("not", CharSet("categories", (CATEGORIES.index("Cn"),)))
         if value in ("whitespace", "space", "wspace"):
             return WHITE_SPACE
     if kind in ("", "sc", "script") and value in properties():
@@ -155,6 +164,41 @@ def property_set(name: str) -> CharSet | None:
             last = found[-1][1]
         return CharSet("ranges", tuple(found))
     return None
+
+
+def cover(sets: list[Ranges]) -> list[tuple[int, int, int]]:
+    """The stretches beyond ASCII that some of the sets cover: begin, end, and which sets, as bits."""
+    events: dict[int, int] = {}
+    for i, ranges in enumerate(sets):
+        for low, high in ranges:
+            if high >= 128:
+                events[max(low, 128)] = events.get(max(low, 128), 0) ^ (1 << i)
+                events[high + 1] = events.get(high + 1, 0) ^ (1 << i)
+    cuts, covering, stretches = sorted(events), 0, []
+    for low, after in itertools.pairwise(cuts):
+        covering ^= events[low]
+        if covering:
+            stretches.append((low, after, covering))
+    return stretches
+
+
+def evaluate(s: CharSet, leaves: dict[tuple, int], atoms: int) -> int:
+    """The atoms in a set, as bits, from those of its leaves."""
+    if s.op in ("ranges", "categories"):
+        return leaves[s.key()]
+    first, *rest = [evaluate(a, leaves, atoms) for a in s.args]
+    if s.op == "not":
+        return ((1 << atoms) - 1) & ~first
+    for other in rest:
+        if s.op == "or":
+            first |= other
+        elif s.op == "and":
+            first &= other
+        elif s.op == "minus":
+            first &= ~other
+        else:
+            first ^= other
+    return first
 
 
 class Alphabet:
@@ -168,97 +212,78 @@ class Alphabet:
 
     def __init__(self, sets: Iterable[CharSet]):
         by_key = {s.key(): s for s in sets}
-        spans = {leaf.key(): leaf.args[0] for s in by_key.values() for leaf in s.leaves() if leaf.op == "ranges"}
-        numbered = {key: i for i, key in enumerate(spans)}
+        leaves = {leaf.key(): leaf for s in by_key.values() for leaf in s.leaves()}
+        numbered = {key: i for i, key in enumerate(key for key, leaf in leaves.items() if leaf.op == "ranges")}
+        stretches = cover([leaves[key].args[0] for key in numbered])
 
-        # Where the ranges beyond ASCII begin and end, and which of them cover each stretch between.
-        events: dict[int, int] = {}
-        for key, i in numbered.items():
-            for low, high in spans[key]:
-                if high >= 128:
-                    events[max(low, 128)] = events.get(max(low, 128), 0) ^ (1 << i)
-                    events[high + 1] = events.get(high + 1, 0) ^ (1 << i)
-        cuts, signature, stretches = sorted(events), 0, []
-        for low, after in zip(cuts, [*cuts[1:], MAX + 1], strict=False):
-            signature ^= events[low]
-            if signature and low <= MAX:
-                stretches.append((low, after, signature))
-
+        # An atom is an ASCII character, or what beyond ASCII has a category and lies in the same ranges.
         index, pages = category_pages()
-        ascii_categories = pages[index[0] * 128 :][:128]
-        atoms: dict[tuple[int, int, int], int] = {}  # (ASCII character or -1, category, signature) -> number
-        for c in range(128):
-            covering = sum(1 << i for key, i in numbered.items() if any(a <= c <= b for a, b in spans[key]))
-            atoms[c, ascii_categories[c], covering] = c
-        for i in range(len(unicode_tables.CATEGORIES)):
-            atoms[-1, i, 0] = len(atoms)
-        here = next((s for a, b, s in stretches if a <= INVALID < b), 0)
-        surrogate = unicode_tables.CATEGORIES.index("Cs")
-        atoms.setdefault((-1, surrogate, here), len(atoms))
-        slices = []
-        for low, after, signature in stretches:
-            cells = bytearray()
-            for page in range(low >> 7, (after - 1 >> 7) + 1):
-                cells += pages[index[page] * 128 : index[page] * 128 + 128]
+        categories = list(pages[index[0] * 128 :][:128])
+        covered = [0] * 128
+        for key, i in numbered.items():
+            for low, high in leaves[key].args[0]:
+                for c in range(low, min(high, 127) + 1):
+                    covered[c] |= 1 << i
+        beyond: dict[tuple[int, int], int] = {}
+
+        def atom(category: int, covering: int) -> int:
+            if (category, covering) not in beyond:
+                beyond[category, covering] = len(categories)
+                categories.append(category)
+                covered.append(covering)
+            return beyond[category, covering]
+
+        plain = [atom(i, 0) for i in range(len(CATEGORIES))]
+        inside = next((covering for low, after, covering in stretches if low <= INVALID < after), 0)
+        invalid = atom(CATEGORIES.index("Cs"), inside)
+        found = []  # the stretches: where each begins, the categories in it, and their atoms
+        for low, after, covering in stretches:
+            touched = range(low >> 7, (after - 1 >> 7) + 1)
+            cells = b"".join(pages[index[page] * 128 : index[page] * 128 + 128] for page in touched)
             cells = cells[low & 127 :][: after - low]
-            for i in set(cells):
-                atoms.setdefault((-1, i, signature), len(atoms))
-            slices.append((low, signature, bytes(cells)))
+            found.append((low, cells, {category: atom(category, covering) for category in set(cells)}))
 
-        # Each set as bits of atoms; then atoms that lie in the same sets are one class.
-        everything = (1 << len(atoms)) - 1
-
-        def evaluate(s: CharSet) -> int:
-            if s.op == "ranges":
-                bit = 1 << numbered[s.key()]
-                return sum(1 << number for (_, _, covering), number in atoms.items() if covering & bit)
-            if s.op == "categories":
-                return sum(1 << number for (_, i, _), number in atoms.items() if i in s.args[0])
-            first, *rest = [evaluate(a) for a in s.args]
-            if s.op == "not":
-                return everything & ~first
-            for other in rest:
-                if s.op == "or":
-                    first |= other
-                elif s.op == "and":
-                    first &= other
-                elif s.op == "minus":
-                    first &= ~other
-                else:
-                    first ^= other
-            return first
-
-        bits = {key: evaluate(s) for key, s in by_key.items()}
-        rows = ["".join("1" if b >> a & 1 else "0" for b in bits.values()) for a in range(len(atoms))]
-        names: dict[str, int] = {}
-        classes = [names.setdefault(row, len(names)) for row in rows]
+        # Atoms that lie in the same sets are one class.
+        known = {
+            key: sum(1 << a for a, covering in enumerate(covered) if covering >> numbered[key] & 1)
+            if leaf.op == "ranges"
+            else sum(1 << a for a, category in enumerate(categories) if category in leaf.args[0])
+            for key, leaf in leaves.items()
+        }
+        members = [f"{evaluate(s, known, len(covered)):0{len(covered)}b}"[::-1] for s in by_key.values()]
+        names: dict[tuple[str, ...], int] = {}
+        class_of = [names.setdefault(row, len(names)) for row in zip(*members, strict=True)]
         self.size = len(names)
+        if self.size > MOST_CLASSES:
+            raise NotRegular(f"more than {MOST_CLASSES} kinds of characters")
         self._masks = {
-            key: sum(1 << number for row, number in names.items() if row[i] == "1") for i, key in enumerate(bits)
+            key: sum(1 << number for row, number in names.items() if row[i] == "1") for i, key in enumerate(by_key)
         }
 
-        self.ascii = bytes(classes[:128])
-        self.invalid = classes[atoms[-1, surrogate, here]]
-        to_class = bytes(classes[128 : 128 + len(unicode_tables.CATEGORIES)]).ljust(256, b"\0")
-        plain = pages.translate(to_class)
-        changed: dict[int, bytearray] = {}
-        for low, signature, cells in slices:
-            table = bytes(classes[atoms.get((-1, i, signature), 0)] for i in range(len(to_class)))
-            cells = cells.translate(table)
+        self.ascii = bytes(class_of[:128])
+        self.invalid = class_of[invalid]
+        whole = bytearray(pages.translate(bytes(class_of[a] for a in plain).ljust(256, b"\0")))
+        numbers = array("H", index)
+        changed = {0: self.ascii}
+        for low, cells, atoms in found:
+            cells = cells.translate(bytes(class_of[atoms.get(category, 0)] for category in range(256)))
             for page in range(low >> 7, (low + len(cells) - 1 >> 7) + 1):
-                if page not in changed:
-                    changed[page] = bytearray(plain[index[page] * 128 : index[page] * 128 + 128])
-                start = max(low, page * 128)
-                end = min(low + len(cells), page * 128 + 128)
-                changed[page][start & 127 : (start & 127) + end - start] = cells[start - low : end - low]
+                before = changed.get(page) or whole[index[page] * 128 : index[page] * 128 + 128]
+                start, end = max(low, page * 128), min(low + len(cells), page * 128 + 128)
+                changed[page] = before[: start & 127] + cells[start - low : end - low] + before[end - page * 128 :]
         distinct: dict[bytes, int] = {}
-        numbers = [distinct.setdefault(plain[i : i + 128], len(distinct)) for i in range(0, len(plain), 128)]
-        page_of = [numbers[i] for i in index]
-        page_of[0] = distinct.setdefault(self.ascii, len(distinct))
         for page, cells in changed.items():
-            page_of[page] = distinct.setdefault(bytes(cells), len(distinct))
-        self.index = b"".join(i.to_bytes(2, "little") for i in page_of)
-        self.pages = b"".join(distinct)
+            numbers[page] = len(pages) // 128 + distinct.setdefault(bytes(cells), len(distinct))
+        self.index = numbers.tobytes()
+        self.pages = bytes(whole) + b"".join(distinct)
+
+    def join(self, numbers: list[int]) -> None:
+        """Make one class of those with the same number; the masks of sets are void from then on."""
+        table = bytes(numbers).ljust(256, b"\0")
+        self.size = max(numbers) + 1
+        self.ascii = self.ascii.translate(table)
+        self.pages = self.pages.translate(table)
+        self.invalid = table[self.invalid]
 
     def mask(self, s: CharSet) -> int:
         """The classes that make up a set, as bits."""

@@ -22,6 +22,7 @@ DEAD = -1
 CHARS, SPLIT, LOOK, ACCEPT = range(4)
 MOST_NODES = 20_000
 MOST_STATES = 2_000
+MOST_VISITS = 500_000  # of a node from a state, a second or so
 
 
 class Automaton:
@@ -124,6 +125,7 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
     queue = [(start,)]
     steps: list[list[int]] = []
     accepts: list[int] = []
+    visits = 0
     for kernel in queue:  # grows while it is walked
         # One walk for all classes at once: `mask` is the classes of next characters that may have come this way.
         seen: dict[int, int] = {}
@@ -131,6 +133,7 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
         accepting, live = 0, graph.all
         stack = [(node, graph.all) for node in reversed(kernel)]
         while stack:
+            visits += 1
             number, mask = stack.pop()
             mask &= live & ~seen.get(number, 0)
             if not mask:
@@ -147,6 +150,8 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
             else:
                 accepting |= mask
                 live &= ~mask
+        if visits > MOST_VISITS:
+            raise NotRegular("an automaton that would take too long to make")
         row = []
         for c in range(size):
             kernel = tuple(dict.fromkeys(target for target, mask in ways if mask >> c & 1))
@@ -161,7 +166,23 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
             row.append(number)
         steps.append(row)
         accepts.append(accepting)
-    return Automaton(size, steps, accepts)
+    # Classes that no state tells apart are one from here on.
+    columns: dict[tuple, int] = {}
+    ends = [accept >> size << size for accept in accepts]
+    joined = []
+    for c in range(size):
+        column = tuple(row[c] * 2 + (accept >> c & 1) for row, accept in zip(steps, accepts, strict=True))
+        joined.append(columns.setdefault(column, len(columns)))
+    first = {column: c for c, column in reversed(list(enumerate(joined)))}
+    alphabet.join(joined)
+    return Automaton(
+        len(first),
+        [[row[first[i]] for i in range(len(first))] for row in steps],
+        [
+            sum((accept >> first[i] & 1) << i for i in range(len(first))) | end >> size << len(first)
+            for accept, end in zip(accepts, ends, strict=True)
+        ],
+    )
 
 
 def sets_of(node: Node) -> list[CharSet]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 
 from .alphabet import Alphabet
@@ -42,7 +43,7 @@ class Tables:
 
 
 def two_bytes(numbers: list[int]) -> bytes:
-    return b"".join(number.to_bytes(2, "little") for number in numbers)
+    return array("H", numbers).tobytes()
 
 
 def compile_pattern(pattern: str) -> Tables:

@@ -8,13 +8,9 @@ all raises a PatternError that says where.
 from __future__ import annotations
 
 from ..errors import PatternError
-from .alphabet import ANY, MAX, WHITE_SPACE, CharSet, property_set
+from .alphabet import ANY, MAX, WHITE_SPACE, CharSet, NotRegular, property_set
 
 __all__ = ["Alternate", "Atomic", "Chars", "Concat", "Look", "Node", "NotRegular", "Repeat", "parse"]
-
-
-class NotRegular(Exception):
-    """The pattern is (or may be) a regular expression, but not one that the automaton can run."""
 
 
 class Node:

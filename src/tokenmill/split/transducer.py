@@ -27,14 +27,13 @@ from .automaton import DEAD, Automaton
 __all__ = ["REWIND", "Transducer", "certain_cuts", "make_transducer"]
 
 AGE = 2
-REWIND = 7  # actions are bits: 1 << age of the cut; all three at once never happens
+REWIND = 7  # an action is bits: 1 << age of the cut; all three at once never happens
 FRESH = -2  # the attempt of a hypothesis that begins with the next character
 MOST_STATES = 1_000
+MOST_HYPOTHESES = 16
 
-Hypothesis = tuple[
-    frozenset[int], int, int | None
-]  # cuts by age; state of the attempt; age of the gap's end, if in one
-NO_CUTS: frozenset[int] = frozenset()
+# The cuts, 1 << age of each; the state of the attempt; the age of the end of the gap in which it began, if in one.
+Hypothesis = tuple[int, int, int | None]
 
 
 class Transducer:
@@ -73,45 +72,41 @@ class Maker:
         self.automaton = automaton
         self.sure = sure_states(automaton)
 
-    def begin(self, c: int, cuts: frozenset[int], gap: int | None) -> list[Hypothesis]:
+    def begin(self, c: int, cuts: int, gap: int | None) -> list[Hypothesis]:
         """The hypotheses of a new attempt at this character."""
         state = self.automaton.steps[0][c]
         if state != DEAD and self.sure[state]:
-            return [(cuts if gap is None else cuts | {0}, state, None)]
+            return [(cuts if gap is None else cuts | 1, state, None)]
         if self.automaton.accepts[0] >> c & 1 and gap is not None:
-            cuts, gap = cuts | {0}, None  # an empty match here would be a cut too
-        fallback = (cuts if state == DEAD else NO_CUTS, FRESH, 0)
-        return [fallback] if state == DEAD else [(cuts, state, None if gap is None else 0), fallback]
+            cuts, gap = cuts | 1, None  # an empty match here would be a cut too
+        if state == DEAD:
+            return [(cuts, FRESH, 0)]
+        return [(cuts, state, None if gap is None else 0), (0, FRESH, 0)]
 
     def hypotheses(self, before: tuple[Hypothesis, ...], c: int) -> list[Hypothesis]:
         """What becomes of the hypotheses with one more character; ages are counted from before it."""
-        steps, accepts = self.automaton.steps, self.automaton.accepts
+        steps, accepts, sure = self.automaton.steps, self.automaton.accepts, self.sure
         found: list[Hypothesis] = []
-        carried = NO_CUTS
+        carried = 0
         states = set()
         for cuts, state, gap in before:
             cuts |= carried
-            carried = NO_CUTS
             if state == FRESH:
                 return found + self.begin(c, cuts, gap)
             accepted = accepts[state] >> c & 1
             after = steps[state][c]
-            if after == DEAD and not accepted:
+            if gap is not None and (accepted or (after != DEAD and sure[after])):
+                cuts, gap = cuts | 1 << gap, None
+            if after == DEAD or after in states:  # it failed, or fares as one before it and so can never come true
                 carried = cuts
-                continue
-            if gap is not None and (accepted or self.sure[after]):
-                cuts, gap = cuts | {gap}, None
-            if after != DEAD:
-                if after in states:  # it fares as the one before it, so it can never come true
-                    carried = cuts
-                else:
-                    states.add(after)
-                    found.append((cuts, after, gap))
-                    if self.sure[after]:
-                        return found
-                    cuts = NO_CUTS
+            else:
+                states.add(after)
+                found.append((cuts, after, gap))
+                if sure[after]:
+                    return found
+                carried = 0
             if accepted:
-                return found + self.begin(c, cuts | carried | {0}, None)
+                return found + self.begin(c, carried | 1, None)
         return found
 
     def step(self, state: tuple, c: int) -> tuple[tuple | None, int]:
@@ -126,22 +121,20 @@ class Maker:
                 watch.add(after)
         found = self.hypotheses(before, c)
         given = found[0][0]
-        found[0] = (NO_CUTS, *found[0][1:])
-        if watch and given:
+        if (watch and given) or len(found) > MOST_HYPOTHESES:
             return None, REWIND
         bet = set()
-        while any(AGE in cuts or (gap == AGE and number != FRESH) for cuts, number, gap in found):
+        while any(cuts >> AGE or gap == AGE for cuts, _, gap in found[1:]) or found[0][2] == AGE:
             bet.add(found[0][1])
             found = found[1:]
             given |= found[0][0]
-            found[0] = (NO_CUTS, *found[0][1:])
-        if (watch and bet and given) or len(given) > 2:
+        if (watch and bet and given) or given == REWIND:
             return None, REWIND
         aged = tuple(
-            (frozenset(a + 1 for a in cuts), number, gap if gap is None or number == FRESH else gap + 1)
-            for cuts, number, gap in found
+            (cuts << 1 if i else 0, number, gap if gap is None or number == FRESH else gap + 1)
+            for i, (cuts, number, gap) in enumerate(found)
         )
-        return (tuple(sorted(watch | bet)), aged), sum(1 << age for age in given)
+        return (tuple(sorted(watch | bet)), aged), given
 
     def end(self, state: tuple) -> int:
         """The action at the end of the text."""
@@ -149,18 +142,18 @@ class Maker:
         accepts = [accept >> self.automaton.classes & 1 for accept in self.automaton.accepts]
         if any(accepts[number] for number in watched):
             return REWIND
-        given: frozenset[int] = NO_CUTS
+        given = 0
         for cuts, number, gap in hypotheses:
             given |= cuts
             if number == FRESH:
                 break
             if accepts[number]:
-                given |= NO_CUTS if gap is None else {gap}
+                given |= 0 if gap is None else 1 << gap
                 break
-        return sum(1 << age for age in given) or 0
+        return given
 
     def make(self) -> Transducer:
-        start = ((), ((NO_CUTS, FRESH, None),))
+        start = ((), ((0, FRESH, None),))
         numbers = {start: 0}
         queue = [start]
         steps, ends = [], []
@@ -215,11 +208,11 @@ def certain_cuts(automaton: Automaton) -> list[int]:
     reached: dict[tuple, int] = {start: 0}  # hypotheses without ages -> the classes that lead here, as bits
     queue = [start]
     for state in queue:  # grows while it is walked
-        before = tuple((NO_CUTS, number, 0 if in_gap else None) for number, in_gap in state)
+        before = tuple((0, number, 0 if in_gap else None) for number, in_gap in state)
         for c in range(classes):
             after = tuple((number, gap is not None) for _, number, gap in maker.hypotheses(before, c))
             if after not in reached:
-                if len(queue) == MOST_STATES:
+                if len(queue) == MOST_STATES or len(after) > MOST_HYPOTHESES:
                     return [0] * classes
                 reached[after] = 0
                 queue.append(after)

@@ -3,7 +3,7 @@
 UNICODE_VERSION = "16.0.0"
 
 # The numbers in the pages, in order.
-CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn".split()
+CATEGORY_NAMES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn"
 
 # 8704 page numbers of two bytes (code point >> 7), then the pages: one category for each of 128 code points.
 CATEGORY_PAGES = (

@@ -47,7 +47,8 @@ class PieceCache:
             if not _reserve_arena(self, seed.arena_used):
                 raise MemoryError
             memcpy(self.entries, seed.entries, self.slots * cython.sizeof(Entry))
-            memcpy(self.arena, seed.arena, seed.arena_used)
+            if seed.arena_used:
+                memcpy(self.arena, seed.arena, seed.arena_used)
             self.used = seed.used
             self.arena_used = seed.arena_used
 

@@ -130,7 +130,8 @@ class Ids:
         data: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), self.spare.take(size, cython.address(size)))
         if data == cython.NULL:
             return False
-        memcpy(data, self.data, self.used * 4)
+        if self.used:
+            memcpy(data, self.data, self.used * 4)
         tm_pages_free(self.data, self.mapped)
         self.data = data
         self.mapped = size

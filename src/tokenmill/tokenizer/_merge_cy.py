@@ -197,6 +197,8 @@ class Merger:
             return n
         while i < n:
             point = _character(piece + i, n - i, cython.address(length))
+            if point == NO_ID:  # a byte that is no character stands for itself, as Python's surrogateescape has it
+                point = 0xDC00 | piece[i]
             ids[count] = self.characters[point] if point < self.n_characters else NO_ID
             count += 1
             i += length

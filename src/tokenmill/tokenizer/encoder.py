@@ -74,11 +74,8 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
 
 
 def _character(token: bytes) -> str | None:
-    """The character that `token` is, if it is one."""
+    """The character that `token` is, if it is one; a byte that is no UTF-8 is one too, as surrogateescape has it."""
     if not 0 < len(token) <= 4:
         return None
-    try:
-        text = token.decode()
-    except UnicodeDecodeError:
-        return None
+    text = token.decode("utf-8", "surrogateescape")
     return text if len(text) == 1 else None

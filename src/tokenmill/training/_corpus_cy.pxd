@@ -1,10 +1,17 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
-cdef enum:
-    # What a node holds. See _corpus_cy.py.
-    FREE = 0x40000000
-    SENTINEL = 0x7FFFFFFF
-    TOKEN = 0x3FFFFFFF
+cdef extern from *:
+    """
+    #define TM_FREE 0x40000000u
+    #define TM_TOKEN 0x3FFFFFFFu
+    #define TM_SENTINEL 0x7FFFFFFFu
+    #define TM_LAST 0x80000000u
+    """
+    # What a node holds: see _corpus_cy.py.
+    const uint32_t FREE "TM_FREE"
+    const uint32_t TOKEN "TM_TOKEN"
+    const uint32_t SENTINEL "TM_SENTINEL"
+    const uint32_t LAST "TM_LAST"
 
 cdef struct Run:
     size_t start

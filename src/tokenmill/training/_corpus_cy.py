@@ -143,6 +143,39 @@ class Corpus:
                 node[0] = SENTINEL
                 node += 1
 
+    def load_spread(
+        self,
+        ids: cython.const[uint32_t][::1],
+        offsets: cython.const[uint64_t][::1],
+        order: cython.const[cython.longlong][::1],
+        first: cython.size_t,
+        spans: cython.const[uint32_t][::1],
+    ):
+        """As `load_ids`, for tokens that lie on spans[id] nodes each; pieces are as long as `measure` was told."""
+        k: cython.Py_ssize_t
+        i: cython.size_t
+        j: cython.size_t
+        span: cython.size_t
+        size: cython.size_t
+        node: cython.pointer(uint32_t) = self.node + first
+        with cython.nogil:
+            for k in range(order.shape[0]):
+                size = 0
+                for i in range(offsets[order[k]], offsets[order[k] + 1]):
+                    size += spans[ids[i]]
+                if size < 2:
+                    continue
+                for i in range(offsets[order[k]], offsets[order[k] + 1]):
+                    span = spans[ids[i]]
+                    for j in range(1, span):
+                        node[j] = FREE
+                    if span > 1:
+                        node[span - 1] = LAST | cython.cast(uint32_t, span)
+                    node[0] = FREE | ids[i]
+                    node += span
+                node[0] = SENTINEL
+                node += 1
+
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)

@@ -19,6 +19,7 @@ class PairIndex:
     """Fills `pairs` with the pairs of `corpus`.
 
     spans, lengths: uint32, the nodes and the bytes of each token by id; a pair that would make more than `max_bytes` is left out.
+    spread: tokens lie on spans[id] nodes each; else on one, whatever `spans` says of the phase before.
     Call `compact` until it is True and clear the pairs, if a phase went before; then `count` until it is True, then
     `choose`, then `place` until it is True.
     """
@@ -28,6 +29,7 @@ class PairIndex:
     spans: uint32_t[::1]
     lengths: cython.const[uint32_t][::1]
     max_bytes: cython.size_t
+    spread: cython.bint
     direct: cython.pointer(uint32_t)
     kept: cython.pointer(uint32_t)  # by id in counting: the id it is kept under, or FREE | left token
     at = cython.declare(cython.size_t, visibility="readonly")  # the next node to look at
@@ -42,8 +44,10 @@ class PairIndex:
         spans: uint32_t[::1],
         lengths: cython.const[uint32_t][::1],
         max_bytes: cython.size_t,
+        spread: bool = False,
     ):
         self.corpus = corpus
+        self.spread = spread
         self.pairs = pairs
         self.spans = spans
         self.lengths = lengths
@@ -117,7 +121,7 @@ class PairIndex:
         stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
         with cython.nogil:
             self._count(stop)
-        return self.at == self.corpus.n_nodes
+        return self.at >= self.corpus.n_nodes
 
     @cython.cfunc
     @cython.nogil
@@ -125,20 +129,26 @@ class PairIndex:
     def _count(self, stop: cython.size_t) -> cython.int:
         node: cython.pointer(uint32_t) = self.corpus.node
         place: cython.size_t
+        next: cython.size_t
         run_end: cython.size_t = 0
         pair: cython.size_t
         record: cython.pointer(Pair)
         left: uint32_t
         right: uint32_t
         count: uint64_t = 0
-        for place in range(self.at, stop):
+        next = self.at
+        while next < stop:
+            place = next
             left = node[place]
+            next += 1
             if left == SENTINEL:
                 continue
-            right = node[place + 1]
+            left &= TOKEN
+            if self.spread:
+                next = place + self.spans[left]
+            right = node[next]
             if right == SENTINEL:
                 continue
-            left &= TOKEN
             right &= TOKEN
             if place >= run_end:
                 self.run = run_at(self.corpus.runs, self.run, self.corpus.n_runs, place)
@@ -155,7 +165,7 @@ class PairIndex:
             record.count += count
             record.size += 1
             node[place] = cython.cast(uint32_t, pair)
-        self.at = stop
+        self.at = next
         return 0
 
     def choose(self):

@@ -32,22 +32,12 @@ a new phase with a lower one.
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.tokenmill.training._corpus_cy import (
-    FREE,
-    SENTINEL,
-    TOKEN,
-    Corpus,
-    Run,
-    get_place,
-    put_place,
-    run_at,
-)
+from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at
 from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
 
 AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
 NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
-LAST = cython.declare(uint32_t, 0x80000000)  # flag of a token's last node
 
 
 @cython.final

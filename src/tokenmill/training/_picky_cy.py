@@ -26,7 +26,17 @@ finds what takes its place, its heir, through its own record, so `find` is asked
 import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
-from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Run, get_place, put_place, run_at
+from cython.cimports.tokenmill.training._corpus_cy import (
+    FREE,
+    LAST,
+    SENTINEL,
+    TOKEN,
+    Corpus,
+    Run,
+    get_place,
+    put_place,
+    run_at,
+)
 from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches, tm_sort
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
 from cython.cimports.tokenmill.training._segments_cy import Segment, Segments, new_position
@@ -34,7 +44,6 @@ from cython.cimports.tokenmill.training._tokens_cy import Token, Tokens
 
 AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
 NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
-LAST = cython.declare(uint32_t, 0x80000000)  # flag of a token's last node
 
 IDLE = cython.declare(cython.int, 0)
 SWEEP = cython.declare(cython.int, 1)
@@ -560,18 +569,3 @@ class PickyLoop:
         self.events[3 * self.n_events + 2] = cython.cast(int32_t, c)
         self.n_events += 1
         return 0
-
-    def segmentation(self) -> list:
-        """The pieces of two nodes or more as token ids, in the order in which they lie in the corpus."""
-        pieces: list = []
-        ids: list = []
-        place: cython.size_t = 1
-        while place < self.corpus.n_nodes:
-            if self.corpus.node[place] == SENTINEL:
-                pieces.append(ids)
-                ids = []
-                place += 1
-            else:
-                ids.append(self._token_at(place))
-                place += self.tokens.token[self._token_at(place)].span
-        return pieces

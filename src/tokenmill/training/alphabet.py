@@ -32,12 +32,15 @@ class Alphabet:
     tokens: the bytes of each token by id; None for the unknown token.
     ids: uint8 or uint32 array, the pieces one after the other as token ids or BREAK.
     offsets: uint64 array: piece i is ids[offsets[i]:offsets[i + 1]].
+    spans, nodes: where tokens are of many bytes: on how many nodes each lies, and as `offsets` in nodes.
     """
 
     tokens: tuple[bytes | None, ...]
     ids: np.ndarray
     offsets: np.ndarray
     unknown: int | None = None
+    spans: list[int] | None = None
+    nodes: np.ndarray | None = None
 
 
 def byte_alphabet(counts: WordCounts) -> Alphabet:

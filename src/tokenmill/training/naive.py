@@ -38,12 +38,14 @@ def train_naive(
     [b'we', b'lo', b'ewe']
     """
     pieces = [(list(ids), count) for ids, count in pieces if count]
-    id_of = {token: id for id, token in enumerate(tokens)}
+    id_of = {token: id for id, token in reversed([*enumerate(tokens)])}
     merges = []
     while len(tokens) < vocab_size:
         pairs = count_pairs(pieces)
         if max_token_bytes is not None:
-            pairs = {pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes}
+            pairs = Counter(
+                {pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes}
+            )
         # The highest count first; of equals, the smaller left id, then the smaller right id.
         best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
         if best is None or pairs[best] < min_pair_count:

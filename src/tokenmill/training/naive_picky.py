@@ -67,7 +67,9 @@ def train_naive_picky(
     while len(tokens) - len(removed) < vocab_size:
         pairs = count_pairs(pieces)
         if max_token_bytes is not None:
-            pairs = Counter({pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes})
+            pairs = Counter(
+                {pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes}
+            )
         best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
         if best is None or pairs[best] < min_pair_count:
             break

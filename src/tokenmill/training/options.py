@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from ..errors import UsageError
 
-__all__ = ["LONGEST", "Options"]
+__all__ = ["LONGEST", "Options", "checked_special_tokens", "exact"]
 
 LONGEST = 2**30  # bytes of the longest token, and tokens, that the kernels can hold
 
@@ -25,7 +26,7 @@ class Options:
     num_threads: how many threads may work; the result does not depend on it.
     alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`, the
         name of the token that stands for the others. See alphabet.py.
-    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
+    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
     algorithm: "heap", or "naive" for the textbook loop.
     """
 
@@ -42,7 +43,7 @@ class Options:
     algorithm: str = "heap"
 
     def __post_init__(self) -> None:
-        special_tokens = _checked_special_tokens(self.special_tokens)
+        special_tokens = checked_special_tokens(self.special_tokens)
         _check_whole("vocab_size", self.vocab_size, 1)
         _check_whole("min_count", self.min_count, 1)
         _check_whole("min_pair_count", self.min_pair_count, 1)
@@ -52,13 +53,14 @@ class Options:
             _check_whole("num_threads", self.num_threads, 1)
         if self.alphabet not in ("bytes", "characters"):
             raise UsageError(f'alphabet is {self.alphabet!r}; choose "bytes" or "characters"')
-        if not 0 < self.coverage <= 1:
-            raise UsageError(f"coverage is {self.coverage}; it is a share, above 0 and at most 1")
+        _check_share("coverage", self.coverage)
         if self.alphabet == "bytes" and (self.coverage != 1 or self.unknown_token is not None):
             raise UsageError('coverage and unknown_token are for alphabet="characters"; with bytes nothing is unknown')
         if self.unknown_token is not None:
-            _checked_special_tokens([self.unknown_token])
+            checked_special_tokens([self.unknown_token])
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
+        if self.refine is not None:
+            _check_share("refine", self.refine)
         if self.algorithm not in ("heap", "naive"):
             raise UsageError(f'algorithm is {self.algorithm!r}; choose "heap" or "naive"')
         object.__setattr__(self, "special_tokens", special_tokens)
@@ -72,6 +74,11 @@ class Options:
         """How many tokens are wanted that are not special."""
         return self.vocab_size - len(tuple(self.special_tokens))
 
+    @property
+    def max_bytes(self) -> int:
+        """The most bytes that a token may have."""
+        return min(self.max_token_bytes or LONGEST, LONGEST)
+
     def check_size(self, alphabet_size: int) -> None:
         """Raise UsageError if the alphabet and the special tokens alone are more than vocab_size."""
         special = self.vocab_size - self.n_ordinary
@@ -83,6 +90,11 @@ class Options:
             )
 
 
+def exact(share: float) -> Fraction:
+    """A share as the decimal number it is written as, with a denominator of at most 10**18."""
+    return Fraction(str(share)).limit_denominator(10**18)
+
+
 def _check_whole(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise UsageError(f"{name} is {value!r}; it must be a whole number")
@@ -90,7 +102,13 @@ def _check_whole(name: str, value: object, least: int) -> None:
         raise UsageError(f"{name} is {value}; it must be at least {least}")
 
 
-def _checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
+def _check_share(name: str, value: object) -> None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
+        raise UsageError(f"{name} is {value!r}; it is a share, above 0 and at most 1")
+
+
+def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
+    """The special tokens as a tuple; UsageError for what cannot be one."""
     if isinstance(texts, str | bytes):
         raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
     texts = tuple(texts)

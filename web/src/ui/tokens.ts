@@ -68,6 +68,10 @@ export class TokensTab {
 
   /** Take a text from elsewhere: a sample, a file, a link. */
   setText(text: string): void {
+    byId<HTMLSelectElement>("sample").value = String(SAMPLES.findIndex((sample) => sample[1] === text)).replace(
+      "-1",
+      "",
+    );
     this.editor.text = text;
     this.session.setText(text);
   }

@@ -206,6 +206,7 @@ export class TokenView {
       } else {
         span.textContent = whole && this.options.visible ? visible(text) : text;
       }
+      nameBlank(span);
       element.append(span);
     }
     const text = encoded.text.slice(from > 0 ? encoded.units[from - 1] : 0, encoded.units[to - 1]);
@@ -256,8 +257,10 @@ export class TokenView {
     if (!on) {
       for (const element of this.body.querySelectorAll(".active, .piece")) {
         element.classList.remove("active", "piece");
-        for (const name of ["id", "aria-selected", "aria-label", "aria-posinset", "aria-setsize"])
+        for (const name of ["id", "aria-selected", "aria-label", "aria-posinset", "aria-setsize"]) {
           element.removeAttribute(name);
+        }
+        nameBlank(element);
       }
       this.root.removeAttribute("aria-activedescendant");
       return;
@@ -321,6 +324,12 @@ export class TokenView {
     event.preventDefault();
     this.activate(move());
   }
+}
+
+/** White space has no sound: such a token is named by its signs. */
+function nameBlank(span: Element): void {
+  const text = span.textContent ?? "";
+  if (text.trim() === "") span.setAttribute("aria-label", visible(text, false));
 }
 
 /** Make `elements` the children of `parent`, moving as little as possible. */

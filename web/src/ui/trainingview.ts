@@ -19,10 +19,10 @@ export function drawMoment(
   fill(
     root,
     h("section", { class: "card story", "aria-live": "polite" }, ...story(moment)),
-    h("section", { class: "card" }, h("h3", {}, "Pieces"), pieces(moment)),
-    h("section", { class: "card" }, h("h3", {}, "Pairs and where they are"), pairs(moment)),
-    h("section", { class: "card" }, h("h3", {}, "Queue"), queue(moment)),
-    h("section", { class: "card events" }, h("h3", {}, "Events"), events(moment, past, go)),
+    h("section", { class: "card" }, h("h2", {}, "Pieces"), pieces(moment)),
+    h("section", { class: "card" }, h("h2", {}, "Pairs and where they are"), pairs(moment)),
+    h("section", { class: "card" }, h("h2", {}, "Queue"), queue(moment)),
+    h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, past, go)),
   );
   const list = root.querySelector<HTMLElement>(".events ol");
   const here = list?.querySelector<HTMLElement>(".here");
@@ -56,7 +56,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
   const told: HTMLElement[] = [];
   if (report === null) {
     told.push(
-      h("h3", {}, "The beginning"),
+      h("h2", {}, "The beginning"),
       h(
         "p",
         {},
@@ -73,7 +73,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       removed: "",
     };
     told.push(
-      h("h3", {}, "Merge ", token(trainer, left), " ", token(trainer, right), " → ", token(trainer, id, "new")),
+      h("h2", {}, "Merge ", token(trainer, left), " ", token(trainer, right), " → ", token(trainer, id, "new")),
       h(
         "p",
         {},
@@ -104,7 +104,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
   } else {
     const { id } = report.event;
     told.push(
-      h("h3", {}, "Remove ", token(trainer, id, "gone")),
+      h("h2", {}, "Remove ", token(trainer, id, "gone")),
       h(
         "p",
         {},

@@ -1,0 +1,102 @@
+"""Take the README's picture of the playground, in a real Chromium.
+
+python scripts/screenshot.py TOKENIZER... [--output docs/images/playground.png]
+
+Without a tokenizer, one is trained on Python's own library. Needs `pip install 'tokenmill[play,test]'` and Chromium.
+With --all, every view is taken in both themes and three widths into the folder of the output, to be looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import http.server
+import os
+import shutil
+import sysconfig
+import tempfile
+import threading
+from pathlib import Path
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+VIEWS = ("tokens", "compare", "vocabulary", "training")
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args) -> None:
+        pass
+
+
+def site(tokenizers: list[str], folder: Path) -> None:
+    """A static site with the tokenizers."""
+    import tokenmill
+    from tokenmill.playground.export import export
+    from tokenmill.playground.server import name_of
+
+    if tokenizers:
+        loaded = [(name_of(Path(path)), tokenmill.load(path)) for path in tokenizers]
+    else:
+        library = f"{sysconfig.get_path('stdlib')}/*.py"
+        loaded = [(f"{split}-4k", tokenmill.train(library, 4096, split=split)) for split in ("cl100k", "gpt2")]
+    export([(name, tok.vocabulary) for name, tok in loaded], folder)
+
+
+def prepare(page, view: str) -> None:
+    """Bring a view to where there is something to see."""
+    page.click(f"#tab-{view}")
+    if view == "tokens":
+        page.hover("#tokens .t >> nth=12")
+    elif view == "compare":
+        page.wait_for_selector(".lane")
+    elif view == "vocabulary":
+        page.fill("#search", " import")
+        page.wait_for_timeout(400)
+        page.click(".result >> nth=0")
+        page.wait_for_selector(".tree")
+    else:
+        page.check("#picky")
+        page.wait_for_timeout(200)
+        for _ in range(5):
+            page.click("#on")
+    page.wait_for_timeout(300)
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tokenizers", nargs="*")
+    parser.add_argument("--output", type=Path, default=Path("docs/images/playground.png"))
+    parser.add_argument("--all", action="store_true")
+    arguments = parser.parse_args()
+    path = os.environ.get("TOKENMILL_CHROMIUM") or shutil.which("chromium")
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        folder = Path(scratch) / "site"
+        site(arguments.tokenizers, folder)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+
+        def take(view: str, theme: str, width: int, output: Path) -> None:
+            page = browser.new_page(viewport={"width": width, "height": 720}, color_scheme=theme)
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            page.wait_for_selector("#tokens .t")
+            prepare(page, view)
+            page.screenshot(path=output)
+            page.close()
+            print(f"{output}: {output.stat().st_size:,} bytes")
+
+        if arguments.all:
+            for view in VIEWS:
+                for theme in ("light", "dark"):
+                    for width in (1280, 800, 390):
+                        take(view, theme, width, arguments.output.with_name(f"{view}-{theme}-{width}.png"))
+        else:
+            take("tokens", "light", 1180, arguments.output)
+        browser.close()
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()

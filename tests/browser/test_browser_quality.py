@@ -1,0 +1,135 @@
+"""What makes a good page: accessible to everyone, readable in both themes and at any width, and flat in memory."""
+
+import random
+from pathlib import Path
+
+import pytest
+from playground_examples import TEXT
+
+AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+VIEWS = ("tokens", "compare", "vocabulary", "training")
+
+
+def show(page, view):
+    page.click(f"#tab-{view}")
+    if view == "vocabulary":
+        page.fill("#search", "lo")
+        page.wait_for_timeout(300)
+        page.click(".result >> nth=2")
+        page.wait_for_selector(".tree")
+    elif view == "training":
+        page.check("#picky")
+        for _ in range(4):
+            page.click("#on")
+    elif view == "compare":
+        page.wait_for_selector(".lane")
+    else:
+        page.hover("#tokens .t >> nth=3")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_serious(open_page, local, theme, width):
+    if not AXE.exists():
+        pytest.skip("needs axe-core: npm ci in web/")
+    page = open_page(
+        local.address, viewport={"width": width, "height": 800}, color_scheme=theme, reduced_motion="reduce"
+    )
+    page.evaluate(AXE.read_text())
+    for view in VIEWS:
+        show(page, view)
+        found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        serious = [
+            f"{v['impact']} {v['id']}: {v['help']}: {[n['html'][:150] for n in v['nodes'][:3]]} {v['nodes'][0]['failureSummary'][:300]}"
+            for v in found["violations"]
+            if v["impact"] in ("serious", "critical", "moderate")
+        ]
+        assert not serious, (view, theme, width, serious)
+
+
+@pytest.mark.parametrize("width", [1920, 768, 360])
+def test_no_view_is_wider_than_the_window(open_page, local, width):
+    page = open_page(local.address, viewport={"width": width, "height": 800})
+    for view in VIEWS:
+        show(page, view)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, view
+
+
+def test_the_theme_can_be_chosen_and_is_kept(open_page, local):
+    page = open_page(local.address, color_scheme="light")
+
+    def ground():
+        return page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+
+    light = ground()
+    page.select_option("#theme", "dark")
+    assert ground() != light
+    page.reload()
+    page.wait_for_selector("#tokens .t")
+    assert page.input_value("#theme") == "dark" and ground() != light
+    page.select_option("#theme", "auto")
+    assert ground() == light
+
+
+def test_everything_is_reached_by_keyboard(open_page, local):
+    page = open_page(local.address)
+    page.focus("#tab-tokens")
+    seen = []
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate("() => document.activeElement.id"))
+    for id in (
+        "link",
+        "theme",
+        "tokenizer",
+        "open",
+        "sample",
+        "text",
+        "special",
+        "visible",
+        "as-ids",
+        "tokens",
+        "copy-ids",
+    ):
+        assert id in seen, id
+
+
+def test_memory_is_flat_over_ten_thousand_edits(open_page, local):
+    """The heap of the page and of its worker after 10,000 edits is no larger than after the first thousand."""
+    page = open_page(local.address)
+    session = page.context.new_cdp_session(page)
+
+    def heap():
+        page.wait_for_timeout(700)
+        for _ in range(3):
+            session.send("HeapProfiler.collectGarbage")
+        metrics = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
+        return metrics["JSHeapUsedSize"] / 2**20, metrics["Nodes"]
+
+    session.send("Performance.enable")
+    page.fill("#text", TEXT)
+    dice = random.Random(4)
+
+    def edit(count):
+        page.evaluate(
+            """async ([count, seed]) => {
+              const box = document.getElementById("text");
+              let state = seed;
+              const roll = (n) => (state = (state * 1103515245 + 12345) % 2147483648) % n;
+              for (let i = 0; i < count; i++) {
+                const at = roll(box.value.length);
+                if (box.value.length > 4000) box.setRangeText("", at, at + 40, "end");
+                else box.setRangeText(String.fromCharCode(97 + roll(26), 32 + roll(90)), at, at + roll(3), "end");
+                box.dispatchEvent(new InputEvent("input"));
+                if (i % 25 === 0) await new Promise((resolve) => requestAnimationFrame(resolve));
+              }
+            }""",
+            [count, dice.randrange(1 << 30)],
+        )
+
+    edit(1000)
+    first, nodes = heap()
+    edit(9000)
+    last, nodes_last = heap()
+    assert last < first + 3, (first, last)
+    assert nodes_last < nodes * 1.5 + 500

@@ -1,0 +1,50 @@
+"""Pieces end where tiktoken's do, for every code point beside letters, digits, spaces, punctuation and itself.
+
+tiktoken does not show its pieces, but a vocabulary can: it has the single bytes and, of pairs of bytes, those in which
+one is ASCII and those of a last and a first byte of UTF-8 characters. Two bytes on both sides of a piece's end never
+merge, the same two inside of a piece do, so the ids tell the ends of the pieces.
+"""
+
+import os
+
+import pytest
+
+from tokenmill import Tokenizer, Vocabulary
+from tokenmill.split.patterns import PATTERNS
+
+tiktoken = pytest.importorskip("tiktoken")
+
+SWEEP = "TOKENMILL_SWEEP" in os.environ
+NAMES = list(PATTERNS) if SWEEP else ["gpt2", "cl100k", "o200k"]
+CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+CHUNK = 20_000
+
+
+def showing_ends(name):
+    """tiktoken's encoding and ours, with the vocabulary that shows where pieces end."""
+    pairs = [(a, b) for a in range(256) for b in range(256) if a < 128 or b < 128 or (a < 192 <= b)]
+    tokens = [bytes([a]) for a in range(256)] + [bytes(pair) for pair in pairs]
+    pattern = PATTERNS[name]
+    theirs = tiktoken.Encoding(
+        name, pat_str=pattern, mergeable_ranks={t: i for i, t in enumerate(tokens)}, special_tokens={}
+    )
+    return theirs, Tokenizer(Vocabulary(tuple(tokens), (pattern,)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_code_point_in_context(name):
+    theirs, ours = showing_ends(name)
+    for first in range(0, len(CODE_POINTS), CHUNK):
+        lines = [f"a{c}b 1{c}2.{c}! {c} {c}{c}'{c}\n{c}\n" for c in CODE_POINTS[first : first + CHUNK]]
+        if ours.encode_ordinary("".join(lines)) != theirs.encode_ordinary("".join(lines)):
+            for line in lines:
+                assert ours.encode_ordinary(line) == theirs.encode_ordinary(line), repr(line)
+            pytest.fail(f"lines from {first} differ only where they stand together")
+
+
+@pytest.mark.parametrize("before", ["a", "1", " ", ".", "\n", ""])
+def test_every_code_point_at_the_end_of_a_text(before):
+    theirs, ours = showing_ends("cl100k")
+    texts = [before + c + c for c in CODE_POINTS[:: 1 if SWEEP else 7]]
+    for text, expected in zip(texts, theirs.encode_ordinary_batch(texts, num_threads=2), strict=True):
+        assert ours.encode_ordinary(text) == expected, repr(text)

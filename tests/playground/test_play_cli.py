@@ -1,0 +1,85 @@
+"""tokenmill play from the command line: the export, the server, and its messages."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from tokenmill import formats
+from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary import Vocabulary
+
+pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
+
+BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "tokenmill", "play", *map(str, arguments)], capture_output=True, text=True, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def tiktoken_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("play") / "mine.tiktoken"
+    formats.write(BYTES, path, "tiktoken")
+    for beside in path.parent.iterdir():
+        if beside != path:
+            beside.unlink()  # what tells the split pattern
+    return path
+
+
+def test_export(tiktoken_file, tmp_path):
+    done = run(tiktoken_file, tiktoken_file, "--split", "gpt2", "--export", tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    listing = json.loads((tmp_path / "site" / "catalog.json").read_text())
+    assert [one["name"] for one in listing["tokenizers"]] == ["mine", "mine (2)"]
+
+
+def test_export_with_counts(tmp_path):
+    pytest.importorskip("pyarrow")
+    from tokenmill.counting import WordCounts
+    from tokenmill.training import train_from_counts
+
+    counts = WordCounts.from_mapping({b"low": 5, b" lower": 2, b" newest": 6}, (PATTERNS["gpt2"],))
+    counts.save(tmp_path / "counts")
+    formats.write(train_from_counts(counts, 262), tmp_path / "tokenizer")
+    done = run(tmp_path / "tokenizer", "--counts", tmp_path / "counts", "--export", tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "packs" / "0.tmpack").exists()
+
+
+def test_wrong_calls_are_one_message(tiktoken_file, tmp_path):
+    for arguments, code, words in (
+        ((tmp_path / "no-such",), 1, "no such file"),
+        ((tiktoken_file,), 2, "split pattern"),
+        (("--export", tmp_path / "site"), 2, "needs a tokenizer"),
+        ((tiktoken_file, "--split", r"(a)\1", "--export", tmp_path / "site"), 1, "cannot cut text"),
+    ):
+        done = run(*arguments)
+        assert done.returncode == code, done.stderr
+        assert words in " ".join(done.stderr.split()) and "Traceback" not in done.stderr
+    assert not (tmp_path / "site").exists()
+
+
+def test_the_server_starts_answers_and_ends_with_ctrl_c(tiktoken_file):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tokenmill", "play", str(tiktoken_file), "--split", "gpt2", "--no-browser"],
+        stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    try:
+        line = process.stderr.readline()
+        address = line.split()[4]
+        assert address.startswith("http://127.0.0.1:")
+        listing = json.loads(urllib.request.urlopen(address + "catalog.json", timeout=20).read())
+        assert listing["opens"]["paths"] is False
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 0
+        assert "Traceback" not in process.stderr.read()
+    finally:
+        process.kill()

@@ -1,0 +1,217 @@
+"""The local server: who may ask, what may be uploaded, and that nothing it is given does harm."""
+
+import contextlib
+import http.client
+import json
+import socket
+import threading
+
+import pytest
+
+from tokenmill import formats
+from tokenmill.errors import UsageError
+from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary import Vocabulary
+
+uvicorn = pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
+pytest.importorskip("starlette", reason="needs the extra play: pip install 'tokenmill[play]'")
+
+from tokenmill.playground import server as playground  # noqa: E402
+from tokenmill.playground.pack import pack  # noqa: E402
+
+BYTES = Vocabulary(tuple(bytes([b]) for b in range(256)), (PATTERNS["gpt2"],))
+
+
+def start(allow_paths):
+    listener = playground.bind()
+    port = listener.getsockname()[1]
+    app = playground.make_app([("bytes", pack(BYTES, "bytes"))], port, allow_paths)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+
+    def stop():
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+
+    return port, stop
+
+
+@pytest.fixture(scope="module")
+def port():
+    port, stop = start(allow_paths=False)
+    yield port
+    stop()
+
+
+@pytest.fixture(scope="module")
+def open_port():
+    port, stop = start(allow_paths=True)
+    yield port
+    stop()
+
+
+def ask(port, path="/", method="GET", body=None, **headers):
+    """Status, headers and body of the answer; headers given as None are left out."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    names = {"Host": f"127.0.0.1:{port}", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    if body is not None:
+        names.setdefault("Content-Length", str(len(body)))
+        names.setdefault("Origin", f"http://127.0.0.1:{port}")
+    for name, value in names.items():
+        if value is not None:
+            connection.putheader(name, value)
+    connection.endheaders(body)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}, content
+
+
+def frame(files):
+    head = json.dumps([{"name": name, "size": len(content)} for name, content in files.items()]).encode()
+    return len(head).to_bytes(4, "little") + head + b"".join(files.values())
+
+
+def test_the_page_and_its_files(port):
+    status, headers, body = ask(port)
+    assert status == 200 and headers["content-type"].startswith("text/html") and b"tokenmill" in body
+    for name, kind in (("app.js", "text/javascript"), ("worker.js", "text/javascript"), ("style.css", "text/css")):
+        status, headers, body = ask(port, f"/{name}")
+        assert status == 200 and headers["content-type"].startswith(kind) and body
+    listing = json.loads(ask(port, "/catalog.json")[2])
+    assert [one["name"] for one in listing["tokenizers"]] == ["bytes"]
+    assert ask(port, "/" + listing["tokenizers"][0]["pack"])[2] == pack(BYTES, "bytes")
+    assert ask(port, "/packs/1.tmpack")[0] == 404
+    assert ask(port, Host=f"localhost:{port}")[0] == 200
+
+
+def test_every_answer_has_the_security_headers(port):
+    for path, host in (("/", None), ("/no-such", None), ("/", "evil.example")):
+        _, headers, _ = ask(port, path, **({"Host": host} if host else {}))
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert "require-trusted-types-for 'script'" in policy and "unsafe" not in policy and "*" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in headers
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", "127.0.0.1:{port}.evil", "", None])  # fmt: skip
+def test_a_foreign_host_is_refused(port, host):
+    status, _, body = ask(port, Host=None if host is None else host.format(port=port))
+    assert status in (400, 403) and b"tokenmill" not in body
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1:1", "http://127.0.0.1:{port}.evil", "file://"])  # fmt: skip
+def test_a_foreign_origin_is_refused(port, origin):
+    assert ask(port, Origin=origin.format(port=port))[0] == 403
+    assert ask(port, "/open", "POST", frame({"x": b""}), Origin=origin.format(port=port))[0] == 403
+
+
+def test_a_request_from_another_site_is_refused(port):
+    assert ask(port, "/catalog.json", Sec_Fetch_Site="cross-site")[0] == 403
+    assert ask(port, "/catalog.json", Sec_Fetch_Site="same-site")[0] == 403
+    assert ask(port, "/catalog.json", Sec_Fetch_Site="same-origin")[0] == 200
+    assert ask(port, "/open", "POST", frame({"x": b""}), Origin=None)[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/../pyproject.toml", "/..%2f..%2fserver.py", "/%2e%2e/server.py", "/static/app.js", "/server.py", "/packs/..%2f0.tmpack", "//etc/passwd", "/packs/-1.tmpack", "/packs/99999999999999999999.tmpack"])  # fmt: skip
+def test_nothing_but_the_page_is_served(port, path):
+    status, _, body = ask(port, path)
+    assert status == 404 and b"import" not in body
+
+
+def test_only_the_loopback_interface_is_bound():
+    listener = playground.bind()
+    try:
+        assert listener.getsockname()[0] == "127.0.0.1"
+        with pytest.raises(UsageError, match="cannot be used"):
+            playground.bind(listener.getsockname()[1])
+    finally:
+        listener.close()
+
+
+def test_an_upload_is_bounded(port, monkeypatch):
+    status, _, body = ask(port, "/open", "POST", b"", Content_Length=str(playground.MOST_BYTES * 2))
+    assert status == 400 and b"MiB" in body
+    # Without a length, reading stops at the bound.
+    monkeypatch.setattr(playground, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(playground, "_MOST_HEAD", 1000)
+    small, stop = start(allow_paths=False)
+    try:
+        connection = socket.create_connection(("127.0.0.1", small), timeout=20)
+        head = f"POST /open HTTP/1.1\r\nHost: 127.0.0.1:{small}\r\nOrigin: http://127.0.0.1:{small}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        connection.sendall(head.encode())
+        sent = 0
+        try:
+            for _ in range(200):
+                connection.sendall(b"4000\r\n" + b"x" * 0x4000 + b"\r\n")
+                sent += 0x4000
+        except OSError:
+            pass  # the server hung up, as it may
+        answer = b""
+        with contextlib.suppress(OSError):
+            answer = connection.recv(4096)
+        assert not answer or b" 400 " in answer.split(b"\r\n")[0]
+        connection.close()
+        assert ask(small)[0] == 200
+    finally:
+        stop()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"\xff\xff\xff\xff", b"\x02\0\0\0{}", b"\x02\0\0\0[]", b"\x04\0\0\0null", frame({"a": b"x"})[:-1], frame({"a": b"x"}) + b"y",
+        b"\x19\0\0\0" + b'[{"name":"a","size":-1}] ', frame({f"f{i}": b"" for i in range(17)}), frame({"a/x": b"", "b/x": b""}),
+    ],
+)  # fmt: skip
+def test_damaged_uploads_are_one_error(port, body):
+    status, headers, answer = ask(port, "/open", "POST", body)
+    assert status == 400 and headers["content-type"] == "application/json"
+    assert set(json.loads(answer)) == {"error"}
+
+
+def test_an_uploaded_tokenizer_comes_back_packed(port, tmp_path):
+    formats.write(BYTES, tmp_path / "x.tiktoken", "tiktoken")
+    content = (tmp_path / "x.tiktoken").read_bytes()
+    status, headers, body = ask(port, "/open", "POST", frame({"../../x y.tiktoken": content}))
+    assert status == 200 and headers["content-type"] == "application/json"
+    assert json.loads(body)["splits"] == list(PATTERNS)  # it asks
+    status, headers, body = ask(port, "/open?split=gpt2", "POST", frame({"../../x y.tiktoken": content}))
+    assert status == 200 and headers["x-name"] == "x_y"
+    assert body == pack(BYTES, "x_y")
+    status, _, body = ask(port, "/open?split=%28", "POST", frame({"x.tiktoken": content}))
+    assert status == 422 and b"split pattern" in body
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 50, b'{"model": 3, "merges": 4}', b'{"model": {"type": "BPE", "vocab": {}, "merges": [["a"]]}}', b"!!! 0\n", b"\x80\x04\x95evil pickle", b"[" * 100_000])  # fmt: skip
+def test_damaged_tokenizers_are_one_error_that_does_not_tell_where_they_lay(port, content):
+    status, _, body = ask(port, "/open", "POST", frame({"tokenizer.json": content}))
+    assert status in (200, 422)
+    answer = json.loads(body)
+    assert answer["error"] and "/tmp" not in answer["error"] and "Traceback" not in answer["error"]
+
+
+def test_paths_open_only_where_allowed(port, open_port, tmp_path):
+    formats.write(BYTES, tmp_path / "mine", "merges") if BYTES.order != "ranks" else formats.write(
+        BYTES, tmp_path / "mine.tiktoken", "tiktoken"
+    )
+    body = json.dumps({"path": str(tmp_path / "mine.tiktoken")}).encode()
+    assert ask(port, "/open-path", "POST", body)[0] == 403
+    status, headers, answer = ask(open_port, "/open-path?split=gpt2", "POST", body)
+    assert (status, headers["x-name"]) == (200, "mine") and answer == pack(BYTES, "mine")
+    status, _, answer = ask(open_port, "/open-path", "POST", json.dumps({"path": "/no/such"}).encode())
+    assert status == 422 and b"no such file" in answer
+    for wrong in (b"", b"[]", b'{"path": 3}', b'{"path": "a\\u0000b"}', b"x" * 100_000):
+        assert ask(open_port, "/open-path", "POST", wrong)[0] == 400
+
+
+def test_methods_that_are_not_meant(port):
+    for method in ("PUT", "DELETE", "PATCH"):
+        assert ask(port, "/", method, b"")[0] == 405
+    assert ask(port, "/open", "GET")[0] in (404, 405)
