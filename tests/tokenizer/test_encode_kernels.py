@@ -40,7 +40,7 @@ def test_random_vocabularies(order):
 @pytest.mark.parametrize("order", MAKERS)
 def test_long_pieces(order):
     """Past 128 parts a heap takes over, past 4096 lists by rank: the same ids at the borders and beyond."""
-    for seed in range(6 * SWEEP):
+    for seed in range(4 * SWEEP):
         rng = Random(f"long {order} {seed}")
         vocabulary = MAKERS[order](rng)
         vocabulary = Vocabulary(
@@ -48,8 +48,8 @@ def test_long_pieces(order):
         )
         encoder = TextEncoder(vocabulary, 1 << 20)
         naive = NaiveEncoder(vocabulary, Splitter().ends)
-        for size in (127, 128, 129, 1000, 4095, 4096, 6000):
-            if order == "events" and size > 1000:
+        for size in (127, 128, 129, 1000, 4095, 4096):
+            if size > 1000 and (order == "events" or seed % 4):
                 continue  # the slow twin is too slow
             letters = rng.sample([b"a", b"b", b"c", b" "], rng.randint(1, 3))
             data = b"".join(rng.choices(letters, k=size))
@@ -58,15 +58,18 @@ def test_long_pieces(order):
 
 
 def test_the_list_of_lists_equals_the_heap():
-    """Runs of one letter, where one rank has all places, and a vocabulary whose ranks do not only rise."""
+    """Runs of one letter, where one rank has all places, and a vocabulary whose ranks do not only rise; tiktoken is the
+    judge, since the slow twin takes seconds for each."""
+    tiktoken = pytest.importorskip("tiktoken")
     rising = [bytes([i]) for i in range(256)] + [b"a" * n for n in (2, 4, 8, 3, 16, 6)]
     falling = rising[:256] + rising[:255:-1]
     for tokens in (rising, falling):
-        vocabulary = Vocabulary(tuple(tokens), ())
-        encoder, naive = TextEncoder(vocabulary, 1 << 20), NaiveEncoder(vocabulary, Splitter().ends)
-        for size in (4096, 4097, 4099, 5003):
-            assert encoder.encode(b"a" * size) == naive.encode_piece(b"a" * size)
-            assert encoder.encode(b"b" + b"a" * size + b"b") == naive.encode_piece(b"b" + b"a" * size + b"b")
+        encoder = TextEncoder(Vocabulary(tuple(tokens), ()), 1 << 20)
+        ranks = {token: rank for rank, token in enumerate(tokens)}
+        judge = tiktoken.Encoding("judge", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={})
+        for size in (100, 127, 128, 129, 4095, 4096, 4097, 4099, 5003, 100_003):
+            for text in ("a" * size, "b" + "a" * size + "b", "aab" * size, ("a" * 17 + "b") * (size // 17)):
+                assert encoder.encode(text) == judge.encode_ordinary(text)
 
 
 def test_given_ends_of_pieces():

@@ -85,7 +85,7 @@ def test_the_cache_is_bounded_over_novel_text():
         assert tok.decode(tok.encode(batch)) == batch
         held.append(tok._encoder.kernel.nbytes)
         if turn % 10 == 0:
-            assert tok.encode("the other") == [258, 32, 111, 256, 101, 114]
+            assert tok.encode("the other") == [258, 32, 111, 258, 114]
     assert max(held) <= 2 << 20
     assert max(held[30:]) <= max(held[:30])  # flat
 
