@@ -150,6 +150,27 @@ class Pairs:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def enter(self, first: cython.size_t) -> cython.int:
+        """Put the pairs from `first` on, none of which `find` knows, into its table."""
+        pair: cython.size_t
+        slot: cython.size_t
+        if 2 * (self.n_found + self.n_pairs - first) >= self.mask:
+            return self._grow_table()
+        for pair in range(first, self.n_pairs):
+            if pair + 8 < self.n_pairs:
+                tm_prefetch(
+                    cython.address(self.slots[_mix(self.pair[pair + 8].left, self.pair[pair + 8].right) & self.mask])
+                )
+            slot = _mix(self.pair[pair].left, self.pair[pair].right) & self.mask
+            while self.slots[slot]:
+                slot = (slot + 1) & self.mask
+            self.slots[slot] = cython.cast(uint32_t, pair)
+        self.n_found += self.n_pairs - first
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def _grow_table(self) -> cython.int:
         """Put all pairs into a table with room for as many again, or more."""
         size: cython.size_t = 1 << 12
