@@ -61,6 +61,7 @@ cdef class Pairs:
     cdef int enter(self, size_t first) except? -1 nogil
     cdef void forget_table(self) noexcept nogil
     cdef int _grow_table(self) except? -1 nogil
+    cdef void _enter(self, size_t pair) noexcept nogil
     cdef char* new_places(self, size_t entries) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
     cdef int enqueue(self, uint32_t pair) except? -1 nogil

@@ -20,7 +20,8 @@ Invariants, between two steps
     5. A token has one span everywhere: as many nodes as its bytes or characters, since nodes are never compacted here.
 
 One step: sweep, lay out; then for x1 and for x2, where IoS reaches T: split, lay out. As in the plain loop an old pair
-finds what takes its place, its heir, through its own record, so `find` is asked once for each pair and step.
+finds what takes its place, its heir, through its own record, so `find` is asked once for each pair and step, and not
+at all for pairs with a token that is made in this step.
 """
 
 import cython
@@ -154,16 +155,16 @@ class PickyLoop:
     @cython.nogil
     @cython.exceptval(-1)
     def _begin(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.int:
+        known: cython.size_t = tokens.n_tokens
         self.merged = merged
         self.x1 = pairs.pair[merged].left
         self.x2 = pairs.pair[merged].right
         self.counts[0] = tokens.token[self.x1].count
         self.counts[1] = tokens.token[self.x2].count
-        known: cython.size_t = tokens.n_tokens
         self.x3 = cython.cast(uint32_t, tokens.join(self.x1, self.x2))
         self.unseen = self.x3 == known
         self.first_heir = pairs.n_pairs
-        self._take(pairs, self.segments.gather_pair(self.corpus, pairs, merged))
+        self._take(self.segments.gather_pair(self.corpus, pairs, merged))
         self.segments.reserve(pairs, 2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
         self.times = 0
         self.before = 0
@@ -175,7 +176,7 @@ class PickyLoop:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _take(self, pairs: Pairs, size: cython.size_t) -> cython.void:
+    def _take(self, size: cython.size_t) -> cython.void:
         """Begin to work off the positions that were gathered."""
         self.places = self.segments.gathered
         self.size = size
@@ -185,13 +186,19 @@ class PickyLoop:
         self.step += 1
 
     @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _too_long(self, left: uint32_t, right: uint32_t) -> cython.bint:
+        token: cython.pointer(Token) = self.tokens.token
+        return cython.cast(cython.size_t, token[left].length) + token[right].length > self.max_bytes
+
+    @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def _wanted(self, left: uint32_t, right: uint32_t) -> cython.longlong:
         """What the node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is too long."""
-        if cython.cast(cython.size_t, self.tokens.token[left].length) + self.tokens.token[right].length > self.max_bytes:
-            return FREE | left
-        return self.pairs.find(left, right)
+        return FREE | left if self._too_long(left, right) else self.pairs.find(left, right)
 
     @cython.cfunc
     @cython.nogil
@@ -202,10 +209,8 @@ class PickyLoop:
         Where x3 is new, so is the pair, and nobody looks for it before the end of the sweep: it goes into the table
         then, together with the others, so that the cache misses of one do not hold up the next.
         """
-        if not self.unseen:
+        if not self.unseen or self._too_long(left, right):
             return self._wanted(left, right)
-        if cython.cast(cython.size_t, self.tokens.token[left].length) + self.tokens.token[right].length > self.max_bytes:
-            return FREE | left
         self.pairs.set(self.pairs.n_pairs, left, right)
         self.pairs.n_pairs += 1
         return self.pairs.n_pairs - 1
@@ -380,7 +385,7 @@ class PickyLoop:
         block: cython.p_void
         tokens.remove(x)
         self.removed = x
-        self._take(pairs, self.segments.gather_token(self.corpus, pairs, x, cython.address(tokens.token[x].births)))
+        self._take(self.segments.gather_token(self.corpus, pairs, x, cython.address(tokens.token[x].births)))
         self.segments.reserve(
             pairs,
             2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart,
