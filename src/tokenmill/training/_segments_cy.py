@@ -9,12 +9,13 @@ pair is merged or a token removed, all its segments are gathered.
 import cython
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.stdlib import free, realloc
-from cython.cimports.libc.string import memset
-from cython.cimports.tokenmill.training._corpus_cy import Corpus, get_place, put_place
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place, put_place
 from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch, tm_sort
 from cython.cimports.tokenmill.training._pairs_cy import Pairs, token_at
 
-AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
+AHEAD = cython.declare(cython.size_t, 24)  # how many entries before its turn a node is fetched
+NEAR = cython.declare(cython.size_t, 8)  # how many entries before its turn the pair there is fetched
 
 
 @cython.final
@@ -180,9 +181,10 @@ class Segments:
         entry: uint32_t = head[0]
         part: Segment
         total: cython.size_t = 0
-        size: cython.size_t = 0
+        size: cython.size_t
         i: cython.size_t
         place: cython.size_t
+        held: uint32_t
         self.gathered = cython.NULL
         while entry:
             total += self.segment[entry].size
@@ -196,17 +198,26 @@ class Segments:
         if self.gathered == cython.NULL:
             with cython.gil:
                 raise MemoryError(f"no memory for {total} positions")
+        # First side by side, so that nodes are fetched ahead of their turn: most segments hold a few positions.
+        size = 0
         while True:
-            for i in range(part.size):
-                if i + AHEAD < part.size:
-                    tm_prefetch(node + get_place(part.places, i + AHEAD, wide))
-                place = get_place(part.places, i, wide)
-                if (token_at(node, pairs.pair, place) if of_token else node[place]) == key:
-                    put_place(self.gathered, size, wide, place)
-                    size += 1
+            memcpy(self.gathered + size * pairs.width, part.places, part.size * pairs.width)
+            size += part.size
             pairs.free_places(part.places, part.size)
             if self.take(head, cython.address(part)) == 0:
                 break
+        size = 0
+        for i in range(total):
+            if i + AHEAD < total:
+                tm_prefetch(node + get_place(self.gathered, i + AHEAD, wide))
+            if of_token and i + NEAR < total:
+                held = node[get_place(self.gathered, i + NEAR, wide)]
+                if held < FREE:
+                    tm_prefetch(cython.address(pairs.pair[held]))
+            place = get_place(self.gathered, i, wide)
+            if (token_at(node, pairs.pair, place) if of_token else node[place]) == key:
+                put_place(self.gathered, size, wide, place)
+                size += 1
         pairs.free_places(self.gathered + size * pairs.width, total - size)
         tm_sort(self.gathered, size, pairs.width)
         return size
