@@ -17,9 +17,8 @@ misses of a batch overlap. The table never grows by itself: `full` says that the
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint64_t
-from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.counting._pages import tm_mulhi, tm_pages_free, tm_pages_new, tm_prefetch
+from cython.cimports.tokenmill.counting._pages import tm_mulhi, tm_pages_free, tm_pages_grow, tm_pages_new, tm_prefetch
 from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 
@@ -93,7 +92,7 @@ class CountTable:
     def __dealloc__(self):
         tm_pages_free(self._entries, self._slots * cython.sizeof(Entry))
         tm_pages_free(self._next, self._next_slots * cython.sizeof(Entry))
-        free(self._arena)
+        tm_pages_free(self._arena, self._arena_size)
 
     def __len__(self):
         return self._used
@@ -390,7 +389,7 @@ class CountTable:
     @cython.exceptval(check=False)
     def _grow_arena(self, room: cython.size_t) -> cython.bint:
         size: cython.size_t = max(2 * self._arena_size, self._arena_used + room + 65536)
-        arena: cython.pointer(cython.void) = realloc(self._arena, size)
+        arena: cython.pointer(cython.void) = tm_pages_grow(self._arena, self._arena_size, size)
         if arena == cython.NULL:
             self._no_memory = True
             return False
@@ -486,7 +485,7 @@ class CountTable:
             memset(self._entries, 0, self._slots * cython.sizeof(Entry))
         self._part = part
         self._part_bits = part_bits
-        free(self._arena)
+        tm_pages_free(self._arena, self._arena_size)
         self._arena = cython.NULL
         self._arena_used = self._arena_size = self._used = self._wrapped = 0
 

@@ -26,7 +26,7 @@ from .records import JsonLinesSource
 from .sources import open_source
 from .spill import Spill
 from .storage import About, CountsFile
-from .tables import ENTRY, add_rows, concatenate, grow, read_batches, sort
+from .tables import ENTRY, add_rows, grow, read_all, read_batches, sort
 from .threads import Counter, cores
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _Incidence:
 
         self._one.count(block)
         sort(self._one.table)
-        rows = concatenate(list(read_batches(self._one.table, 1 << 18, 1 << 24)))
+        rows = read_all(self._one.table)
         while self._all.room < len(rows[2]):  # before, since the rows are in order
             grow(self._all, 2 * self._all.slots)
         add_rows(self._all, (rows[0], rows[1], np.ones(len(rows[2]), np.uint64)))

@@ -42,8 +42,8 @@ cdef class Pairs:
     cdef uint64_t hole_levels
     cdef Block* blocks
     cdef size_t n_blocks
-    # the table of ids by (left, right), while one is needed
-    cdef uint32_t* slots
+    # the table of ids by (left, right), while one is needed: in a slot, the upper half of the hash, and the id
+    cdef uint64_t* slots
     cdef size_t mask
     cdef size_t n_found
     # the queue
