@@ -285,7 +285,7 @@ def _npy(path: Path) -> np.ndarray:
 
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
         raise FormatError(f"{path}: no readable .npy file: {error}") from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}, not one of ids in a row")
