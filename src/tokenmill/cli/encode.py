@@ -173,10 +173,20 @@ def _encode_to_token_file(
 
     skips: list[Skip] = []
     start = time.perf_counter()
-    with progress_bar() as progress:
-        made = encode_files(
-            tok, sources, output, layout, on_skip=skips.append if skip_damaged else None, progress=progress, **options
-        )
+    try:
+        with progress_bar() as progress:
+            made = encode_files(
+                tok,
+                sources,
+                output,
+                layout,
+                on_skip=skips.append if skip_damaged else None,
+                progress=progress,
+                **options,
+            )
+    except KeyboardInterrupt:
+        say("What was encoded until now is kept: the same command goes on from there.")
+        raise
     seconds = time.perf_counter() - start
     for skip in skips[:SHOWN]:
         say(f"left out: {skip}")
