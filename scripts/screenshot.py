@@ -37,7 +37,7 @@ def site(tokenizers: list[str], folder: Path) -> None:
         loaded = [(name_of(Path(path)), tokenmill.load(path)) for path in tokenizers]
     else:
         library = f"{sysconfig.get_path('stdlib')}/*.py"
-        loaded = [(f"{split}-4k", tokenmill.train(library, 4096, split=split)) for split in ("cl100k", "gpt2")]
+        loaded = [(f"python-{split}", tokenmill.train(library, 16_384, split=split)) for split in ("cl100k", "gpt2")]
     export([(name, tok.vocabulary) for name, tok in loaded], folder)
 
 
