@@ -45,6 +45,8 @@ def prepare(page, view: str) -> None:
     """Bring a view to where there is something to see."""
     page.click(f"#tab-{view}")
     if view == "tokens":
+        page.select_option("#sample", label="Python")
+        page.wait_for_timeout(300)
         page.hover("#tokens .t >> nth=12")
     elif view == "compare":
         page.wait_for_selector(".lane")
