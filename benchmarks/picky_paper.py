@@ -14,7 +14,8 @@ from __future__ import annotations
 import sys
 import time
 
-from .harness import corpus_file, save
+from .harness import save
+from .picky import counts_folder
 
 SIZES = (8_192, 16_384, 32_768)
 THRESHOLDS = (None, 0.9, 0.8, 0.7, 0.6)
@@ -26,7 +27,7 @@ def measure(name: str, limit: int | None) -> list[dict]:
     from tokenmill.quality.replay import replay
     from tokenmill.quality.usage import ordinary_tokens
 
-    counts = tokenmill.count(corpus_file(name, limit), split="cl100k")
+    counts = tokenmill.WordCounts.load(counts_folder(name, limit))
     rows = []
     for size in SIZES:
         plain_tokens: set[bytes] = set()
