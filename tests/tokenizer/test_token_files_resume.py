@@ -211,7 +211,9 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_written(made, tmp_path):
     _, message = process.communicate(timeout=30)
     assert process.returncode == 130, message
     assert "stopped" in message and "Traceback" not in message
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [".t.bin.encoding"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= {
+        ".t.bin.encoding"
+    }  # gone where there was no checkpoint
 
 
 def test_a_full_disk_is_one_error_and_there_is_a_way_on(made, tmp_path, full_disk):
