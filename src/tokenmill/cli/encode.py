@@ -68,6 +68,10 @@ def encode(
         bool, typer.Option("--resume/--no-resume", help="Token files: go on where an earlier call was interrupted.")
     ] = True,
     num_threads: Annotated[int | None, typer.Option(help="Token files: threads; all cores unless told.")] = None,
+    engine: Annotated[str, typer.Option(help="Token files: local, or ray: on a Ray cluster.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="The cluster for --engine ray; without it a Ray is started on this machine.")
+    ] = None,
     download: Annotated[bool, DOWNLOAD] = False,
     json: Annotated[bool, typer.Option("--json", help="Token files: print the summary as JSON on stdout.")] = False,
 ) -> None:
@@ -102,8 +106,12 @@ def encode(
             field=field,
             resume=resume,
             num_threads=num_threads,
+            engine=engine,
+            ray_address=ray_address,
         )
         return
+    if engine != "local":
+        raise UsageError("--engine ray makes token files: name one with --format, or by the suffix of -o")
     if not sources and sys.stdin.isatty():
         _converse(tok)
         return

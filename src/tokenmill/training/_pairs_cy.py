@@ -155,12 +155,27 @@ class Pairs:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
+    def enter(self, first: cython.size_t) -> cython.int:
+        """Put the pairs from `first` on, none of which `find` knows, into its table."""
+        pair: cython.size_t
+        if 2 * (self.n_found + self.n_pairs - first) >= self.mask:
+            return self._grow_table()
+        for pair in range(first, self.n_pairs):
+            if pair + 8 < self.n_pairs:
+                tm_prefetch(
+                    cython.address(self.slots[_mix(self.pair[pair + 8].left, self.pair[pair + 8].right) & self.mask])
+                )
+            self._enter(pair)
+        self.n_found += self.n_pairs - first
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
     def _grow_table(self) -> cython.int:
         """Put all pairs into a table with room for as many again, or more."""
         size: cython.size_t = 1 << 12
         pair: cython.size_t
-        slot: cython.size_t
-        hash: uint64_t
         while size < 4 * self.n_pairs:
             size <<= 1
         free(self.slots)
@@ -172,13 +187,21 @@ class Pairs:
         memset(self.slots, 0, 8 * size)
         self.mask = size - 1
         for pair in range(1, self.n_pairs):
-            hash = _mix(self.pair[pair].left, self.pair[pair].right)
-            slot = hash & self.mask
-            while self.slots[slot]:
-                slot = (slot + 1) & self.mask
-            self.slots[slot] = (hash >> 32 << 32) | pair
+            self._enter(pair)
         self.n_found = self.n_pairs
         return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _enter(self, pair: cython.size_t) -> cython.void:
+        """Put a pair that is not in the table into the first free slot."""
+        hash: uint64_t = _mix(self.pair[pair].left, self.pair[pair].right)
+        slot: cython.size_t = hash & self.mask
+        while self.slots[slot]:
+            slot = (slot + 1) & self.mask
+        self.slots[slot] = (hash >> 32 << 32) | pair
 
     @cython.cfunc
     @cython.nogil

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint32_t
 
-from tokenmill.training._corpus_cy cimport put_place
+from tokenmill.training._corpus_cy cimport Corpus, put_place
 from tokenmill.training._pairs_cy cimport Pairs
 
 
@@ -30,10 +30,16 @@ cdef class Segments:
     cdef size_t n_grown
     cdef size_t at
     cdef bint wide
+    cdef char* gathered
 
     cdef int reserve(self, Pairs pairs, size_t more, size_t fresh) except? -1 nogil
     cdef bint lay_out(self, Pairs pairs, size_t work) except? 0 nogil
     cdef int add(self, uint32_t* head, char* places, size_t size) except? -1 nogil
+    cdef long long gather_pair(self, Corpus corpus, Pairs pairs, uint32_t pair) except? -1 nogil
+    cdef long long gather_token(
+        self, Corpus corpus, Pairs pairs, uint32_t token, uint32_t* births) except? -1 nogil
+    cdef long long _gather(
+        self, Corpus corpus, Pairs pairs, uint32_t key, bint of_token, uint32_t* head) except? -1 nogil
     cdef int take(self, uint32_t* head, Segment* taken) noexcept nogil
 
 

@@ -2,16 +2,20 @@
 
 A pair has its segment in `pairs` and, if positions came up later, a list of late segments. A token has a list of
 births. Both are lists of entries in one table. New positions are first written down in the order in which they come up
-(`new_position`); at the end of a step `lay_out` cuts the segments, whose sizes are then known, and fills them.
+(`new_position`); at the end of a step `lay_out` cuts the segments, whose sizes are then known, and fills them. When a
+pair is merged or a token removed, all its segments are gathered.
 """
 
 import cython
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.stdlib import free, realloc
-from cython.cimports.libc.string import memset
-from cython.cimports.tokenmill.training._corpus_cy import get_place, put_place
-from cython.cimports.tokenmill.training._machine import tm_alloc
-from cython.cimports.tokenmill.training._pairs_cy import Pairs
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place, put_place
+from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch, tm_sort
+from cython.cimports.tokenmill.training._pairs_cy import Pairs, token_at
+
+AHEAD = cython.declare(cython.size_t, 24)  # how many entries before its turn a node is fetched
+NEAR = cython.declare(cython.size_t, 8)  # how many entries before its turn the pair there is fetched
 
 
 @cython.final
@@ -144,3 +148,76 @@ class Segments:
         self.segment[entry].next = self.spare
         self.spare = entry
         return 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def gather_pair(self, corpus: Corpus, pairs: Pairs, pair: uint32_t) -> cython.longlong:
+        """Put all positions of a pair, in ascending order, into `gathered`; how many. It has no segment then."""
+        head: cython.pointer(uint32_t) = cython.address(self.growth[pair].late)
+        self.add(head, pairs.places[pair], pairs.pair[pair].size)
+        pairs.places[pair] = cython.NULL
+        pairs.pair[pair].size = 0
+        return self._gather(corpus, pairs, pair, False, head)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def gather_token(
+        self, corpus: Corpus, pairs: Pairs, token: uint32_t, births: cython.pointer(uint32_t)
+    ) -> cython.longlong:
+        """Put all positions of a token's births, in ascending order, into `gathered`; how many. It has no births then."""
+        return self._gather(corpus, pairs, token, True, births)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _gather(
+        self, corpus: Corpus, pairs: Pairs, key: uint32_t, of_token: cython.bint, head: cython.pointer(uint32_t)
+    ) -> cython.longlong:
+        """The segments of a list made one. Of several, only positions are taken where `key` stands."""
+        wide: cython.bint = self.wide
+        node: cython.pointer(uint32_t) = corpus.node
+        entry: uint32_t = head[0]
+        part: Segment
+        total: cython.size_t = 0
+        size: cython.size_t
+        i: cython.size_t
+        place: cython.size_t
+        held: uint32_t
+        self.gathered = cython.NULL
+        while entry:
+            total += self.segment[entry].size
+            entry = self.segment[entry].next
+        if self.take(head, cython.address(part)) == 0:
+            return 0
+        if part.next == 0:  # in order already
+            self.gathered = part.places
+            return part.size
+        self.gathered = pairs.new_places(total)
+        if self.gathered == cython.NULL:
+            with cython.gil:
+                raise MemoryError(f"no memory for {total} positions")
+        # First side by side, so that nodes are fetched ahead of their turn: most segments hold a few positions.
+        size = 0
+        while True:
+            memcpy(self.gathered + size * pairs.width, part.places, part.size * pairs.width)
+            size += part.size
+            pairs.free_places(part.places, part.size)
+            if self.take(head, cython.address(part)) == 0:
+                break
+        size = 0
+        for i in range(total):
+            if i + AHEAD < total:
+                tm_prefetch(node + get_place(self.gathered, i + AHEAD, wide))
+            if of_token and i + NEAR < total:
+                held = node[get_place(self.gathered, i + NEAR, wide)]
+                if held < FREE:
+                    tm_prefetch(cython.address(pairs.pair[held]))
+            place = get_place(self.gathered, i, wide)
+            if (token_at(node, pairs.pair, place) if of_token else node[place]) == key:
+                put_place(self.gathered, size, wide, place)
+                size += 1
+        pairs.free_places(self.gathered + size * pairs.width, total - size)
+        tm_sort(self.gathered, size, pairs.width)
+        return size

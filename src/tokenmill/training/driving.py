@@ -120,7 +120,7 @@ def refine(
     while loop.run_on(wanted, _SLICE):
         progress("merge", loop.present - len(tokens), wanted - len(tokens))
     progress("merge", loop.present - len(tokens), loop.present - len(tokens))
-    events = np.frombuffer(loop.event_bytes(), np.int32).reshape(-1, 3)
+    events = np.frombuffer(known.event_bytes(), np.int32).reshape(-1, 3)
     return events, known.to_list(), known.removed()
 
 
