@@ -50,6 +50,7 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
 def run_job(arguments: list[str], timeout: float = 1800) -> dict:
     """One fresh Python process running `-m arguments...`; its JSON with wall, CPU and peak memory added."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is not compiled anew in every process
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True

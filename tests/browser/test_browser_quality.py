@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 from playground_examples import TEXT
+from static_server import file_server
+
+from tokenmill.playground.export import export
 
 AXE = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = ("tokens", "compare", "vocabulary", "training")
@@ -47,12 +50,37 @@ def test_axe_finds_nothing_serious(open_page, local, theme, width):
         assert not serious, (view, theme, width, serious)
 
 
+@pytest.fixture(scope="module")
+def long_names(small_tokenizers, tmp_path_factory):
+    """The address of a static site whose tokenizers have names of a hundred characters."""
+    folder = tmp_path_factory.mktemp("long-names") / "site"
+    export([(f"{name} of a rather long name".ljust(100, "g"), v) for name, v in small_tokenizers[:2]], folder)
+    with file_server(folder) as address:
+        yield address
+
+
 @pytest.mark.parametrize("width", [1920, 768, 360])
-def test_no_view_is_wider_than_the_window(open_page, local, width):
-    page = open_page(local.address, viewport={"width": width, "height": 800})
+def test_no_view_is_wider_than_the_window(open_page, long_names, width):
+    page = open_page(long_names, viewport={"width": width, "height": 800})
     for view in VIEWS:
         show(page, view)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, view
+
+
+def test_a_token_stays_on_its_line(open_page, local):
+    """Unless it holds a line feed or is longer than a narrow line."""
+    page = open_page(local.address, viewport={"width": 420, "height": 900})
+    page.fill("#text", "the newest of the new, lower than the lowest: newest, widest, 1234567 " * 12 + "a" * 300)
+    for switch in ("visible", "as-ids"):
+        page.wait_for_timeout(200)
+        broken = page.evaluate(
+            "() => Array.from(document.querySelectorAll('#tokens .t')).filter((t) => t.getClientRects().length > 1).map((t) => t.textContent)"
+        )
+        assert all(len(text) > 32 for text in broken)
+        assert page.evaluate(
+            "() => { const t = document.getElementById('tokens'); return t.scrollWidth <= t.clientWidth; }"
+        )
+        page.check(f"#{switch}")
 
 
 def test_the_theme_can_be_chosen_and_is_kept(open_page, local):

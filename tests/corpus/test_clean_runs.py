@@ -263,23 +263,14 @@ def test_filters_and_lengths_are_obeyed(corpus, tmp_path):
     assert chosen.removed_by_kind == {}
 
 
-def test_ray_gives_the_same_bytes(corpus, tmp_path, monkeypatch):
-    pytest.importorskip("ray")
-    if not SWEEP > 1:
-        pytest.skip("starting Ray takes long: set TOKENMILL_SWEEP=2")
-    monkeypatch.setattr(cleaning, "PART_BYTES", 200_000)
-    clean("text", corpus, tmp_path / "ray", engine="ray", **OPTIONS)
-    clean("text", corpus, tmp_path / "local", **OPTIONS)
-    assert digest(tmp_path / "ray") == digest(tmp_path / "local")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"kind": "books"}, "the kind 'books' is not known; known are wikipedia, stackexchange, fineweb, text"),
         ({"format": "csv"}, "the output format 'csv' is not known"),
         ({"filters": ["x"]}, "no filter is called 'x'"),
-        ({"engine": "spark"}, "the engine 'spark'"),
+        ({"engine": "spark"}, "engine is 'spark'; it can be 'local' or 'ray'"),
+        ({"ray_address": "auto"}, "the engine is not 'ray'"),
         ({"num_workers": 0}, "must be above 0"),
         ({"min_chars": -1}, "must not be negative"),
     ],

@@ -41,7 +41,9 @@ def clean(
     sources: Annotated[
         list[str], typer.Argument(help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")
+    ],
     format: Annotated[
         Form, typer.Option(help="Shards of JSON lines (.jsonl.zst) or of plain text (.txt).")
     ] = Form.jsonl,

@@ -156,9 +156,7 @@ def state_memory(needed: int, free: int) -> None:
     """Say what training will need before it begins, and that it is too much where it is."""
     message = f"training will need up to {math.ceil(needed / 2**20):,} MiB of memory"
     if needed > free:
-        message += (
-            f", but only {free >> 20:,} MiB are free. Leave out rare pieces with --min-count 2 or more, or stop this now."
-        )
+        message += f", but only {free >> 20:,} MiB are free. Leave out rare pieces with --min-count 2 or more, or stop this now."
     say(message)
 
 

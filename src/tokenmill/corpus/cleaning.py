@@ -21,6 +21,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import InputError, OutputError, UsageError, require
+from ..ray_tasks import check_engine
 from ..writing import atomic_file, output_errors
 from .documents import MAX_DOCUMENT_BYTES, ReadOptions, Record, read_records
 from .kinds import OUTPUT_FORMATS, CleanOptions, check_modules
@@ -83,8 +84,7 @@ def clean(
     """
     read = ReadOptions(unit, separator, field, column, max_document_bytes)
     options = CleanOptions.of(kind, filters, format=format, min_chars=min_chars, keep_code=keep_code, read=read)
-    if engine not in ("local", "ray"):
-        raise UsageError(f"the engine {engine!r} is not known; known are local, ray")
+    check_engine(engine, ray_address)
     if time_limit <= 0 or memory_limit <= 0 or shard_bytes <= 0 or (num_workers is not None and num_workers < 1):
         raise UsageError("time_limit, memory_limit, shard_bytes and num_workers must be above 0")
     check_modules(options)

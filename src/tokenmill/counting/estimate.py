@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..corpus.sources import find_sources, is_url, size_of
 from ..corpus.streams import COMPRESSIONS
-from ._count_cy import CountTable
+from ._table_cy import CountTable
 from .local import make_splitter
 from .memory import memory_limit_of
 from .reading import BLOCK, Binary, Block, Source
@@ -189,9 +189,9 @@ def _sample(
     for path in paths:
         size = size_of(path)
         credit += sample * size / max(1, total)
-        n = int(min(credit, size + BLOCK) // BLOCK)
-        credit = min(credit - n * BLOCK, BLOCK) if n else credit
         packed = Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet") or is_url(path)
+        n = int((credit if packed else min(credit, size + BLOCK)) // BLOCK)  # a packed file has more text than bytes
+        credit = min(credit - n * BLOCK, BLOCK) if n else credit
         draws += [(path, None if packed else size * i // n) for i in range(n)]
     random.Random(1).shuffle(draws)
     streams: dict[Path | str, Source] = {}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FormatError, OutputError, require
-from ._count_cy import CountTable
+from ._table_cy import CountTable
 from .storage import from_arrow, to_batch
 from .tables import (
     Pause,

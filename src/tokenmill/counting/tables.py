@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ._count_cy import CountTable, hashes
+from ._rows_cy import hashes, measure, read, sort_clusters
+from ._table_cy import CountTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,7 +108,7 @@ def sort(table: CountTable, pause: Pause = no_pause) -> None:
     """Bring a table into canonical order, so that it can be read out."""
     slot: int | None = 0
     while slot is not None:
-        slot = table.sort(slot, SLOTS)
+        slot = sort_clusters(table, slot, SLOTS)
         pause()
 
 
@@ -117,11 +118,11 @@ def read_batches(table: CountTable, max_rows: int, max_bytes: int) -> Iterator[R
 
     slot = 0
     while True:
-        end, n, size = table.measure(slot, max_rows, max_bytes)
+        end, n, size = measure(table, slot, max_rows, max_bytes)
         if n == 0:
             return
         arena, offsets, counts = np.empty(size, np.uint8), np.zeros(n + 1, np.uint64), np.empty(n, np.uint64)
-        table.read(slot, end, arena, offsets, counts)
+        read(table, slot, end, arena, offsets, counts)
         slot = end
         yield arena, offsets, counts
 

@@ -4,6 +4,7 @@ from tokenmill.tokenizer._merge_cy cimport Merger, Workspace
 
 cdef enum:
     BATCH = 128  # pieces that are looked up at once
+    SCAN = 512  # pieces that are cut at once: the scanner leaves some of the room unused
 
 # A piece and its ids. `lo` and `hi` are the key (split/_piece_key.h); `hi` is 0 in an empty slot. The top byte of
 # ids[3] is the number of ids, 1 to 4, that stand here; or 0: then ids[0] and ids[1] say where in the arena the record

@@ -67,12 +67,7 @@ class PieceCache:
 
     # ------------------------------------------------------------------ looking up
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def encode(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-               ends: cython.pointer(cython.const[cython.size_t]), n: cython.Py_ssize_t,
-               out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    def encode(self, text, start, length, ends, n, out):
         keys: tm_key[BATCH]
         hashes: uint64_t[BATCH]
         limit: cython.pointer(cython.const[uint8_t]) = text + length
@@ -108,30 +103,17 @@ class PieceCache:
                 shift = self.shift
         return o - out
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def find(self, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
-             end: cython.pointer(cython.const[uint8_t]), out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    def find(self, piece, length, end, out):
         """The ids of a piece where it is there, else 0; nothing is merged."""
         key: tm_key = tm_key_of(piece, length, end)
         return _probe(self, piece, length, key, tm_hash(key), out)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def prefetch(self, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
-                 end: cython.pointer(cython.const[uint8_t])) -> cython.void:
+    def prefetch(self, piece, length, end):
         tm_prefetch(self.entries + (tm_hash(tm_key_of(piece, length, end)) >> self.shift))
 
     # ------------------------------------------------------------------ putting in
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def insert(self, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t,
-               end: cython.pointer(cython.const[uint8_t]), ids: cython.pointer(cython.const[uint32_t]),
-               count: cython.Py_ssize_t) -> cython.bint:
+    def insert(self, piece, length, end, ids, count):
         """Put in a piece that is not there. False where there is no memory."""
         key: tm_key = tm_key_of(piece, length, end)
         return _put(self, piece, length, key, tm_hash(key), ids, count)

@@ -116,7 +116,7 @@ class Decoder:
             n[0] = wide.shape[0]
         else:
             if not _all_ints(ids):
-                ids = [index(id) for id in ids]
+                ids = list(map(index, ids))
             n[0] = len(ids)
             items = tm_items(ids)
         wanted: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), malloc((n[0] + 1) * 4))

@@ -4,3 +4,15 @@ cdef extern from "Python.h":
     PyObject** tm_items "PySequence_Fast_ITEMS" (object sequence) noexcept
     void tm_incref "Py_INCREF" (PyObject* item) noexcept
     const char* tm_utf8 "PyUnicode_AsUTF8AndSize" (object text, Py_ssize_t* size) except NULL
+
+cdef extern from *:
+    """
+    #include <sys/mman.h>
+    /* Memory whose contents are not needed any more, but which may soon be: the system takes it when it is short. */
+    static inline void tm_pages_rest(void *p, size_t size) {
+    #ifdef MADV_FREE
+        madvise(p, size, MADV_FREE);
+    #endif
+    }
+    """
+    void tm_pages_rest(void* p, size_t size) noexcept nogil

@@ -18,7 +18,7 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.split._scan_cy import Scanner
-from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, PieceCache
+from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache
 from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
     NO_MEMORY,
@@ -40,8 +40,53 @@ class ForbiddenText(Exception):
 HOLD = cython.declare(cython.size_t, 4096)
 # Signals are looked for after so many bytes, which take a tenth of a second where every piece is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
-# A buffer of more ids than this is not kept from one call to the next.
+# A thread keeps a buffer of up to so many ids from one call to the next.
 KEPT = cython.declare(cython.size_t, 1 << 20)
+# Arrays of so many bytes give their memory back to the next.
+LARGE = cython.declare(cython.size_t, 4 << 20)
+
+
+@cython.cclass
+class Spare:
+    """The memory of the last large array that was given back, for the next one.
+
+    Fresh memory is zeroed by the system when it is first touched, which costs a sixth of the time of encoding; what
+    is kept here the system may take whenever it wants.
+    """
+
+    data: cython.p_void
+    size: cython.size_t
+
+    def __dealloc__(self):
+        tm_pages_free(self.data, self.size)
+
+    @cython.cfunc
+    def keep(self, data: cython.p_void, size: cython.size_t) -> cython.void:
+        if size < self.size:
+            tm_pages_free(data, size)
+            return
+        tm_pages_free(self.data, self.size)
+        self.data = data
+        self.size = size
+        tm_pages_rest(data, size)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def take(self, size: cython.size_t, got: cython.pointer(cython.size_t)) -> cython.p_void:
+        """At least `size` bytes, and how many they are; NULL where there is no memory."""
+        data: cython.p_void = self.data
+        got[0] = size
+        if size < LARGE:
+            return tm_pages_new(size)
+        with cython.gil:
+            data = self.data
+            if data != cython.NULL and self.size >= size:
+                got[0] = self.size
+                self.data = cython.NULL
+                self.size = 0
+                return data
+        return tm_pages_new(size)
 
 
 @cython.cclass
@@ -54,12 +99,17 @@ class Ids:
     used: cython.Py_ssize_t
     shape: cython.Py_ssize_t[1]
     format: cython.char[2]
+    spare: Spare
 
-    def __cinit__(self):
+    def __cinit__(self, spare: Spare):
         self.format[0] = 73  # "I"
+        self.spare = spare
 
     def __dealloc__(self):
-        tm_pages_free(self.data, self.mapped)
+        if self.mapped >= LARGE:
+            self.spare.keep(self.data, self.mapped)
+        else:
+            tm_pages_free(self.data, self.mapped)
 
     def __len__(self):
         return self.used
@@ -77,7 +127,7 @@ class Ids:
         if need < self.used + hint:
             need = self.used + hint
         size: cython.size_t = (need * 4 + 4095) & ~cython.cast(cython.size_t, 4095)
-        data: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), tm_pages_new(size))
+        data: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), self.spare.take(size, cython.address(size)))
         if data == cython.NULL:
             return False
         if self.used:
@@ -87,15 +137,6 @@ class Ids:
         self.mapped = size
         self.room = size // 4
         return True
-
-    @cython.cfunc
-    def trim(self) -> cython.void:
-        """Give back the memory behind the last id."""
-        size: cython.size_t = (cython.cast(cython.size_t, self.used) * 4 + 4095) & ~cython.cast(cython.size_t, 4095)
-        if 0 < size < self.mapped:
-            tm_pages_free(cython.cast(cython.pointer(uint8_t), self.data) + size, self.mapped - size)
-            self.mapped = size
-            self.room = size // 4
 
     def __getbuffer__(self, view: cython.pointer(Py_buffer), flags: cython.int):
         self.shape[0] = self.used
@@ -117,14 +158,16 @@ class State:
     """What one thread changes while it encodes."""
 
     cache: PieceCache
+    spare: Spare
     ids: Ids
     at: cython.size_t  # how far it is
     section: cython.size_t  # where the next added token begins
     which: cython.Py_ssize_t  # which it is
 
-    def __cinit__(self, cache: PieceCache):
+    def __cinit__(self, cache: PieceCache, spare: Spare):
         self.cache = cache
-        self.ids = Ids()
+        self.spare = spare
+        self.ids = Ids(spare)
 
 
 @cython.cclass
@@ -140,6 +183,7 @@ class Encoder:
     _seed: PieceCache
     _scanner: Scanner
     _pool: list
+    _spare: Spare
     _ints: list
     _int: cython.pointer(cython.pointer(PyObject))
     _cache_bytes: cython.size_t
@@ -151,6 +195,7 @@ class Encoder:
         self._scanner = scanner
         self._cache_bytes = cache_bytes
         self._pool = []
+        self._spare = Spare()
         self._ints = list(range(n_ids))
         self._int = tm_items(self._ints)
 
@@ -163,7 +208,7 @@ class Encoder:
             state = self._pool.pop()
         else:
             self._states += 1
-            state = State(PieceCache(self._merger, self._seed))
+            state = State(PieceCache(self._merger, self._seed), self._spare)
         state.cache.bound = self._cache_bytes // self._states
         state.ids.used = 0
         return state
@@ -171,7 +216,7 @@ class Encoder:
     @cython.cfunc
     def _give(self, state: State) -> cython.void:
         if state.ids.room > KEPT:
-            state.ids = Ids()
+            state.ids = Ids(self._spare)
         self._pool.append(state)
 
     @property
@@ -382,24 +427,30 @@ class Encoder:
                 stop: cython.size_t, given: cython.pointer(cython.const[cython.size_t]),
                 n_given: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """Encode text[at:length] from a piece's start until `stop` or a little further; leaves state.at there."""
-        ends: cython.size_t[BATCH]
+        ends: cython.size_t[SCAN]
         n: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        batch: cython.Py_ssize_t
         count: cython.Py_ssize_t
         while at < length and at < stop:
             if given != cython.NULL:
-                n = n_given if n_given < BATCH else BATCH
+                n = n_given if n_given < SCAN else SCAN
                 memcpy(ends, given, n * cython.sizeof(cython.size_t))
                 given += n
                 n_given -= n
             else:
-                n = self._scanner.scan(text, at, length, ends, BATCH)
+                n = self._scanner.scan(text, at, length, ends, SCAN)
             if not state.ids.reserve(ends[n - 1] - at + 4, (length - at) // 2 if length > HOLD else 0):
                 return NO_MEMORY
-            count = state.cache.encode(text, at, length, ends, n, state.ids.data + state.ids.used)
-            if count < 0:
-                return count
-            state.ids.used += count
-            at = ends[n - 1]
+            i = 0
+            while i < n:
+                batch = n - i if n - i < BATCH else BATCH
+                count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
+                if count < 0:
+                    return count
+                state.ids.used += count
+                i += batch
+                at = ends[i - 1]
         state.at = at
         return 0
 
@@ -443,6 +494,5 @@ def _array(state: State) -> object:
     ids: Ids = state.ids
     if ids.used <= HOLD:
         return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)
-    state.ids = Ids()
-    ids.trim()
+    state.ids = Ids(state.spare)
     return ids

@@ -22,6 +22,10 @@ cdef struct Workspace:
     uint8_t* memory
     size_t room
 
+# A part or token of a long piece at its place; `rank` is that of the pair that begins here.
+cdef struct Node:
+    uint32_t id, prev, next, rank
+
 
 cdef class Merger:
     cdef uint32_t byte_ids[256]
@@ -45,8 +49,12 @@ cdef class Merger:
     # The ids of piece[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
     cdef Py_ssize_t merge(self, const uint8_t* piece, size_t n, uint32_t* out, Workspace* work) noexcept nogil
+    # The same for up to SHORT parts in place, of which `piece` are the bytes, or NULL if they are characters; and for
+    # any number of them.
+    cdef Py_ssize_t merge_short(self, uint32_t* ids, Py_ssize_t n, const uint8_t* piece) noexcept nogil
     cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, Workspace* work) noexcept nogil
 
 
-cdef bint reserve(Workspace* work, size_t size) noexcept nogil
-cdef void release(Workspace* work, size_t keep) noexcept nogil
+cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; false without memory
+cdef void release(Workspace* work, size_t keep) noexcept nogil  # gives the memory back if it is more than `keep` bytes
+cdef bint signalled() noexcept nogil  # whether a handler of signals raised

@@ -17,6 +17,7 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new, tm_prefetch
+from cython.cimports.tokenmill.tokenizer._heap import pop, push
 
 # From so many parts on, lists by rank are worth clearing.
 BUCKETS_FROM = cython.declare(cython.Py_ssize_t, 4096)
@@ -25,7 +26,6 @@ NOWHERE = cython.declare(uint32_t, 0xFFFFFFFF)
 MIX = cython.declare(uint64_t, 0x9E3779B97F4A7C15)
 FREE = cython.declare(uint64_t, 0xFFFFFFFFFFFFFFFF)  # an empty slot of the pair table
 
-Node = cython.struct(id=uint32_t, prev=uint32_t, next=uint32_t, rank=uint32_t)
 Entry = cython.struct(place=uint32_t, next=uint32_t)
 
 
@@ -55,10 +55,7 @@ def _rank(merger: Merger, left: uint32_t, right: uint32_t) -> uint32_t:
     return cython.cast(uint32_t, found & NO_ID)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def reserve(work: cython.pointer(Workspace), size: cython.size_t) -> cython.bint:
+def reserve(work, size):
     """Make room for `size` bytes; what was there is lost. False where there is no memory."""
     if work.room < size:
         tm_pages_free(work.memory, work.room)
@@ -70,10 +67,7 @@ def reserve(work: cython.pointer(Workspace), size: cython.size_t) -> cython.bint
     return True
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def release(work: cython.pointer(Workspace), keep: cython.size_t) -> cython.void:
+def release(work, keep):
     """Give the memory back if it is more than `keep` bytes."""
     if work.room > keep:
         tm_pages_free(work.memory, work.room)
@@ -124,10 +118,7 @@ class Merger:
     def pair_rank(self, left, right):
         return _rank(self, left, right)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def add_pair(self, left: uint32_t, right: uint32_t, rank: uint32_t) -> cython.bint:
+    def add_pair(self, left, right, rank):
         """Add a pair that is not there yet. False where there is no memory."""
         if 2 * self.n_pairs >= self.pair_slots:
             old: cython.pointer(uint64_t) = self.pairs
@@ -147,10 +138,7 @@ class Merger:
         self.n_pairs += 1
         return True
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def finish_pairs(self) -> cython.bint:
+    def finish_pairs(self):
         """After the last pair: the table of byte pairs, and whether ranks only rise. False without memory."""
         i: cython.size_t
         pair: uint64_t
@@ -197,11 +185,7 @@ class Merger:
             i += length
         return b""
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def parts(self, piece: cython.pointer(cython.const[uint8_t]), n: cython.size_t,
-              ids: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    def parts(self, piece, n, ids):
         """What a piece is before any merge: the ids of its bytes or characters. Returns their number."""
         i: cython.size_t = 0
         count: cython.Py_ssize_t = 0
@@ -220,16 +204,12 @@ class Merger:
             i += length
         return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def merge(self, piece: cython.pointer(cython.const[uint8_t]), n: cython.size_t, out: cython.pointer(uint32_t),
-              work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+    def merge(self, piece, n, out, work):
         if n >= LONGEST:
             return TOO_LONG
         count: cython.Py_ssize_t = self.parts(piece, n, out)
         if 1 < count <= SHORT:
-            count = _merge_short(self, out, count, cython.NULL if self.characters != cython.NULL else piece)
+            count = self.merge_short(out, count, cython.NULL if self.characters != cython.NULL else piece)
         elif count > 1:
             count = self.merge_parts(out, count, work)
         if not self.complete and count > 0:
@@ -241,11 +221,40 @@ class Merger:
                     out[i] = self.unknown
         return count
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-                    work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+    def merge_short(self, ids, n, piece):
+        """Merge up to SHORT parts in place; ranks[i] is the rank of the pair at i. Both arrays close up after each merge."""
+        ranks: uint32_t[SHORT]
+        i: cython.Py_ssize_t
+        at: cython.Py_ssize_t
+        best: uint32_t
+        id: uint32_t
+        for i in range(n - 1):
+            ranks[i] = self.byte_pairs[piece[i] << 8 | piece[i + 1]] if piece != cython.NULL else _rank(self, ids[i], ids[i + 1])
+        while n > 1:
+            best = NO_ID
+            at = 0
+            for i in range(n - 1):
+                if ranks[i] < best:
+                    best = ranks[i]
+                    at = i
+            if best == NO_ID:
+                break
+            id = self.made[best] if self.made != cython.NULL else best
+            if at > 0:  # both slots of the table are fetched at once
+                tm_prefetch(self.pairs + _slot(self, ids[at - 1], id))
+            ids[at] = id
+            n -= 1
+            for i in range(at + 1, n):
+                ids[i] = ids[i + 1]
+            for i in range(at + 1, n - 1):
+                ranks[i] = ranks[i + 1]
+            if at + 1 < n:
+                ranks[at] = _rank(self, id, ids[at + 1])
+            if at > 0:
+                ranks[at - 1] = _rank(self, ids[at - 1], id)
+        return n
+
+    def merge_parts(self, ids, n, work):
         """Merge any number of parts in place."""
         i: cython.Py_ssize_t
         buckets: cython.bint = self.monotone and n >= BUCKETS_FROM
@@ -282,10 +291,7 @@ def _empty_slots(n: cython.size_t) -> cython.pointer(uint64_t):
     return slots
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _signalled() -> cython.bint:
+def signalled():
     with cython.gil:
         return tm_check_signals() != 0
 
@@ -384,84 +390,11 @@ def _sort(a: cython.pointer(uint32_t), spare: cython.pointer(uint32_t), n: cytho
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _push(heap: cython.pointer(uint64_t), used: cython.size_t, item: uint64_t) -> cython.size_t:
-    i: cython.size_t = used
-    while i > 0 and heap[(i - 1) >> 1] > item:
-        heap[i] = heap[(i - 1) >> 1]
-        i = (i - 1) >> 1
-    heap[i] = item
-    return used + 1
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _pop(heap: cython.pointer(uint64_t), used: cython.size_t) -> cython.size_t:
-    """Take the least item, heap[0], out."""
-    item: uint64_t = heap[used - 1]
-    i: cython.size_t = 0
-    child: cython.size_t = 1
-    used -= 1
-    while child < used:
-        if child + 1 < used and heap[child + 1] < heap[child]:
-            child += 1
-        if item <= heap[child]:
-            break
-        heap[i] = heap[child]
-        i = child
-        child = 2 * i + 1
-    heap[i] = item
-    return used
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
 def _put(merger: Merger, pair: uint64_t) -> cython.void:
     slot: uint64_t = (pair >> ID_BITS) * MIX >> merger.pair_shift
     while merger.pairs[slot] != FREE:
         slot = slot + 1 & merger.pair_slots - 1
     merger.pairs[slot] = pair
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _merge_short(merger: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-                 piece: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
-    """Merge up to SHORT parts in place; ranks[i] is the rank of the pair at i. Both arrays close up after each merge."""
-    ranks: uint32_t[SHORT]
-    i: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    best: uint32_t
-    id: uint32_t
-    for i in range(n - 1):
-        ranks[i] = merger.byte_pairs[piece[i] << 8 | piece[i + 1]] if piece != cython.NULL else _rank(merger, ids[i], ids[i + 1])
-    while n > 1:
-        best = NO_ID
-        at = 0
-        for i in range(n - 1):
-            if ranks[i] < best:
-                best = ranks[i]
-                at = i
-        if best == NO_ID:
-            break
-        id = merger.made[best] if merger.made != cython.NULL else best
-        if at > 0:  # both slots of the table are fetched at once
-            tm_prefetch(merger.pairs + _slot(merger, ids[at - 1], id))
-        ids[at] = id
-        n -= 1
-        for i in range(at + 1, n):
-            ids[i] = ids[i + 1]
-        for i in range(at + 1, n - 1):
-            ranks[i] = ranks[i + 1]
-        if at + 1 < n:
-            ranks[at] = _rank(merger, id, ids[at + 1])
-        if at > 0:
-            ranks[at - 1] = _rank(merger, ids[at - 1], id)
-    return n
 
 
 @cython.cfunc
@@ -493,25 +426,25 @@ def _by_heap(merger: Merger, nodes: cython.pointer(Node), n: cython.Py_ssize_t) 
     i: cython.Py_ssize_t
     for i in range(n):
         if nodes[i].rank != NO_ID:
-            used = _push(heap, used, cython.cast(uint64_t, nodes[i].rank) << 32 | i)
+            used = push(heap, used, cython.cast(uint64_t, nodes[i].rank) << 32 | i)
     while used > 0:
         place = cython.cast(uint32_t, heap[0])
         rank = cython.cast(uint32_t, heap[0] >> 32)
-        used = _pop(heap, used)
+        used = pop(heap, used)
         steps += 1
-        if steps & 0x3FFFF == 0 and _signalled():
+        if steps & 0x3FFFF == 0 and signalled():
             return SIGNALLED
         if nodes[place].rank != rank:
             continue  # the pair that stood here is gone
         other = _join(merger, nodes, place)
         nodes[place].rank = NO_ID if other == NOWHERE else _rank(merger, nodes[place].id, nodes[other].id)
         if nodes[place].rank != NO_ID:
-            used = _push(heap, used, cython.cast(uint64_t, nodes[place].rank) << 32 | place)
+            used = push(heap, used, cython.cast(uint64_t, nodes[place].rank) << 32 | place)
         other = nodes[place].prev
         if other != NOWHERE:
             nodes[other].rank = _rank(merger, nodes[other].id, nodes[place].id)
             if nodes[other].rank != NO_ID:
-                used = _push(heap, used, cython.cast(uint64_t, nodes[other].rank) << 32 | other)
+                used = push(heap, used, cython.cast(uint64_t, nodes[other].rank) << 32 | other)
     return 0
 
 
@@ -542,11 +475,11 @@ def _by_lists(merger: Merger, nodes: cython.pointer(Node), n: cython.Py_ssize_t)
         rank = nodes[i].rank
         if rank != NO_ID:
             if first[rank] == NOWHERE:
-                used = _push(heap, used, rank)
+                used = push(heap, used, rank)
             made = _append(entries, made, first, last, rank, i)
     while used > 0:
         rank = cython.cast(uint32_t, heap[0])
-        used = _pop(heap, used)
+        used = pop(heap, used)
         count = 0
         ascending = True
         entry = first[rank]
@@ -561,7 +494,7 @@ def _by_lists(merger: Merger, nodes: cython.pointer(Node), n: cython.Py_ssize_t)
             _sort(places, places + n, count)
         for i in range(count):
             steps += 1
-            if steps & 0x3FFFF == 0 and _signalled():
+            if steps & 0x3FFFF == 0 and signalled():
                 return SIGNALLED
             k = places[i]
             if nodes[k].rank != rank:
@@ -573,7 +506,7 @@ def _by_lists(merger: Merger, nodes: cython.pointer(Node), n: cython.Py_ssize_t)
             nodes[k].rank = next_rank
             if next_rank != NO_ID:
                 if first[next_rank] == NOWHERE:
-                    used = _push(heap, used, next_rank)
+                    used = push(heap, used, next_rank)
                 made = _append(entries, made, first, last, next_rank, k)
             other = nodes[k].prev
             if other != NOWHERE:
@@ -581,6 +514,6 @@ def _by_lists(merger: Merger, nodes: cython.pointer(Node), n: cython.Py_ssize_t)
                 nodes[other].rank = next_rank
                 if next_rank != NO_ID:
                     if first[next_rank] == NOWHERE:
-                        used = _push(heap, used, next_rank)
+                        used = push(heap, used, next_rank)
                     made = _append(entries, made, first, last, next_rank, other)
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from functools import lru_cache
 from typing import Any
 
 from ..errors import UsageError
@@ -11,7 +10,7 @@ from ..split import Splitter
 from ..vocabulary import Vocabulary
 from ._build_cy import list_merger, rank_merger, token_cache
 from ._encode_cy import Encoder
-from .naive import NaiveEncoder
+from ._events_cy import event_merger
 
 __all__ = ["MOST_TOKENS", "TextEncoder"]
 
@@ -31,15 +30,12 @@ class TextEncoder:
             )
         self.splitter = Splitter(*vocabulary.split_patterns)
         self.scanner = self.splitter.scanner
-        self.simple = self.scanner is not None and vocabulary.order != "events"
-        if vocabulary.order == "events":
-            self.kernel: Any = _EventEncoder(NaiveEncoder(vocabulary, self.splitter.ends))
-            return
+        self.simple = self.scanner is not None
         merger, seed = _merger(vocabulary)
         if not vocabulary.whole_pieces:
             seed = token_cache(merger, ())
         elif seed is None:
-            seed = token_cache(merger, vocabulary.tokens)
+            seed = token_cache(merger, vocabulary.tokens, vocabulary.removed)
         self.kernel = Encoder(merger, seed, self.scanner, max(len(vocabulary.tokens), vocabulary.n_vocab), cache_bytes)
 
     def encode(self, text: str | bytes) -> list[int]:
@@ -63,26 +59,6 @@ class TextEncoder:
         return self.splitter.ends(text.encode() if isinstance(text, str) else text)
 
 
-class _EventEncoder:
-    """Event order, replayed by the slow twin piece by piece."""
-
-    def __init__(self, naive: NaiveEncoder):
-        self.naive = naive
-        self.encode_piece = lru_cache(maxsize=1 << 17)(naive.encode_piece)
-
-    def encode(self, text: str | bytes, *_: None) -> list[int]:
-        data = text.encode() if isinstance(text, str) else text
-        ids: list[int] = []
-        start = 0
-        for end in self.naive.ends(data):
-            ids += self.encode_piece(data[start:end])
-            start = end
-        return ids
-
-    def encode_to_ids(self, text: str | bytes, *_: None) -> array[int]:
-        return array("I", self.encode(text))
-
-
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     """The merger, and the cache of all tokens if it was made on the way."""
     tokens = vocabulary.tokens
@@ -93,7 +69,8 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     characters = None
     if vocabulary.alphabet == "characters":
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
-    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
+    make = event_merger if vocabulary.order == "events" else list_merger
+    return make(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
 
 
 def _character(token: bytes) -> str | None:

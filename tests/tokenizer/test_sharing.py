@@ -1,0 +1,144 @@
+"""One tokenizer shared by threads and across fork, and caches that stay bounded."""
+
+import os
+import random
+import signal
+import string
+import sys
+import threading
+import time
+
+import pytest
+
+import tokenmill
+from tokenmill import Tokenizer, Vocabulary
+
+BYTES = tuple(bytes([i]) for i in range(256))
+
+
+def novel(rng: random.Random, size: int) -> str:
+    """Text of words never seen before."""
+    return " ".join("".join(rng.choices(string.ascii_letters, k=rng.randint(3, 30))) for _ in range(size // 17))
+
+
+def test_threads_share_one_tokenizer(text):
+    tok = tokenmill.train_from_iterator([text], vocab_size=400)
+    rng = random.Random(1)
+    texts = [text, text * 60, *(novel(rng, size) for size in (30, 3000, 5000, 60_000))]
+    expected = [tok.encode(t) for t in texts]
+    fresh = Tokenizer(tok.vocabulary, cache_bytes=1 << 20)  # small caches, so that threads grow and clear them
+    failures = []
+
+    def work(seed):
+        own = random.Random(seed)
+        for _ in range(40):
+            i = own.randrange(len(texts))
+            if fresh.encode(texts[i]) != expected[i] or fresh.decode(expected[i]) != texts[i]:
+                failures.append(i)
+            fresh.encode(novel(own, 2000))
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python 3.12 warns of fork beside threads: that is the test
+def test_fork_while_others_encode(text):
+    tok = tokenmill.train_from_iterator([text], vocab_size=400)
+    long = text * 300
+    expected = tok.encode(long)
+    stop = threading.Event()
+
+    def busy(seed):
+        rng = random.Random(seed)
+        while not stop.is_set():
+            tok.encode(novel(rng, 20_000) + long)
+
+    threads = [threading.Thread(target=busy, args=(seed,)) for seed in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(12):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                fine = tok.encode(long) == expected and tok.encode_batch([long] * 3, num_threads=2) == [expected] * 3
+                os._exit(0 if fine else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_the_cache_is_bounded_over_novel_text():
+    """Ever new pieces, short and long: what the caches hold stays below the bound, and ids stay right."""
+    tok = Tokenizer(Vocabulary((*BYTES, b"th", b"he", b"the"), ("gpt2",)), cache_bytes=2 << 20)
+    rng = random.Random(2)
+    held = []
+    for turn in range(60):
+        batch = novel(rng, 100_000)
+        assert tok.decode(tok.encode(batch)) == batch
+        held.append(tok._encoder.kernel.nbytes)
+        if turn % 10 == 0:
+            assert tok.encode("the other") == [258, 32, 111, 258, 114]
+    assert max(held) <= 2 << 20
+    assert max(held[30:]) <= max(held[:30])  # flat
+
+
+def test_the_bound_is_shared_by_the_threads():
+    tok = Tokenizer(Vocabulary(BYTES, ("gpt2",)), cache_bytes=4 << 20)
+    rng = random.Random(3)
+    texts = [novel(rng, 50_000) for _ in range(64)]
+    for threads in (1, 4, 8):
+        tok.encode_batch(texts, num_threads=threads)
+        tok.encode_batch(texts[:8], num_threads=threads)
+    kernel = tok._encoder.kernel
+    assert kernel.nbytes <= (4 << 20) + 8 * (1 << 19)  # each may keep what it held before it shared, once
+
+
+def test_ctrl_c_is_heard(text):
+    """Also inside of one endless piece, and the tokenizer goes on working."""
+    tok = Tokenizer(Vocabulary((*BYTES, b"aa", b"aaaa"), ()))
+    huge = "ab" * 30_000_000
+    killer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+    killer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(1000):
+            tok.encode(huge)
+    assert time.monotonic() - start < 30  # whole seconds of slack: machines stall
+    killer.join()
+    assert tok.encode("aaa") == [256, 97]
+
+
+def test_ids_outlive_the_tokenizer():
+    tok = Tokenizer(Vocabulary(BYTES, ()))
+    arrays = [tok.encode_to_numpy("abc" * n) for n in (1, 3000, 2_000_000)]
+    del tok
+    for array in arrays:
+        assert array[:6].tolist() == [97, 98, 99, 97, 98, 99][: len(array)] and array[-1] == 99
+
+
+def test_memory_given_back_is_used_again_but_never_shared():
+    tok = Tokenizer(Vocabulary(BYTES, ()))
+    first = tok.encode_to_numpy("ab" * 3_000_000)
+    second = tok.encode_to_numpy("cd" * 3_000_000)
+    assert first[0] == 97 and second[0] == 99
+    del first
+    third = tok.encode_to_numpy("ef" * 3_000_000)
+    assert second[-1] == 100 and third[0] == 101
+
+
+def test_no_leak_of_references(text):
+    tok = tokenmill.train_from_iterator([text], vocab_size=400)
+    ids = tok.encode(text)
+    before = sys.getrefcount(ids[0])
+    for _ in range(1000):
+        tok.encode(text)
+        tok.decode(ids)
+    assert sys.getrefcount(ids[0]) <= before + 10

@@ -1,0 +1,170 @@
+"""The interface of Tokenizer: what each verb gives, in all its forms."""
+
+import copy
+import pickle
+from array import array
+
+import numpy as np
+import pytest
+
+import tokenmill
+from tokenmill import AddedToken, Tokenizer, Vocabulary
+from tokenmill.errors import UnknownTokenError, UsageError
+from tokenmill.tokenizer.naive import NaiveEncoder
+
+BYTES = tuple(bytes([i]) for i in range(256))
+
+
+def test_round_trip(tok, text):
+    ids = tok.encode(text)
+    assert len(ids) < len(text.encode()) / 2
+    assert tok.decode(ids) == text
+    assert tok.decode_bytes(ids) == text.encode()
+    assert b"".join(tok.decode_tokens_bytes(ids)) == text.encode()
+    assert tok.encode("") == [] and tok.decode([]) == ""
+
+
+def test_every_way_gives_the_same_ids(tok, text):
+    for sample in ("", "a", text, text * 400):  # short, and past the size from which the GIL is given up
+        ids = tok.encode(sample)
+        assert tok.encode_ordinary(sample) == ids
+        assert tok.encode_bytes(sample.encode()) == ids
+        assert tok.encode_batch([sample]) == tok.encode_ordinary_batch([sample]) == [ids]
+        assert tok.count_tokens(sample) == len(ids)
+        assert tok.encode_offsets(sample).ids == ids
+        array_ = tok.encode_to_numpy(sample)
+        assert array_.dtype == np.uint32 and array_.flags.writeable and array_.tolist() == ids
+        assert tok.encode_to_numpy(sample.encode()).tolist() == ids
+
+
+def test_arrow(tok, text):
+    pa = pytest.importorskip("pyarrow")
+    result = tok.encode_to_arrow(text)
+    assert result.type == pa.uint32() and result.to_pylist() == tok.encode(text)
+    lists = tok.encode_batch_to_arrow([text, "", "low"])
+    assert lists.type == pa.large_list(pa.uint32())
+    assert lists.to_pylist() == tok.encode_batch([text, "", "low"])
+
+
+def test_batches(tok, text):
+    texts = [text[i : i + 7 * i % 50] for i in range(300)] + ["", text * 50] + [text] * 3000
+    expected = [tok.encode(t) for t in texts]
+    for threads in (None, 1, 2, 7):
+        assert tok.encode_batch(texts, num_threads=threads) == expected
+        assert tok.encode_ordinary_batch(iter(texts), num_threads=threads) == expected
+        ids, offsets = tok.encode_batch_to_numpy(texts, num_threads=threads)
+        assert [ids[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)] == expected
+        assert tok.decode_batch(expected, num_threads=threads) == texts
+        assert tok.decode_bytes_batch(expected, num_threads=threads) == [t.encode() for t in texts]
+    assert tok.encode_batch([]) == [] and tok.decode_batch([]) == []
+    ids, offsets = tok.encode_batch_to_numpy([])
+    assert ids.tolist() == [] and offsets.tolist() == [0]
+    with pytest.raises(UsageError, match="num_threads is 0"):
+        tok.encode_batch(texts, num_threads=0)
+
+
+def test_wrong_types(tok):
+    for wrong in (None, 7, ["low"]):
+        with pytest.raises((TypeError, AttributeError)):
+            tok.encode(wrong)
+        with pytest.raises((TypeError, AttributeError)):
+            tok.encode_batch([wrong])
+    for wrong in (["a"], [1.5], [None], 7):
+        with pytest.raises(TypeError):
+            tok.decode(wrong)
+
+
+def test_single_tokens(tok):
+    id = tok.encode_single_token(" the")
+    assert tok.decode_single_token_bytes(id) == b" the" and tok.encode_single_token(b" the") == id
+    assert tok.decode_single_token_bytes(tok.encode_single_token("<|endoftext|>")) == b"<|endoftext|>"
+    assert tok.encode_single_token(b"\xff") == 255
+    with pytest.raises(KeyError, match="no token of the vocabulary is 'no such token'"):
+        tok.encode_single_token("no such token")
+
+
+def test_facts(tok):
+    assert tok.n_vocab == 500 and tok.max_token_value == 499
+    assert tok.special_tokens_set == {"<|endoftext|>", "<|user|>"}
+    assert tok.eot_token == 498 and tok.is_special_token(498) and not tok.is_special_token(5)
+    assert len(tok.mergeable_ranks) == 498 and tok.mergeable_ranks[b"a"] == 97
+    assert tok.token_byte_values() == sorted(tok.mergeable_ranks) and len(tok.token_byte_values()) == 498
+    assert tok.split_pattern == tokenmill.Splitter("cl100k").patterns[0]
+    assert tok.events[0][0] == "merge" and len(tok.events) >= 498 - 256
+    assert "500 ids" in repr(tok)
+    with pytest.raises(KeyError, match="it has none"):
+        _ = Tokenizer(Vocabulary(BYTES, ())).eot_token
+
+
+def test_equality_copies_and_pickles(tok, text):
+    twin = Tokenizer(Vocabulary(BYTES, ("gpt2",)))
+    assert tok != twin and tok != "tok" and len({tok, twin, copy.copy(tok), copy.deepcopy(tok)}) == 2
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(tok, protocol))
+        assert again == tok and hash(again) == hash(tok) and again.encode(text) == tok.encode(text)
+        assert again.name == tok.name
+
+
+def test_unknown_characters():
+    """Characters outside of the alphabet, one id each; bytes that are no character as well."""
+    vocabulary = Vocabulary(
+        (b"l", b"o", b"w", "é".encode(), b"<unk>", b"lo"),
+        (),
+        "merges",
+        np.array([(0, 1, 5)], np.int32),
+        alphabet="characters",
+        unknown=4,
+    )
+    tok = Tokenizer(vocabulary)
+    assert tok.encode("loéw漢x🙂") == [5, 3, 2, 4, 4, 4]
+    assert tok.encode_bytes(b"lo\xe6\xbc\xff") == [5, 4, 4, 4]
+    spans = tok.encode_offsets("x漢lo🙂é")
+    assert spans.bytes.tolist() == [[0, 1], [1, 4], [4, 6], [6, 10], [10, 12]]
+    assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 4], [4, 5], [5, 6]]
+    assert tok.truncate("x漢lo🙂é", 3) == "x漢lo"
+
+
+def test_bytes_without_a_token():
+    tokens = tuple(token for token in BYTES if token != b"\xf0")
+    with pytest.raises(UsageError, match=r"no token for b'\\xf0'"):
+        Tokenizer(Vocabulary(tokens, ())).encode("a🙂")
+    assert Tokenizer(Vocabulary(tokens, (), unknown=7)).encode("🙂")[0] == 7
+    assert Tokenizer(Vocabulary((*tokens, "🙂".encode()[:2]), ())).encode("🙂")[0] == 255  # the pair is a token
+
+
+def test_normalization_and_prefix_space():
+    vocabulary = Vocabulary((*BYTES, b" a"), ("gpt2",), normalizers=("NFC",), add_prefix_space=True)
+    tok = Tokenizer(vocabulary)
+    assert tok.encode("abc") == [256, 98, 99] and tok.encode(" abc") == [256, 98, 99]
+    assert tok.encode("e\u0301") == [32, *"é".encode()]
+    spans = tok.encode_offsets("abe\u0301")
+    assert spans.text == "abé" and spans.bytes.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
+    assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 3], [2, 3]]
+    with pytest.raises(UsageError, match="normalizer 'Lowercase'"):
+        Tokenizer(Vocabulary(BYTES, (), normalizers=("Lowercase",)))
+
+
+def test_removed_tokens_are_never_given_out():
+    events = np.array([(97, 98, 256), (256, 99, 257), (256, -1, -1)], np.int32)
+    vocabulary = Vocabulary((*BYTES, b"ab", b"abc"), (), "events", events)
+    tok = Tokenizer(vocabulary)
+    assert tok.encode("ab") == [97, 98] and tok.encode("abcab") == [257, 97, 98]
+    assert b"ab" not in tok.mergeable_ranks
+    with pytest.raises(UnknownTokenError, match="256 is no id"):
+        tok.decode([256])
+    assert tok.encode("abcab") == NaiveEncoder(vocabulary, lambda data: [len(data)]).encode(b"abcab")
+
+
+def test_added_tokens_far_above_the_others():
+    tok = Tokenizer(Vocabulary(BYTES, (), added_tokens=(AddedToken("<far>", 5_000_000),)))
+    assert tok.n_vocab == 5_000_001
+    assert tok.encode("a<far>", allowed_special="all") == [97, 5_000_000] and tok.decode([5_000_000]) == "<far>"
+
+
+def test_ids_in_other_containers(tok, text):
+    ids = tok.encode(text)
+    for other in (tuple(ids), iter(ids), np.array(ids), np.array(ids, np.uint32), np.array(ids, np.uint16)):
+        assert tok.decode_bytes(other) == text.encode()
+    assert tok.decode(array("I", ids)) == tok.decode(np.array(ids)[::1]) == text
+    assert tok.decode(np.array(ids * 2, np.int64)[::2]) == tok.decode((ids * 2)[::2])
+    assert tok.decode([np.int64(id) for id in ids]) == text
