@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 from ...corpus.sources import OnSkip, Source, find_sources
 from ...counting.manifest import fingerprint, working_folder
 from ...errors import UsageError
+from ...ray_tasks import check_engine
 from ...writing import atomic_file, output_errors
 from .documents import Place
 from .output import HEADERS, build, put_in_place
@@ -73,6 +74,8 @@ def encode_files(
     on_skip: OnSkip | None = None,
     resume: bool = True,
     checkpoint_every: float = CHECKPOINT,
+    engine: str = "local",
+    ray_address: str | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Encode files, folders and globs to a token file: all documents in order, by several threads, in bounded memory.
@@ -88,6 +91,10 @@ def encode_files(
     on_skip: called for what cannot be read, and it is left out; without it the first such thing is an InputError.
     resume: go on where an earlier call was interrupted. The output is the same to the byte.
     checkpoint_every: seconds between two checkpoints.
+    engine: "ray" encodes on the Ray cluster at `ray_address` ("auto", "head:6379", "ray://head:10001"); without an address,
+        on the Ray that this process is connected to or that runs here, or one started for it. All machines must see the
+        sources and the folder of `output` under the same paths. `num_threads` is then that of each task (1, if None), a
+        source goes to one task whole, and an interrupted call begins anew.
     progress: called as progress("encode", bytes of the sources read, bytes of all).
 
     >>> encode_files(tok, "corpus/*.txt", "train.bin").tokens
@@ -97,6 +104,21 @@ def encode_files(
     path = output_path(Path(output), layout)
     found = find_sources(sources, on_skip)
     _refuse_overwriting(found, path)
+    check_engine(engine, ray_address)
+    if engine == "ray":
+        from .ray_engine import parts_with_ray
+
+        with parts_with_ray(
+            tok,
+            found,
+            settings,
+            path,
+            num_threads=num_threads,
+            on_skip=on_skip,
+            address=ray_address,
+            progress=progress,
+        ) as parts:
+            return join_parts(tok, parts, settings, path)
     with output_errors(path), working_folder(path, resume, "encoding") as folder:
         manifest = _Manifest(folder, found, settings, tok)
         state = manifest.load()

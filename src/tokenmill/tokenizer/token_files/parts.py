@@ -86,13 +86,13 @@ def encode_stretches(tok: Tokenizer, settings: Settings, stretches: Sequence[Str
     lasts: list[bool] = []
     names: list[str] = []
     skipped: list[Skip] = []
-    text_bytes = 0
+    text_bytes, reading = 0, settings.reading
     for record, last in stretches:
         if isinstance(record, Skip):
             skipped.append(record)
             continue
         try:
-            document = document_of(record, settings.reading)
+            document = document_of(record, reading)
         except Damaged as error:
             skipped.append(Skip(record.source, record.position, str(error)))
             continue
