@@ -17,6 +17,8 @@ ROUNDS = 7
 
 def job(path: str, num_threads: str) -> None:
     """One count in this process: python -m benchmarks.count job FILE THREADS"""
+    import numpy  # noqa: F401
+
     from tokenmill import Splitter, count
 
     splitter = Splitter("cl100k")  # compiled beforehand: this is about text

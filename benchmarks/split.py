@@ -16,7 +16,14 @@ from .harness import alternate, corpus_file, save
 ROUNDS = 3
 # A pattern of one's own: words with their leading space or hyphen, numbers, all else one by one.
 OWN = r"[ -]?\p{L}[\p{L}\p{M}]*|\p{N}+|[^\p{L}\p{N}]"
-PATTERNS = {"cl100k": "cl100k", "gpt2": "gpt2", "o200k": "o200k", "qwen2": "qwen2", "whitespace": "whitespace", "own": OWN}
+PATTERNS = {
+    "cl100k": "cl100k",
+    "gpt2": "gpt2",
+    "o200k": "o200k",
+    "qwen2": "qwen2",
+    "whitespace": "whitespace",
+    "own": OWN,
+}
 SAMPLE = 4_000_000  # bytes for the regex module
 
 

@@ -22,6 +22,7 @@ LAYOUT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 SHOWN = 20  # of what was left out
 
 TOKENIZER = typer.Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")
+DOWNLOAD = typer.Option("--download", help="Allow the download of a published encoding.")
 
 
 @app.command()
@@ -71,6 +72,7 @@ def encode(
     ray_address: Annotated[
         str | None, typer.Option(help="The cluster for --engine ray; without it a Ray is started on this machine.")
     ] = None,
+    download: Annotated[bool, DOWNLOAD] = False,
     json: Annotated[bool, typer.Option("--json", help="Token files: print the summary as JSON on stdout.")] = False,
 ) -> None:
     """Encode text: a line of ids, with spaces between, for each document (each file, or all of standard input).
@@ -83,7 +85,7 @@ def encode(
     """
     import tokenmill
 
-    tok = tokenmill.load(tokenizer, split=split)
+    tok = tokenmill.load(tokenizer, split=split, download=download)
     layout = format or LAYOUT_OF.get(output.suffix if output else "", "text")
     if layout != "text":
         if not sources or output is None:
@@ -138,6 +140,7 @@ def decode(
     dtype: Annotated[
         str | None, typer.Option(help="uint16 or uint32, for a .bin without the metadata beside it.")
     ] = None,
+    download: Annotated[bool, DOWNLOAD] = False,
 ) -> None:
     """Decode a token file, or lines of ids: the text of each document, one after the other, byte for byte what was encoded.
 
@@ -149,7 +152,7 @@ def decode(
     from tokenmill.tokenizer.token_files import is_token_file
     from tokenmill.writing import atomic_file
 
-    tok = tokenmill.load(tokenizer, split=split)
+    tok = tokenmill.load(tokenizer, split=split, download=download)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
         documents: Iterable[Any]
@@ -178,10 +181,20 @@ def _encode_to_token_file(
 
     skips: list[Skip] = []
     start = time.perf_counter()
-    with progress_bar() as progress:
-        made = encode_files(
-            tok, sources, output, layout, on_skip=skips.append if skip_damaged else None, progress=progress, **options
-        )
+    try:
+        with progress_bar() as progress:
+            made = encode_files(
+                tok,
+                sources,
+                output,
+                layout,
+                on_skip=skips.append if skip_damaged else None,
+                progress=progress,
+                **options,
+            )
+    except KeyboardInterrupt:
+        say("What was encoded until now is kept: the same command goes on from there.")
+        raise
     seconds = time.perf_counter() - start
     for skip in skips[:SHOWN]:
         say(f"left out: {skip}")

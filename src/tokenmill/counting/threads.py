@@ -213,6 +213,7 @@ class Threads:
             self._gate.leave()
 
         self._futures = [self.pool.submit(run, counter) for counter in self.counters]
+        import numpy  # noqa: F401  # it will be wanted for the rows, and meanwhile the threads count
 
     def between_blocks(self, counter: Counter) -> None:
         """Where a thread may be made to wait while the tables go to disk."""

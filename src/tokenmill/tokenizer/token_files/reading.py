@@ -161,6 +161,7 @@ class _Rows:
         import pyarrow.parquet as pq
 
         self._path = path
+        self._documents = metadata.documents if metadata else None
         try:
             self._file = pq.ParquetFile(path, pre_buffer=False)
             kind = self._file.schema_arrow.field("ids").type
@@ -174,7 +175,9 @@ class _Rows:
         self._group: tuple[int, Any] | None = None
 
     def check(self, path: Path) -> None:
-        """Parquet has checks of its own."""
+        """Raise FormatError where the metadata tells of other documents."""
+        if self._documents is not None and self._documents != len(self):
+            raise FormatError(f"{path}: {len(self):,} rows; its metadata says {self._documents:,} documents")
 
     def __len__(self) -> int:
         return self._file.metadata.num_rows
@@ -188,12 +191,13 @@ class _Rows:
             first += rows
         if self._group is None or self._group[0] != group:
             self._group = group, self._read(lambda: self._file.read_row_group(group, columns=["ids"]))
-        return self._group[1].column("ids")[number - first].values.to_numpy(zero_copy_only=False)
+        ids, bounds = self._flat(self._group[1].column("ids").slice(number - first, 1).combine_chunks())
+        return ids[bounds[0] : bounds[1]]
 
     def __iter__(self) -> Iterator[np.ndarray]:
         batches = self._file.iter_batches(1024, columns=["ids"])
         while (batch := self._read(lambda: next(batches, None))) is not None:
-            ids, bounds = _flat(batch.column("ids"))
+            ids, bounds = self._flat(batch.column("ids"))
             for begin, end in itertools.pairwise(bounds):
                 yield ids[begin:end]
 
@@ -214,6 +218,12 @@ class _Rows:
             self._offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
         return self._ids, self._offsets
 
+    def _flat(self, lists: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of several rows in one array, and where each row begins and ends in it."""
+        if not len(lists) or lists.values.null_count:
+            raise FormatError(f"{self._path}: damaged: a row that is said to be there, or an id in it, is missing")
+        return lists.values.to_numpy(zero_copy_only=False), lists.offsets.to_numpy()
+
     def _read(self, read: Any) -> Any:
         import pyarrow as pa
 
@@ -221,11 +231,6 @@ class _Rows:
             return read()
         except (pa.ArrowException, OSError) as error:
             raise FormatError(f"{self._path}: damaged: {error}") from error
-
-
-def _flat(lists: Any) -> tuple[np.ndarray, np.ndarray]:
-    bounds = lists.offsets.to_numpy()
-    return lists.values.to_numpy(zero_copy_only=False), bounds
 
 
 def _layout(path: Path) -> str:
@@ -285,7 +290,7 @@ def _npy(path: Path) -> np.ndarray:
 
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
         raise FormatError(f"{path}: no readable .npy file: {error}") from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}, not one of ids in a row")
