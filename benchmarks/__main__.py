@@ -1,14 +1,23 @@
-"""make bench: training beside the peers, the merge loop, the steps of the chapter; then the README's table."""
+"""make bench: every topic beside the peers in fresh processes; then the README's tables.
+
+python -m benchmarks [TOPIC...]      # all of them, if none is named
+"""
 
 from __future__ import annotations
 
+import importlib
 import sys
 
-from . import merge_loop, render, train
+from . import render
 from .harness import SHARED, save
+
+TOPICS = ("train", "merge_loop", "split", "count")
 
 if not (SHARED / "corpus").is_dir():
     sys.exit(f"the benchmarks need the real corpora in {SHARED}; name their folder in TOKENMILL_SHARED")
-save("train", train.run())
-save("merge_loop", merge_loop.run())
+topics = sys.argv[1:] or TOPICS
+if unknown := set(topics) - set(TOPICS):
+    sys.exit(f"no such topic: {', '.join(sorted(unknown))}; there are {', '.join(TOPICS)}")
+for topic in topics:
+    save(topic, importlib.import_module(f".{topic}", __package__).run())
 render.main()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -36,16 +37,20 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with zstandard.open(SHARED / "corpus" / f"{name}.txt.zst", "rb") as packed:
-            data = packed.read() if limit is None else packed.read(limit)
-        if limit is not None:
-            data = data[: data.rfind(b"\n") + 1]
-        path.write_bytes(data)
+            if limit is None:  # in steps: a job's peak of memory is never told below that of the process that began it
+                with open(path.with_suffix(".part"), "wb") as file:
+                    shutil.copyfileobj(packed, file, 1 << 20)
+                path.with_suffix(".part").rename(path)
+            else:
+                data = packed.read(limit)
+                path.write_bytes(data[: data.rfind(b"\n") + 1])
     return path
 
 
 def run_job(arguments: list[str], timeout: float = 1800) -> dict:
     """One fresh Python process running `-m arguments...`; its JSON with wall, CPU and peak memory added."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is not compiled anew in every process
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True

@@ -4,9 +4,12 @@
 
 For each corpus, vocabulary size and threshold: how many tokens were removed and how many stand in the vocabulary that
 plain BPE does not have, how many tokens the training text takes beside plain BPE, the mean length of a token, and the
-share of word-initial tokens among all, among those removed, and among those added.
+share of word-initial tokens among all, among those added, and among those lost.
 
-python -m benchmarks.picky_paper [--quick]      # --quick: 20 MB of each corpus
+Then, at 32,768 tokens and T = 0.9, what the share of removed tokens depends on: the amount of text, the split pattern
+and the alphabet.
+
+python -m benchmarks.picky_paper [--quick]      # --quick: 20 MB of each corpus, nothing kept
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import sys
 import time
 
 from .harness import corpus_file, save
+from .picky import counts_folder
 
 SIZES = (8_192, 16_384, 32_768)
 THRESHOLDS = (None, 0.9, 0.8, 0.7, 0.6)
@@ -26,7 +30,7 @@ def measure(name: str, limit: int | None) -> list[dict]:
     from tokenmill.quality.replay import replay
     from tokenmill.quality.usage import ordinary_tokens
 
-    counts = tokenmill.count(corpus_file(name, limit), split="cl100k")
+    counts = tokenmill.WordCounts.load(counts_folder(name, limit))
     rows = []
     for size in SIZES:
         plain_tokens: set[bytes] = set()
@@ -67,13 +71,43 @@ def measure(name: str, limit: int | None) -> list[dict]:
 
 
 def _word_initial(tokens: set[bytes]) -> float | None:
+    return sum(map(_is_word_initial, tokens)) / len(tokens) if tokens else None
+
+
+def _is_word_initial(token: bytes) -> bool:
     from tokenmill.quality.metrics import is_word_initial
 
-    return sum(map(is_word_initial, tokens)) / len(tokens) if tokens else None
+    return is_word_initial(token)
+
+
+def variations(name: str) -> list[dict]:
+    """How many tokens are removed for good at 32,768 and T = 0.9, one thing changed at a time."""
+    import tokenmill
+
+    characters = {"alphabet": "characters", "coverage": 0.9999, "unknown_token": "<unk>"}
+    whole = tokenmill.WordCounts.load(counts_folder(name))
+    cases = [("as above", whole, {}), ("characters in place of bytes", whole, characters)]
+    for limit in (20_000_000, 60_000_000):
+        cases.append((f"the first {limit // 1_000_000} MB", tokenmill.count(corpus_file(name, limit)), {}))
+    cases.append(("cut at white space only", tokenmill.count(corpus_file(name), split="whitespace"), {}))
+    rows = []
+    for case, counts, options in cases:
+        vocabulary = tokenmill.train_from_counts(counts, SIZES[-1], refine=0.9, **options).vocabulary
+        removed = [vocabulary.tokens[id] for id in vocabulary.removed]
+        rows.append(
+            {
+                "case": case,
+                "removed for good": len(removed),
+                "not whole UTF-8": sum(token.decode("utf-8", "ignore").encode() != token for token in removed),
+                "word-initial": sum(map(_is_word_initial, removed)) / len(removed),
+            }
+        )
+        print(name, rows[-1], file=sys.stderr)
+    return rows
 
 
 if __name__ == "__main__":
     quick = "--quick" in sys.argv
     results = {name: measure(name, 20_000_000 if quick else None) for name in ("en", "multi")}
     if not quick:
-        save("picky_paper", results)
+        save("picky_paper", results | {"variations": {name: variations(name) for name in ("en", "multi")}})

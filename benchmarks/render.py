@@ -1,4 +1,7 @@
-"""Render the README's table of speeds from benchmarks/results: python -m benchmarks.render"""
+"""Render the README's tables of speeds from benchmarks/results: python -m benchmarks.render
+
+Each topic with results gives one table; a topic that was never run gives none.
+"""
 
 from __future__ import annotations
 
@@ -7,40 +10,86 @@ import re
 
 from .harness import RESULTS, ROOT, median, ratio
 
-PEERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2", "tokenizers": "tokenmill", "bpeasy": "tokenmill"}
+TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2", "tokenizers": "tokenmill", "bpeasy": "tokenmill"}
+CORPORA = ("en", "multi", "code")
 
 
-def training_rows() -> list[str]:
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def best(rounds: list[dict], key: str = "mb_per_s") -> str:
+    return f"{max(each[key] for each in rounds):,.0f}"
+
+
+def training(results: dict) -> list[str]:
     """One row for each corpus: tokenmill's seconds and memory, and how many times as long each peer takes."""
-    saved = json.loads((RESULTS / "train.json").read_text())
-    rows = [
-        "| train 32,768 tokens, file to tokenizer | tokenmill | " + " | ".join(PEERS) + " |",
-        "| --- | --- |" + " --- |" * len(PEERS),
+    rows = []
+    for corpus, kept in results.items():
+        cells = [corpus, f"{median(kept['tokenmill']):.2f} s, {median(kept['tokenmill'], 'peak_mib'):.0f} MiB"]
+        for peer, ours in TRAINERS.items():
+            memory = f", {median(kept[peer], 'peak_mib'):.0f} MiB" if peer in kept else ""
+            cells.append(f"{ratio(kept[peer], kept[ours]):.1f}x as long{memory}" if peer in kept else "")
+        rows.append(cells)
+    return [
+        "**Train** 32,768 tokens with the cl100k pattern, file to tokenizer, the whole process (gigatoken trains with "
+        "GPT-2's pattern and is compared with tokenmill doing so)",
+        "",
+        *table(["", "tokenmill", *TRAINERS], rows),
     ]
-    for corpus, kept in saved["results"].items():
-        cells = [f"{median(kept['tokenmill']):.2f} s, {median(kept['tokenmill'], 'peak_mib'):.0f} MiB"]
-        for peer, ours in PEERS.items():
-            if peer in kept:
-                memory = median(kept[peer], "peak_mib")
-                cells.append(f"{ratio(kept[peer], kept[ours]):.1f}x as long, {memory:.0f} MiB")
-            else:
-                cells.append("")
-        rows.append(f"| {corpus} | " + " | ".join(cells) + " |")
-    place = saved["environment"]
-    rows.append("")
-    rows.append(
-        f"Taken on {place['date']} on {place['cores']} cores ({place['cpu']}), Python {place['python']}; the cl100k "
-        "pattern, but for gigatoken, which trains with GPT-2's and is compared with tokenmill doing so."
+
+
+def merge_loop(results: dict) -> list[str]:
+    rows = []
+    for corpus, kept in results.items():
+        small, large = (median(kept[size], "seconds") for size in ("32768", "100000"))
+        cost = ratio(kept["100000"], kept["32768"], "seconds")
+        rows.append([corpus, f"{small:.2f} s", f"{large:.2f} s", f"{cost:.2f}x"])
+    return ["**Merge loop** alone, from word counts", "", *table(["", "32,768", "100,000", "costs"], rows)]
+
+
+def split(results: dict) -> list[str]:
+    ways = list(results["en"])
+    rows = [[way, *(best(results[corpus][way]) for corpus in CORPORA)] for way in ways]
+    return ["**Split**, one thread, MB/s, best of the rounds", "", *table(["", *CORPORA], rows)]
+
+
+def count(results: dict) -> list[str]:
+    ways = list(results["en"])
+    rows = [[way, *(best(results[corpus][way]) for corpus in CORPORA)] for way in ways]
+    gains = [f"{ratio(results[c]['1 thread'], results[c]['2 threads'], 'seconds'):.2f}x" for c in CORPORA]
+    return [
+        "**Count** a file into one merged table with the cl100k pattern, MB/s, best of the rounds",
+        "",
+        *table(["", *CORPORA], [*rows, ["two threads beside one", *gains]]),
+    ]
+
+
+TOPICS = {"train": training, "merge_loop": merge_loop, "split": split, "count": count}
+
+
+def tables() -> str:
+    parts = []
+    place: dict = {}
+    for topic, render in TOPICS.items():
+        path = RESULTS / f"{topic}.json"
+        if path.exists():
+            saved = json.loads(path.read_text())
+            place = place or saved["environment"]
+            parts.append("\n".join(render(saved["results"])))
+    parts.append(
+        f"Taken on {place['date']} on {place['cores']} cores ({place['cpu']}), Python {place['python']}. The corpora are "
+        "150 MB of English, 189 MB in sixteen languages and 100 MB of code."
     )
-    return rows
+    return "\n\n".join(parts)
 
 
 def main() -> None:
     readme = ROOT / "README.md"
-    table = "\n".join(training_rows())
     text = re.sub(
         r"(<!-- speeds:begin -->\n).*?(<!-- speeds:end -->)",
-        lambda found: found[1] + table + "\n" + found[2],
+        lambda found: found[1] + tables() + "\n" + found[2],
         readme.read_text(encoding="utf-8"),
         flags=re.DOTALL,
     )

@@ -37,7 +37,7 @@ def site(tokenizers: list[str], folder: Path) -> None:
         loaded = [(name_of(Path(path)), tokenmill.load(path)) for path in tokenizers]
     else:
         library = f"{sysconfig.get_path('stdlib')}/*.py"
-        loaded = [(f"{split}-4k", tokenmill.train(library, 4096, split=split)) for split in ("cl100k", "gpt2")]
+        loaded = [(f"python-{split}", tokenmill.train(library, 16_384, split=split)) for split in ("cl100k", "gpt2")]
     export([(name, tok.vocabulary) for name, tok in loaded], folder)
 
 
@@ -45,6 +45,8 @@ def prepare(page, view: str) -> None:
     """Bring a view to where there is something to see."""
     page.click(f"#tab-{view}")
     if view == "tokens":
+        page.select_option("#sample", label="Python")
+        page.wait_for_timeout(300)
         page.hover("#tokens .t >> nth=12")
     elif view == "compare":
         page.wait_for_selector(".lane")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the playground's tests need besides Python: Chromium, and the front end's packages. Installs what it may, and
-# otherwise says what will be skipped; never fails.
+# What the playground's tests need besides Python: Chromium, and the front end's packages. Installs what it may and only
+# what is missing; otherwise says what will be skipped. Never fails.
 cd "$(dirname "$0")/.." || exit 0
 
 if [ -z "${TOKENMILL_CHROMIUM:-}" ] && ! command -v chromium chromium-browser google-chrome >/dev/null; then
@@ -14,12 +14,15 @@ if [ -z "${TOKENMILL_CHROMIUM:-}" ] && ! command -v chromium chromium-browser go
 fi
 
 if command -v npm >/dev/null; then
+    # npm writes the first of these when it has installed everything that the second one asks for.
     if [ web/node_modules/.package-lock.json -ot web/package-lock.json ]; then
         echo "installing the front end's packages"
-        (cd web && npm ci --silent --no-audit --no-fund) >/dev/null 2>&1 ||
-            echo "npm ci failed: the front end's own tests will be skipped"
+        if ! said=$(cd web && npm ci --no-audit --no-fund --fetch-retries=1 --fetch-timeout=20000 2>&1); then
+            echo "$said" | grep -i 'npm error' | head -n 3
+            echo "npm ci failed: the front end's own tests and the accessibility check will be skipped"
+        fi
     fi
 else
-    echo "no npm: the front end's own tests and the accessibility check will be skipped"
+    echo "no npm: the front end's own tests and the accessibility check will be skipped (apt-get install npm)"
 fi
 exit 0

@@ -1,6 +1,7 @@
 """Shared by all tests: where the real corpora are, and a guard against stale builds."""
 
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -44,6 +45,27 @@ def corpus_bytes(shared):
         return data if size < 0 else data[: data.rfind(b"\n") + 1]
 
     return read
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The one Chromium of the session, driven by Playwright; tests that need it are skipped where either is absent.
+
+    Playwright's synchronous interface can be started only once in a process, so no test starts its own. Its driver, a
+    child process, stays until the session's end.
+    """
+    api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install 'tokenmill[test]'")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = os.environ.get("TOKENMILL_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("needs Chromium: apt-get install chromium, or name one in TOKENMILL_CHROMIUM")
+    quiet = ("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path, headless=True, args=["--no-sandbox", "--disable-gpu", *quiet]
+        )
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

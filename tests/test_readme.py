@@ -1,4 +1,7 @@
-"""The README's tour runs as it is printed: its commands in one shell, its Python in the same folder."""
+"""The README's tour runs as it is printed: its commands in one shell, its Python in the same folder.
+
+A block below the comment `<!-- needs the real corpora -->` runs where they are, with their files in the folder.
+"""
 
 import os
 import re
@@ -11,12 +14,19 @@ import pytest
 import tokenmill
 
 README = Path(__file__).resolve().parents[1] / "README.md"
+SHARED = Path(os.environ.get("TOKENMILL_SHARED", README.parent.parent / "shared"))
 PAGES = [README, *sorted((README.parent / "docs" / "how-to").glob("*.md"))]
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
+NEEDS = "<!-- needs the real corpora -->"
+
+
+def blocks(page: Path, corpora: bool) -> list[tuple[str, str]]:
     """The fenced blocks of a page that can be run: (language, text)."""
-    return re.findall(r"^```(console|python)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    found = re.findall(
+        rf"^({NEEDS}\n)?```(console|python)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    return [(language, text) for needs, language, text in found if corpora or not needs]
 
 
 def commands(block: str) -> str:
@@ -35,8 +45,13 @@ def commands(block: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page_runs_as_printed(page, tmp_path):
-    if not blocks(page):
-        pytest.skip("the page has nothing to run")
+    corpora = SHARED / "corpus"
+    runnable = blocks(page, corpora.is_dir())
+    if not runnable:
+        pytest.skip("the page has nothing to run" + (" without the real corpora" if blocks(page, True) else ""))
+    if len(blocks(page, False)) < len(runnable):
+        for path in corpora.iterdir():
+            (tmp_path / path.name).symlink_to(path)
     commands_folder = tmp_path / "bin"  # `tokenmill` and `python` are those of the Python that runs the tests
     commands_folder.mkdir()
     for name, arguments in (("tokenmill", "-m tokenmill"), ("python", "")):
@@ -49,7 +64,7 @@ def test_the_page_runs_as_printed(page, tmp_path):
         "COLUMNS": "100",
     }
     script = ["set -euo pipefail"]
-    for number, (language, text) in enumerate(blocks(page)):
+    for number, (language, text) in enumerate(runnable):
         if language == "console":
             script.append(commands(text))
         else:

@@ -23,7 +23,8 @@ try {
   });
   const files = tests.map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
   process.exitCode =
-    spawnSync(process.execPath, ["--enable-source-maps", "--test", ...files], { cwd: here, stdio: "inherit" }).status ?? 1;
+    spawnSync(process.execPath, ["--enable-source-maps", "--test", ...files], { cwd: here, stdio: "inherit" }).status ??
+    1;
 } finally {
   await rm(out, { recursive: true, force: true });
 }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .counting import WordCounts, count, count_iterator
     from .split import Splitter
     from .tokenizer import Tokenizer
+    from .tokenizer.token_files import encode_files, load_tokens
     from .vocabulary import AddedToken, Vocabulary
 
 __version__ = "0.1.0"
@@ -30,8 +31,10 @@ __all__ = [
     "WordCounts",
     "count",
     "count_iterator",
+    "encode_files",
     "errors",
     "load",
+    "load_tokens",
     "train",
     "train_from_counts",
     "train_from_iterator",
@@ -45,7 +48,9 @@ _HOMES = {
     "WordCounts": "counting",
     "count": "counting",
     "count_iterator": "counting",
+    "encode_files": "tokenizer.token_files",
     "load": "api",
+    "load_tokens": "tokenizer.token_files",
     "train": "api",
     "train_from_counts": "api",
     "train_from_iterator": "api",

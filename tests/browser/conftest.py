@@ -1,28 +1,9 @@
-"""A real Chromium for the playground's tests, and the page in it: from the local server, and as a static site."""
+"""The playground's page in the shared Chromium: from the local server, and as a static site."""
 
-import contextlib
-import http.server
-import os
-import shutil
 import threading
 
 import pytest
-
-FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """Chromium, driven by Playwright; the tests are skipped where either is absent."""
-    api = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install 'tokenmill[test]'")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("TOKENMILL_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip("needs Chromium: apt-get install chromium, or name one in TOKENMILL_CHROMIUM")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
-        yield browser
-        browser.close()
+from static_server import file_server
 
 
 @pytest.fixture(scope="session")
@@ -66,24 +47,6 @@ def local(small_tokenizers):
     local = Local(small_tokenizers, allow_paths=True)
     yield local
     local.stop()
-
-
-@contextlib.contextmanager
-def file_server(folder):
-    """A server that knows nothing but files, as a static host does."""
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *args, **options):
-            super().__init__(*args, directory=folder, **options)
-
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playground_examples import TEXT
 from playground_examples import TRICKY as HERE
+from static_server import file_server
 
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
@@ -127,7 +128,6 @@ def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
 @pytest.fixture(scope="module")
 def published(chromium, shared, tmp_path_factory):
     """Published vocabularies as a static site: tiktoken's, and two tokenizer.json with their own rules."""
-    from conftest import file_server
     from tokenmill import formats
     from tokenmill.playground.export import export
 

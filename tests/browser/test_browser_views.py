@@ -4,8 +4,8 @@ import json
 
 import pytest
 from playground_examples import SPECIAL, TEXT, trained
+from static_server import file_server
 
-from conftest import file_server
 from tokenmill import formats
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.split.patterns import PATTERNS

@@ -1,5 +1,6 @@
 """tokenmill encode and decode: there and back, and how they end when something is wrong."""
 
+import json
 import subprocess
 import sys
 
@@ -60,3 +61,56 @@ def test_a_mistake_is_one_message(folder, arguments, stdin, message):
     assert result.returncode == 1
     assert message in result.stderr
     assert b"Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t --format megatron", "t.tokens --format bin"])
+def test_token_files_there_and_back(folder, tmp_path, name):
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    (tmp_path / "b.jsonl").write_text('{"text": "one"}\n{"text": "two\\n"}\n')
+    name, *options = name.split()
+    result = run("encode", tmp_path, "--tokenizer", folder, "-o", tmp_path / name, *options, "--end-of-text", "<|end|>")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == b""
+    path = tmp_path / (f"{name}.bin" if "megatron" in options else name)
+    assert run("decode", path, "--tokenizer", folder).stdout == TEXT.encode() + b"onetwo\n"
+    lines = run("decode", path, "--tokenizer", folder, "--jsonl").stdout.splitlines()
+    assert [json.loads(line)["text"] for line in lines] == [TEXT, "one", "two\n"]
+
+
+def test_the_summary_as_json(folder, tmp_path):
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    out = ["-o", tmp_path / "t.bin", "--no-end-of-text", "--json"]
+    summary = json.loads(run("encode", tmp_path / "a.txt", "--tokenizer", folder, *out).stdout)
+    assert summary["tokens"] == len(tokenmill.load(folder).encode_ordinary(TEXT))
+    assert summary["bytes_of_text"] == len(TEXT.encode()) and summary["dtype"] == "uint16"
+
+
+def test_mistakes_with_token_files(folder, tmp_path):
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    encode = ["encode", tmp_path / "a.txt", "--tokenizer", folder]
+    for arguments, code, message in (
+        (["-o", tmp_path / "t.bin"], 2, b"--no-end-of-text"),
+        (["--format", "npy"], 2, b"-o with its name"),
+        (["-o", tmp_path / "t", "--format", "zip"], 2, b"known are bin, npy, megatron, parquet"),
+        (["-o", tmp_path / "t.bin", "--no-end-of-text", "--end-of-text", "<|end|>"], 2, b"exclude each other"),
+        (["-o", tmp_path / "t.bin", "--no-end-of-text", "--unit", "page"], 2, b"known are file, line, blank"),
+    ):
+        result = run(*encode, *arguments)
+        assert result.returncode == code and message in result.stderr, result.stderr
+        assert b"Traceback" not in result.stderr
+
+
+def test_decoding_with_another_tokenizer_is_refused(folder, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"cat")
+    assert (
+        run(
+            "encode", tmp_path / "a.txt", "--tokenizer", folder, "-o", tmp_path / "t.bin", "--no-end-of-text"
+        ).returncode
+        == 0
+    )
+    tokenmill.train_from_iterator(["mat"], 258).save(tmp_path / "other")
+    result = run("decode", tmp_path / "t.bin", "--tokenizer", tmp_path / "other")
+    assert result.returncode == 1
+    assert b"made with another tokenizer" in result.stderr and b"--any-tokenizer" in result.stderr
+    result = run("decode", tmp_path / "t.bin", "--tokenizer", tmp_path / "other", "--any-tokenizer")
+    assert result.returncode in (0, 1) and b"Traceback" not in result.stderr

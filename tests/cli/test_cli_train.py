@@ -48,6 +48,31 @@ def test_train_from_saved_counts_gives_the_same_bytes(corpus, tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
+def test_rare_pieces_of_saved_counts_are_not_loaded_and_the_need_of_memory_is_stated(corpus, tmp_path):
+    corpus.write_text(TEXT + "Once only. ")
+    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
+    whole, pruned = (tokenmill.WordCounts.load(tmp_path / "counts", min_count) for min_count in (1, 2))
+    assert dict(pruned.items()) == {piece: count for piece, count in whole.items() if count > 1}
+    assert len(pruned) < len(whole)
+    made = []
+    for source in (tmp_path / "counts", corpus):
+        result = run("train", source, "--vocab-size", 300, "--min-count", 2, "-o", tmp_path / "t", "--json")
+        assert result.returncode == 0, result.stderr
+        assert result.stderr.startswith("training will need up to 1 MiB of memory\n")
+        made.append((tmp_path / "t" / "tokenizer.json").read_bytes())
+    assert made[0] == made[1]
+    result = run("train", tmp_path / "counts", "--vocab-size", 300, "--min-count", 10**6, "-o", tmp_path / "t")
+    assert result.returncode == 1
+    assert "Lower min_count" in result.stderr
+
+
+def test_too_little_memory_is_said_before_training(monkeypatch, capsys):
+    from tokenmill.cli.train import state_memory
+
+    state_memory(3 << 20, 2 << 20)
+    assert "up to 3 MiB of memory, but only 2 MiB are free" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_result_does_not_depend_on_threads_or_files(corpus, tmp_path):
     lines = TEXT.splitlines(keepends=True)
     (tmp_path / "one.jsonl").write_text("".join(json.dumps({"text": line}) + "\n" for line in lines))

@@ -139,7 +139,7 @@ def test_cleaned_text_is_clean(text):
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_no_filter_is_quadratic(name):
-    """A megabyte of what each pattern begins with; a quadratic one would take hours and hit the timeout of the test."""
+    """300 kB of what each pattern begins with; a quadratic one would take hours and hit the timeout of the test."""
     for unit in (
         "http://",
         "www.",
@@ -157,4 +157,4 @@ def test_no_filter_is_quadratic(name):
         "+ ",
         "x" * 50 + " ",
     ):
-        run(name, unit * (1_000_000 // len(unit)))
+        run(name, unit * (300_000 // len(unit)))

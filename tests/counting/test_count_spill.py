@@ -10,7 +10,7 @@ import tokenmill.counting.reading as reading
 import tokenmill.counting.threads as threads
 from tokenmill import WordCounts
 from tokenmill.counting import count, count_iterator, count_to_folder
-from tokenmill.counting._count_cy import CountTable
+from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.spill import Spill, write_run
 from tokenmill.counting.tables import TableRows, add_rows, concatenate, merge_rows, merged
 from tokenmill.errors import OutputError, UsageError

@@ -74,7 +74,9 @@ def test_what_is_none_of_the_formats_is_told(tmp_path):
     with pytest.raises(InputError, match="half of a vocabulary, and its name does not tell the other half's"):
         read(tmp_path / "config.json")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FormatError, match=r"holds no tokenizer: none of tokenizer.json, vocab.json, .* and \*.tiktoken"):
+    with pytest.raises(
+        FormatError, match=r"holds no tokenizer: none of tokenizer.json, vocab.json, .* and \*.tiktoken"
+    ):
         read(tmp_path / "empty")
     with pytest.raises(InputError, match="no such file or folder"):
         read(tmp_path / "nonesuch")
@@ -101,6 +103,8 @@ def test_a_vocabulary_of_ranks_as_transformers_converts_it(ranked, tmp_path, mon
     converter.converted().save(str(tmp_path / "tokenizer.json"))
     found = read(tmp_path / "tokenizer.json")
     assert len(found.events) > len(set(found.events[:, 2].tolist()))
-    assert [Tokenizer(found).encode_ordinary(text) for text in TEXTS] == [Tokenizer(ranked).encode_ordinary(text) for text in TEXTS]
+    assert [Tokenizer(found).encode_ordinary(text) for text in TEXTS] == [
+        Tokenizer(ranked).encode_ordinary(text) for text in TEXTS
+    ]
     tokens, _ = ranks_of(found, "tiktoken")
     assert tokens[: len(ranked.tokens)] == list(ranked.tokens)

@@ -15,7 +15,7 @@ STATIC = ROOT / "src" / "tokenmill" / "playground" / "static"
 def node():
     if shutil.which("node") is None:
         pytest.skip("needs Node")
-    if not (WEB / "node_modules").is_dir():
+    if not (WEB / "node_modules" / ".package-lock.json").exists():
         pytest.skip("needs the front end's packages: npm ci in web/")
 
     def run(*arguments):

@@ -138,35 +138,25 @@ def test_comparison_tables(hostile, counts):
         found.table("nothing")
 
 
-def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path):
+def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path, chromium):
     """By keyboard alone, under the page's own policy."""
-    api = pytest.importorskip("playwright.sync_api")
-    import shutil
-
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("needs Chromium")
     write_report(inspect(hostile, counts), tmp_path / "report.html")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        try:
-            page = browser.new_page()
-            complaints, requests = [], []
-            page.on("console", lambda message: complaints.append(message.text))
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on("request", lambda request: requests.append(request.url))
-            page.goto((tmp_path / "report.html").as_uri())
-            column = "[...document.querySelectorAll('#t-longest tbody tr:not([hidden]) td:nth-child(4)')].map(td => +td.dataset.value)"
-            assert page.evaluate(column) != sorted(page.evaluate(column), reverse=True)
-            used = page.locator("#t-longest th:nth-child(4) button")
-            used.focus()
-            page.keyboard.press("Enter")
-            assert page.evaluate(column) == sorted(page.evaluate(column), reverse=True)
-            assert page.locator("#t-longest th:nth-child(4)").get_attribute("aria-sort") == "descending"
-            page.keyboard.press("Space")
-            assert page.evaluate(column) == sorted(page.evaluate(column))
-            page.locator("label:has([data-table=t-longest]) input").fill("low")
-            assert page.evaluate(column) == [300]
-            assert complaints == [] and len(requests) == 1
-        finally:
-            browser.close()
+    page = chromium.new_page()
+    complaints, requests = [], []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((tmp_path / "report.html").as_uri())
+    column = "[...document.querySelectorAll('#t-longest tbody tr:not([hidden]) td:nth-child(4)')].map(td => +td.dataset.value)"
+    assert page.evaluate(column) != sorted(page.evaluate(column), reverse=True)
+    used = page.locator("#t-longest th:nth-child(4) button")
+    used.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate(column) == sorted(page.evaluate(column), reverse=True)
+    assert page.locator("#t-longest th:nth-child(4)").get_attribute("aria-sort") == "descending"
+    page.keyboard.press("Space")
+    assert page.evaluate(column) == sorted(page.evaluate(column))
+    page.locator("label:has([data-table=t-longest]) input").fill("low")
+    assert page.evaluate(column) == [300]
+    page.close()
+    assert complaints == [] and len(requests) == 1

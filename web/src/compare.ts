@@ -63,6 +63,9 @@ export interface Line {
   same: boolean;
 }
 
+const BYTE = 1.6; // columns that a byte takes as two small digits
+const EDGE = 0.25; // and what a stretch takes besides its text
+
 /** Break aligned text into lines of about `columns`: behind line feeds, else at a cut that all make, if there is one. */
 export function breakLines(aligned: Aligned, text: string, columns: number): Line[] {
   const { units, makers, cuts } = aligned;
@@ -83,7 +86,8 @@ export function breakLines(aligned: Aligned, text: string, columns: number): Lin
   for (let cut = 1; cut < cuts.length; cut++) {
     const before = used;
     const broken = aligned.inside[cut - 1] || aligned.inside[cut];
-    used += broken ? 2 * (cuts[cut]! - cuts[cut - 1]!) : width(text, units[cut - 1]!, units[cut]!);
+    used += broken ? BYTE * (cuts[cut]! - cuts[cut - 1]!) : width(text, units[cut - 1]!, units[cut]!);
+    used += EDGE;
     if (used > columns && cut - 1 > from) {
       if (common > from && usedAtCommon > columns / 2) {
         end(common);

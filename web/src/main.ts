@@ -114,7 +114,7 @@ function drawChooser(): void {
       const summary = await session.ready(key);
       if (key !== session.current) return;
       byId("about").textContent =
-        `${grouped(summary.tokens)} ids, ${ORDERS[summary.order]}, ${summary.fingerprint.slice(0, 12)}`;
+        `${grouped(summary.tokens)} ids, ${ORDERS[summary.order]}, fingerprint ${summary.fingerprint.slice(0, 12)}`;
     } catch (error) {
       notify(error instanceof Error ? error.message : String(error), true);
     }

@@ -34,6 +34,7 @@ def check(
     ] = False,
     fuzz: Annotated[int, typer.Option(min=0, help="How many texts to make up besides.")] = 5000,
     seed: Annotated[int, typer.Option(help="Another seed makes other texts.")] = 0,
+    download: Annotated[bool, typer.Option("--download", help="Allow the download of a published encoding.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on stdout.")] = False,
 ) -> None:
     """Prove or refute that two tokenizers give the same ids: from their tables, on your text, on made-up text.
@@ -46,7 +47,7 @@ def check(
     from ..tokenizer.check import check as check_tokenizers
     from ..tokenizer.check import document_texts
 
-    first, other = _load(tokenizer, split), _load(against, split)
+    first, other = _load(tokenizer, split, download), _load(against, split, download)
     encode = None
     if library:
         encode = encode_with_library(against, other.vocabulary)
@@ -76,16 +77,16 @@ def agreement_rows(found: Agreement) -> dict[str, Any]:
     return {"proof": found.proof, "texts": found.texts, "bytes": found.bytes, "tokens": found.tokens}
 
 
-def _load(path: str, split: str | None) -> Tokenizer:
+def _load(path: str, split: str | None, download: bool) -> Tokenizer:
     """Load `path`; the split pattern is for a file that needs it, and of two at least one will."""
     from ..api import load
 
     if split is None:
-        return load(path)
+        return load(path, download=download)
     try:
-        return load(path)
+        return load(path, download=download)
     except UsageError:
-        return load(path, split=split)
+        return load(path, split=split, download=download)
 
 
 def difference_json(difference: Difference | None) -> dict[str, Any] | None:

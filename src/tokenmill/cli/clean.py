@@ -41,7 +41,9 @@ def clean(
     sources: Annotated[
         list[str], typer.Argument(help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the shards and report.json to.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")
+    ],
     format: Annotated[
         Form, typer.Option(help="Shards of JSON lines (.jsonl.zst) or of plain text (.txt).")
     ] = Form.jsonl,
@@ -121,6 +123,8 @@ def _show(report: CleaningReport, output: Path, seconds: float) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from ..corpus.cleaning import report_path
+
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column()
     table.add_column(justify="right")
@@ -146,6 +150,6 @@ def _show(report: CleaningReport, output: Path, seconds: float) -> None:
     for skip in report.skipped[:SHOWN_SKIPS]:
         say(f"skipped: {skip}")
     if report.skipped_count > SHOWN_SKIPS:
-        say(f"skipped: and {report.skipped_count - SHOWN_SKIPS:,} more, listed in {output / 'report.json'}")
+        say(f"skipped: and {report.skipped_count - SHOWN_SKIPS:,} more, listed in {report_path(output)}")
     if not report.documents_kept:
-        say("no document was kept: see report.json for the reasons, and --min-chars")
+        say(f"no document was kept: see {report_path(output)} for the reasons, and --min-chars")

@@ -5,8 +5,10 @@ python -m tokenmill.cli.demo [FOLDER]
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 
 SENTENCE = "The quick brown fox jumps over the lazy dog, and def __init__(self) returns None in 2026."
@@ -58,10 +60,31 @@ def demo(folder: Path) -> None:
     )
 
 
+def offer_playground(folder: Path) -> None:
+    """On a terminal, ask whether to open the playground; elsewhere nobody could answer, so the hint above is all."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("CI"):
+        return
+    if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
+        print("\nThe playground needs two more packages: pip install 'tokenmill[play]'")
+        return
+    try:
+        answer = input("\nOpen the playground with this tokenizer now? [y/N] ")
+    except EOFError:
+        return
+    if answer.strip().lower() not in ("y", "yes"):
+        return
+    from ..api import load
+    from ..playground.server import serve
+    from .play import announce
+
+    serve([(folder.name, load(folder).vocabulary)], ready=announce)
+
+
 def main() -> None:
     from .main import run
 
-    run(lambda: demo(Path(sys.argv[1] if len(sys.argv) > 1 else "demo-tokenizer")))
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "demo-tokenizer")
+    run(lambda: (demo(folder), offer_playground(folder)))
 
 
 if __name__ == "__main__":

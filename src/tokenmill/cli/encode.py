@@ -1,45 +1,117 @@
-"""tokenmill encode: text to ids."""
+"""tokenmill encode and decode: text to ids and back, as text or as token files."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, UnknownTokenError, UsageError
 from .main import app
 
 if TYPE_CHECKING:
+    from ..corpus.sources import Skip
     from ..tokenizer import Tokenizer
 
+LAYOUT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
+SHOWN = 20  # of what was left out
+
 TOKENIZER = typer.Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")
+DOWNLOAD = typer.Option("--download", help="Allow the download of a published encoding.")
 
 
 @app.command()
 def encode(
     tokenizer: Annotated[str, TOKENIZER],
     sources: Annotated[
-        list[str] | None, typer.Argument(help="Text files, folders, globs; standard input if left out.")
+        list[str] | None, typer.Argument(help="Files, folders, globs; standard input if left out.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the ids here, not to stdout.")] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="text, or a token file: bin, npy, megatron, parquet. Told by the suffix of -o (.bin, .npy, .parquet) "
+            "unless named; else text."
+        ),
+    ] = None,
     split: Annotated[
         str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")
     ] = None,
     special: Annotated[
         bool, typer.Option("--special", help="Text that spells a special token becomes that token.")
     ] = False,
+    end_of_text: Annotated[
+        str | None,
+        typer.Option(
+            help="Token files: the special token after each document. <|endoftext|> unless named; in Parquet none."
+        ),
+    ] = None,
+    no_end_of_text: Annotated[
+        bool, typer.Option("--no-end-of-text", help="Token files: no token after a document.")
+    ] = False,
+    unit: Annotated[
+        str,
+        typer.Option(help="Token files: what a document is in text files: a file, a line, or blank (lines between)."),
+    ] = "file",
+    field: Annotated[
+        str, typer.Option(help="Token files: the field of a JSON line, or column of Parquet, with the text.")
+    ] = "text",
+    skip_damaged: Annotated[
+        bool, typer.Option("--skip-damaged", help="Token files: leave out what cannot be read.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Token files: go on where an earlier call was interrupted.")
+    ] = True,
+    num_threads: Annotated[int | None, typer.Option(help="Token files: threads; all cores unless told.")] = None,
+    engine: Annotated[str, typer.Option(help="Token files: local, or ray: on a Ray cluster.")] = "local",
+    ray_address: Annotated[
+        str | None, typer.Option(help="The cluster for --engine ray; without it a Ray is started on this machine.")
+    ] = None,
+    download: Annotated[bool, DOWNLOAD] = False,
+    json: Annotated[bool, typer.Option("--json", help="Token files: print the summary as JSON on stdout.")] = False,
 ) -> None:
     """Encode text: a line of ids, with spaces between, for each document (each file, or all of standard input).
 
+    Or to a token file, which trainers read: a file is a document, in .jsonl each line, in .parquet each row.
+
     Without sources on a terminal: type text, see its tokens and their ids.
+
+    tokenmill encode corpus/*.jsonl.zst --tokenizer my-tokenizer -o train.bin
     """
     import tokenmill
 
-    tok = tokenmill.load(tokenizer, split=split)
+    tok = tokenmill.load(tokenizer, split=split, download=download)
+    layout = format or LAYOUT_OF.get(output.suffix if output else "", "text")
+    if layout != "text":
+        if not sources or output is None:
+            raise UsageError(f"a token file ({layout}) needs sources, and -o with its name")
+        if end_of_text is not None and no_end_of_text:
+            raise UsageError("--end-of-text and --no-end-of-text exclude each other")
+        ending = False if no_end_of_text else True if end_of_text is None else end_of_text
+        _encode_to_token_file(
+            tok,
+            sources,
+            output,
+            layout,
+            skip_damaged,
+            json,
+            end_of_text=ending,
+            special=special,
+            unit=unit,
+            field=field,
+            resume=resume,
+            num_threads=num_threads,
+            engine=engine,
+            ray_address=ray_address,
+        )
+        return
+    if engine != "local":
+        raise UsageError("--engine ray makes token files: name one with --format, or by the suffix of -o")
     if not sources and sys.stdin.isatty():
         _converse(tok)
         return
@@ -54,25 +126,95 @@ def encode(
 def decode(
     tokenizer: Annotated[str, TOKENIZER],
     source: Annotated[
-        Path | None, typer.Argument(help="A file of ids with white space between; standard input if left out.")
+        Path | None,
+        typer.Argument(help="A token file, or a file of ids with white space between; standard input if left out."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the text here, not to stdout.")] = None,
     split: Annotated[
         str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")
     ] = None,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help='Write {"text": ...} in a line for each document.')] = False,
+    any_tokenizer: Annotated[
+        bool, typer.Option("--any-tokenizer", help="Do not check that the token file was made with this tokenizer.")
+    ] = False,
+    dtype: Annotated[
+        str | None, typer.Option(help="uint16 or uint32, for a .bin without the metadata beside it.")
+    ] = None,
+    download: Annotated[bool, DOWNLOAD] = False,
 ) -> None:
-    """Decode ids: the text of each line, one after the other, byte for byte what was encoded."""
+    """Decode a token file, or lines of ids: the text of each document, one after the other, byte for byte what was encoded.
+
+    tokenmill decode train.bin --tokenizer my-tokenizer --jsonl
+    """
+    import json
+
     import tokenmill
+    from tokenmill.tokenizer.token_files import is_token_file
     from tokenmill.writing import atomic_file
 
-    tok = tokenmill.load(tokenizer, split=split)
+    tok = tokenmill.load(tokenizer, split=split, download=download)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
-        lines = open_files.enter_context(_opened(source)) if source else sys.stdin
+        documents: Iterable[Any]
+        if source is not None and is_token_file(source):
+            documents = tokenmill.load_tokens(source, tok, any_tokenizer=any_tokenizer, dtype=dtype)
+        else:
+            lines = open_files.enter_context(_opened(source)) if source else sys.stdin
+            documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
         out = open_files.enter_context(atomic_file(output)) if output else sys.stdout.buffer
-        for number, line in enumerate(lines, 1):
-            out.write(tok.decode_bytes(_ids(line, f"{name}, line {number}", tok.n_vocab)))
+        for number, ids in enumerate(documents):
+            try:
+                data = tok.decode_bytes(ids)
+            except UnknownTokenError as error:
+                raise InputError(f"{name}, document {number}: {error}") from error
+            if jsonl:
+                data = json.dumps({"text": data.decode("utf-8", "replace")}, ensure_ascii=False).encode() + b"\n"
+            out.write(data)
         out.flush()
+
+
+def _encode_to_token_file(
+    tok: Tokenizer, sources: list[str], output: Path, layout: str, skip_damaged: bool, as_json: bool, **options: Any
+) -> None:
+    from ..tokenizer.token_files import encode_files
+    from ._console import progress_bar, report, say
+
+    skips: list[Skip] = []
+    start = time.perf_counter()
+    try:
+        with progress_bar() as progress:
+            made = encode_files(
+                tok,
+                sources,
+                output,
+                layout,
+                on_skip=skips.append if skip_damaged else None,
+                progress=progress,
+                **options,
+            )
+    except KeyboardInterrupt:
+        say("What was encoded until now is kept: the same command goes on from there.")
+        raise
+    seconds = time.perf_counter() - start
+    for skip in skips[:SHOWN]:
+        say(f"left out: {skip}")
+    if len(skips) > SHOWN:
+        say(f"left out: {len(skips) - SHOWN:,} more")
+    report(
+        {
+            "token file": str(made.path),
+            "documents": made.documents,
+            "tokens": made.tokens,
+            "bytes of text": made.text_bytes,
+            "bytes encoded before": made.resumed_bytes,
+            "bytes per token": round(made.text_bytes / made.tokens, 4) if made.tokens else None,
+            "dtype": made.dtype,
+            "left out": made.skipped,
+            "seconds": round(seconds, 3),
+            "MB per second": round((made.text_bytes - made.resumed_bytes) / 1e6 / max(seconds, 1e-9), 1),
+        },
+        as_json,
+    )
 
 
 def _converse(tok: Tokenizer) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,14 +59,18 @@ def play(
         )
         return
 
-    def ready(address: str) -> None:
-        say(f"The playground is at {address} (Ctrl-C ends it).")
-        if browser:
-            import webbrowser
+    serve(vocabularies, port, counts=usage, allow_paths=paths, ready=lambda address: announce(address, browser))
 
-            webbrowser.open(address)
 
-    serve(vocabularies, port, counts=usage, allow_paths=paths, ready=ready)
+def announce(address: str, browser: bool = True) -> None:
+    """Say where the page is, and open it where there is a screen (a browser in the terminal would take it over)."""
+    say(f"The playground is at {address} (Ctrl-C ends it).")
+    screen = not sys.platform.startswith("linux") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
+    if browser and screen:
+        import threading
+        import webbrowser
+
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def _free_name(name: str, taken: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ._console import progress_bar, report
+from ._console import progress_bar, report, say
 from .main import app
 
 if TYPE_CHECKING:
@@ -94,8 +95,9 @@ def train_and_report(
 ) -> Tokenizer:
     """Count, train, save, and say what was made."""
     from ..counting import WordCounts, count
+    from ..counting.memory import free_memory
     from ..tokenizer import Tokenizer
-    from ..training import Options, Training
+    from ..training import Options, Training, estimate_memory
 
     wanted = Options(vocab_size=vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
 
@@ -107,13 +109,16 @@ def train_and_report(
                 raise UsageError(
                     f"{sources[0]} holds word counts, which were split when they were counted: leave out --split"
                 )
-            counts = WordCounts.load(sources[0])
+            counts = WordCounts.load(sources[0], wanted.min_count)
             seconds["load"] = time.perf_counter() - start
         else:
             counts = count(
                 sources, split=split or "cl100k", num_threads=num_threads, progress=progress, **reading or {}
             )
             seconds["count"] = time.perf_counter() - start
+        needed = estimate_memory(counts, vocab_size, min_count=wanted.min_count, refine=wanted.refine)
+        if wanted.algorithm == "heap":
+            state_memory(needed, free_memory())
         start = time.perf_counter()
         training = Training(counts, wanted, progress)
         vocabulary = training.run()
@@ -123,6 +128,7 @@ def train_and_report(
     tok.save(output)
     seconds["save"] = time.perf_counter() - start
     tokens = tok.count_tokens_in(counts)
+    whole = "count" in seconds or wanted.min_count == 1  # or the rare pieces were not loaded
     ordinary = sum(t is not None for t in vocabulary.tokens) - len(vocabulary.removed)
     report(
         {
@@ -133,19 +139,25 @@ def train_and_report(
             "tokens": ordinary + len(vocabulary.special_tokens),
             "special tokens": len(vocabulary.special_tokens),
             "removed tokens": len(vocabulary.removed),
-            "bytes per token": round(counts.total_bytes / tokens, 4) if tokens else None,
+            "bytes per token": round(counts.total_bytes / tokens, 4) if tokens and whole else None,
             "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
             "peak memory (MiB)": round(peak_memory() / 2**20),
         },
         as_json,
     )
     if ordinary + len(vocabulary.special_tokens) < vocab_size:
-        from ._console import say
-
         say(
             f"The corpus ran out of pairs at {ordinary + len(vocabulary.special_tokens):,} tokens, short of {vocab_size:,}."
         )
     return tok
+
+
+def state_memory(needed: int, free: int) -> None:
+    """Say what training will need before it begins, and that it is too much where it is."""
+    message = f"training will need up to {math.ceil(needed / 2**20):,} MiB of memory"
+    if needed > free:
+        message += f", but only {free >> 20:,} MiB are free. Leave out rare pieces with --min-count 2 or more, or stop this now."
+    say(message)
 
 
 def peak_memory() -> int:

@@ -21,6 +21,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import InputError, OutputError, UsageError, require
+from ..ray_tasks import check_engine
 from ..writing import atomic_file, output_errors
 from .documents import MAX_DOCUMENT_BYTES, ReadOptions, Record, read_records
 from .kinds import OUTPUT_FORMATS, CleanOptions, check_modules
@@ -30,7 +31,7 @@ from .sources import Skip, Source, find_sources, is_url, size_of
 from .streams import SourceStream
 from .worker import Answers
 
-__all__ = ["CleaningReport", "Meter", "Plan", "Progress", "clean", "clean_part", "pool_of"]
+__all__ = ["CleaningReport", "Meter", "Plan", "Progress", "clean", "clean_part", "pool_of", "report_path"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -65,7 +66,7 @@ def clean(
     ray_address: str | None = None,
     progress: Progress | None = None,
 ) -> CleaningReport:
-    """Clean a corpus into shards in the folder `output`, with a report beside them (report.json).
+    """Clean a corpus into shards in the folder `output`, with a report beside it (`output`.report.json).
 
     kind: wikipedia (pages-articles XML), stackexchange (Posts.xml), fineweb (Parquet or JSON lines) or text.
     format: "jsonl" for lines of JSON, compressed by zstandard; "text" for plain text, a blank line after each document.
@@ -83,8 +84,7 @@ def clean(
     """
     read = ReadOptions(unit, separator, field, column, max_document_bytes)
     options = CleanOptions.of(kind, filters, format=format, min_chars=min_chars, keep_code=keep_code, read=read)
-    if engine not in ("local", "ray"):
-        raise UsageError(f"the engine {engine!r} is not known; known are local, ray")
+    check_engine(engine, ray_address)
     if time_limit <= 0 or memory_limit <= 0 or shard_bytes <= 0 or (num_workers is not None and num_workers < 1):
         raise UsageError("time_limit, memory_limit, shard_bytes and num_workers must be above 0")
     check_modules(options)
@@ -92,7 +92,7 @@ def clean(
     found = find_sources(sources, None if strict else skipped.append)
     limits = {"time_limit": time_limit, "memory_limit": memory_limit, "shard_bytes": shard_bytes, "strict": strict}
     plan = Plan.of(options, found, skipped, limits)
-    folder = Path(output)
+    folder = Path(output).absolute()
     with _output_folder(folder, plan, overwrite) as finished:
         if finished is not None:
             return finished
@@ -310,11 +310,11 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
     planned = json.loads(json.dumps(plan.to_json()))
     with output_errors(folder):
         if overwrite:
-            for path in [*folder.glob("shard-*"), *folder.glob(".shard-*.part"), folder / "report.json"]:
+            for path in [*folder.glob("shard-*"), *folder.glob(".shard-*.part"), report_path(folder)]:
                 path.unlink(missing_ok=True)
             shutil.rmtree(state, ignore_errors=True)
-        if (folder / "report.json").exists():
-            report = CleaningReport.from_json(json.loads((folder / "report.json").read_text()))
+        if folder.exists() and report_path(folder).exists():
+            report = CleaningReport.from_json(json.loads(report_path(folder).read_text()))
             if report.settings == planned:
                 shutil.rmtree(state, ignore_errors=True)  # of a run that was killed at its very end
                 yield report
@@ -340,6 +340,11 @@ def _output_folder(folder: Path, plan: Plan, overwrite: bool) -> Iterator[Cleani
         for rest in folder.glob(".shard-*.part"):  # of a run that was killed
             rest.unlink()
         yield None
+
+
+def report_path(folder: Path) -> Path:
+    """Where the report of an output folder is: beside it, so that the folder holds nothing but text."""
+    return folder.with_name(f"{folder.name}.report.json")
 
 
 def _foreign(folder: Path, which: str) -> UsageError:
@@ -380,7 +385,7 @@ def _finish(plan: Plan, folder: Path) -> CleaningReport:
         shutil.rmtree(folder / STATE, ignore_errors=True)
         raise InputError(f"nothing could be read. {tally.skipped_count:,} times, the first: {tally.skipped[0]}")
     report = CleaningReport.of(plan.options.kind, tally, shards, plan.to_json())
-    with atomic_file(folder / "report.json", "w") as file:
+    with atomic_file(report_path(folder), "w") as file:
         json.dump(report.to_json(), file, indent=1, ensure_ascii=False)
         file.write("\n")
     shutil.rmtree(folder / STATE, ignore_errors=True)

@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple, Protocol, cast
 
 from ..errors import InputError, UsageError
@@ -196,6 +197,7 @@ def too_long(limit: int | None) -> str:
     return f"longer than {limit:,} bytes. If it is one document, raise max_document_bytes"
 
 
+@cache
 def _reader(format: str) -> Reader:
     if format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")

@@ -7,10 +7,12 @@ is tried again goes on after the shards that it finished.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 from typing import Any
 
-from ..errors import TokenmillError, require
+from ..ray_tasks import RETRIES, connected, finished
 from .cleaning import Meter, Plan, Progress, clean_part, pool_of
 
 __all__ = ["clean_parts"]
@@ -19,34 +21,27 @@ __all__ = ["clean_parts"]
 def clean_parts(
     plan: Plan, folder: Path, num_workers: int | None, ray_address: str | None, progress: Progress | None
 ) -> None:
-    """Clean all parts on the cluster at `ray_address`; without one, on the Ray that runs here, or one started for it.
+    """Clean all parts on the cluster at `ray_address`.
 
     num_workers: the processes of each task, which asks Ray for as many cores; None for one.
     """
-    ray = require("ray", "ray", "the engine ray")
-    started = not ray.is_initialized()
-    if started:
-        ray.init(address=ray_address, log_to_driver=False, include_dashboard=False)
-    try:
-        task = ray.remote(num_cpus=num_workers or 1, max_retries=3)(_clean_part)
-        values, place = plan.to_json(), str(folder.absolute())
-        waiting = {task.remote(values, place, part, num_workers or 1): part for part in range(len(plan.parts))}
-        meter = Meter(progress, plan)
-        while waiting:
-            done, _ = ray.wait(list(waiting), num_returns=1)
-            try:
-                ray.get(done[0])
-            except ray.exceptions.RayTaskError as error:
-                cause = error.as_instanceof_cause()
-                raise cause if isinstance(cause, TokenmillError) else error from None
-            waiting.pop(done[0])
-            meter.show(len(plan.parts) - len(waiting) - 1, len(plan.parts[len(plan.parts) - len(waiting) - 1]))
-    finally:
-        if started:
-            ray.shutdown()
+    with connected(ray_address) as ray:
+        task = ray.remote(num_cpus=num_workers or 1, max_retries=RETRIES)(_clean_part)
+        values, place = plan.to_json(), (os.getcwd(), str(folder.absolute()))
+        sizes = [sum(size for _, size in part) for part in plan.parts]
+        tasks = {task.remote(values, *place, part, num_workers or 1): size for part, size in enumerate(sizes)}
+        done = 0
+        for size in finished(ray, tasks):
+            done += size or 0
+            if progress is not None:
+                progress("clean", done, sum(sizes))
+    for rest in folder.glob(".shard-*.part"):  # of a task whose machine was lost while it wrote
+        rest.unlink(missing_ok=True)
 
 
-def _clean_part(values: dict[str, Any], folder: str, part: int, num_workers: int) -> None:
+def _clean_part(values: dict[str, Any], working_folder: str, folder: str, part: int, num_workers: int) -> None:
+    with contextlib.suppress(OSError):  # relative names of sources are meant from there, and stand in the output
+        os.chdir(working_folder)
     plan = Plan.from_json(values)
     with pool_of(plan, num_workers) as pool:
         clean_part(plan, Path(folder), part, pool, Meter(None, plan))

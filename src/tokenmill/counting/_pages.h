@@ -1,12 +1,16 @@
 /* Zeroed memory for large tables, on huge pages where the system has them, and the multiplication that maps a hash
  * to a slot. Random access to a table of 4 kB pages misses the TLB almost every time; the request for huge pages must
- * come before the first touch.
+ * come before the first touch. Memory comes straight from the system and goes straight back: malloc would keep it.
  */
 #ifndef TOKENMILL_PAGES_H
 #define TOKENMILL_PAGES_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* mremap */
+#endif
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define TM_HUGE ((size_t)2 << 20)
@@ -31,6 +35,22 @@ static inline void *tm_pages_new(size_t size) {
 
 static inline void tm_pages_free(void *p, size_t size) {
     if (p) munmap(p, size);
+}
+
+/* `size` bytes that begin with the `old` bytes at p, which is freed; NULL, and p untouched, where there is no memory. */
+static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
+#ifdef MREMAP_MAYMOVE
+    if (p) {
+        void *moved = mremap(p, old, size, MREMAP_MAYMOVE);
+        return moved == MAP_FAILED ? NULL : moved;
+    }
+#endif
+    void *fresh = tm_pages_new(size);
+    if (fresh && p) {
+        memcpy(fresh, p, old);
+        tm_pages_free(p, old);
+    }
+    return fresh;
 }
 
 /* The upper half of the product: maps a 64-bit hash to 0..n-1 in the order of the hashes. */

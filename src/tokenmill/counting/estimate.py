@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..corpus.sources import find_sources, is_url, size_of
 from ..corpus.streams import COMPRESSIONS
-from ._count_cy import CountTable
+from ._table_cy import CountTable
 from .local import make_splitter
 from .memory import memory_limit_of
 from .reading import BLOCK, Binary, Block, Source
@@ -26,7 +26,7 @@ from .records import JsonLinesSource
 from .sources import open_source
 from .spill import Spill
 from .storage import About, CountsFile
-from .tables import ENTRY, add_rows, concatenate, grow, read_batches, sort
+from .tables import ENTRY, add_rows, grow, read_all, read_batches, sort
 from .threads import Counter, cores
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _Incidence:
 
         self._one.count(block)
         sort(self._one.table)
-        rows = concatenate(list(read_batches(self._one.table, 1 << 18, 1 << 24)))
+        rows = read_all(self._one.table)
         while self._all.room < len(rows[2]):  # before, since the rows are in order
             grow(self._all, 2 * self._all.slots)
         add_rows(self._all, (rows[0], rows[1], np.ones(len(rows[2]), np.uint64)))
@@ -189,9 +189,9 @@ def _sample(
     for path in paths:
         size = size_of(path)
         credit += sample * size / max(1, total)
-        n = int(min(credit, size + BLOCK) // BLOCK)
-        credit = min(credit - n * BLOCK, BLOCK) if n else credit
         packed = Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet") or is_url(path)
+        n = int((credit if packed else min(credit, size + BLOCK)) // BLOCK)  # a packed file has more text than bytes
+        credit = min(credit - n * BLOCK, BLOCK) if n else credit
         draws += [(path, None if packed else size * i // n) for i in range(n)]
     random.Random(1).shuffle(draws)
     streams: dict[Path | str, Source] = {}

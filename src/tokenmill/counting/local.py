@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..corpus.sources import OnSkip, Skip, find_sources, is_url, size_of
 from ..errors import OutputError, UsageError, require
+from ..ray_tasks import check_engine
 from ..split import Splitter
 from ..writing import output_errors, replace_folder
 from .manifest import Manifest, working_folder
@@ -100,7 +101,7 @@ def count(
     Raises InputError for a source that is missing, may not be read, or is damaged.
     """
     splitter = make_splitter(split)
-    check_choices(binary, engine)
+    check_choices(binary, engine, ray_address)
     if engine == "ray":
         with tempfile.TemporaryDirectory(prefix=".tokenmill-count-", dir=Path.cwd()) as folder:
             count_to_folder(
@@ -149,8 +150,8 @@ def count_to_folder(
         price of counts that may be too low by at most `possible_error`, and that depend on the memory limit.
     resume: go on where a count into this folder was interrupted. What it had done is in a hidden folder beside `output`.
     checkpoint_every: so many seconds of work are lost at most when the process is killed.
-    engine: "ray" counts on the Ray cluster at `ray_address`; without an address, on the Ray this process is connected to
-        or one started on this machine. All machines must see the sources and `output` under the same paths. The memory
+    engine: "ray" counts on the Ray cluster at `ray_address` ("auto", "head:6379", "ray://head:10001"); without an address,
+        on the Ray that this process is connected to or that runs here, or one started for it. All machines must see the sources and `output` under the same paths. The memory
         limit is then that of each task (1 GB, if None), and an interrupted count begins anew.
     """
     require("pyarrow", "corpus", "writing word counts")
@@ -160,7 +161,7 @@ def count_to_folder(
             f"cannot write the folder {output}: a file of that name stands there. Remove it or choose another."
         )
     splitter = make_splitter(split)
-    check_choices(binary, engine)
+    check_choices(binary, engine, ray_address)
     if engine == "ray":
         if approximate_prune:
             raise UsageError("approximate_prune is for the local engine: Ray's tasks have no memory that fills up")
@@ -285,11 +286,10 @@ def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:
     return Splitter(split) if isinstance(split, str) else Splitter(*split)
 
 
-def check_choices(binary: str, engine: str) -> None:
+def check_choices(binary: str, engine: str, ray_address: str | None) -> None:
     if binary not in ("error", "skip", "count"):
         raise UsageError(f"binary is {binary!r}; it can be 'error', 'skip' or 'count'")
-    if engine not in ("local", "ray"):
-        raise UsageError(f"engine is {engine!r}; it can be 'local' or 'ray'")
+    check_engine(engine, ray_address)
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ from ..errors import UsageError
 from ..writing import atomic_file, output_errors
 from .spill import Run, Spill
 
-__all__ = ["Manifest", "working_folder"]
+__all__ = ["Manifest", "fingerprint", "working_folder"]
 
 VERSION = 1
 NAME = "manifest.json"
@@ -42,7 +42,7 @@ class Manifest:
 
     def __init__(self, folder: Path, paths: Sequence[Path | str], options: dict[str, Any]):
         self.folder = folder
-        self._sources = _fingerprint(paths)
+        self._sources = fingerprint(paths)
         self._options = json.loads(json.dumps(options))
 
     def save(self, spill: Spill, progress: dict[str, Any]) -> None:
@@ -103,9 +103,9 @@ class Manifest:
 
 
 @contextlib.contextmanager
-def working_folder(output: Path, resume: bool) -> Iterator[Path]:
+def working_folder(output: Path, resume: bool, doing: str = "counting") -> Iterator[Path]:
     """The folder beside `output` in which it is made. It stays after a failure, and goes after success."""
-    folder = output.parent / f".{output.name}.counting"
+    folder = output.parent / f".{output.name}.{doing}"
     with output_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         lock = open(folder / "lock", "wb")  # noqa: SIM115
@@ -114,7 +114,7 @@ def working_folder(output: Path, resume: bool) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise UsageError(
-                f"another process is counting into {output} at this moment; wait, or choose another"
+                f"another process is {doing} into {output} at this moment; wait, or choose another"
             ) from error
         if not resume:
             for path in folder.iterdir():
@@ -129,7 +129,8 @@ def working_folder(output: Path, resume: bool) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _fingerprint(paths: Sequence[Path | str]) -> str:
+def fingerprint(paths: Sequence[Path | str]) -> str:
+    """What tells whether sources are the same as before: their paths, sizes and dates."""
     digest = hashlib.sha256()
     for path in paths:
         if is_url(path):

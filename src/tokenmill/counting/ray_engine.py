@@ -1,22 +1,23 @@
 """Count on a Ray cluster: map tasks count shards of the sources, reduce tasks merge a part of the hash range each.
 
 A map task counts its shard as a thread of the local engine does, within the same memory limit, and yields one Arrow
-table for each part of the hash range. A reduce task merges one output file's tables with the same merge as everywhere
-and writes it, so the bytes are those of the local engine. Ray places the tasks, moves the tables, puts them to disk
-where memory is short, and does again what was lost with a machine. All machines must see the sources under the same
-names, and the output's folder.
+table for each part of the hash range. A reduce task merges the tables of one part with the same merge as everywhere and
+writes the output files of that part, so the bytes are those of the local engine. Ray places the tasks, moves the tables,
+puts them to disk where memory is short, and does again what was lost with a machine. All machines must see the sources
+under the same names, and the output's folder.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..corpus.sources import is_url, size_of, suffix_of
 from ..corpus.streams import COMPRESSIONS
-from ..errors import TokenmillError, require
+from ..ray_tasks import RETRIES, connected, finished
+from ..writing import atomic_file
 from .local import Summary, temporary_spill
 from .reading import Binary, Block, Span
 from .records import ParquetSource
@@ -32,9 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["count_with_ray"]
 
 SHARD = 256 << 20  # bytes on disk for one map task, but no more tasks than
-MAX_SHARDS = 1024
+MAX_SHARDS = 4096  # Ray is made for some 10,000 arguments of one task
 MAX_PARTS = 128
-RETRIES = 10  # of a task whose machine or process was lost
 
 
 class Shard(NamedTuple):
@@ -79,18 +79,13 @@ def count_with_ray(
 ) -> Summary:
     """Count `sources` into the existing, empty `folder` on the cluster at `address`.
 
-    Without an address, on the Ray that this process is connected to, or on one started on this machine.
     memory_limit: for the tables of each map task; every task has one core.
     """
-    ray = require("ray", "ray", "the engine ray")
     total = sum(size_of(path) for path in sources)
     shards = plan_shards(sources, splitter, shard_bytes or max(SHARD, total // MAX_SHARDS))
-    bits = min(MAX_PARTS, 2 * len(shards) - 1).bit_length()
+    bits = parts_for(shards).bit_length() - 1
     options = Options(splitter, field, binary, on_skip is not None, memory_limit, bits)
-    started = not ray.is_initialized()
-    if started:
-        ray.init(address=address, log_to_driver=False, include_dashboard=False)
-    try:
+    with connected(address) as ray:
         map_task = ray.remote(num_cpus=1, max_retries=RETRIES, num_returns=(1 << bits) + 1)(_map)
         reduce_task = ray.remote(num_cpus=1, max_retries=RETRIES)(_reduce)
         handle = ray.put(options)
@@ -103,17 +98,30 @@ def count_with_ray(
         about = About(splitter.patterns, documents, total_bytes)
         files = files_for(total_bytes)
         written = [
-            reduce_task.remote(str(folder.absolute()), about, file, files, min_count, len(mapped), *tables)
-            for file, tables in enumerate(_tables_of(mapped, bits, files))
+            reduce_task.remote(str(folder.absolute()), about, first, last, files, min_count, len(mapped), *tables)
+            for first, last, tables in _tables_of(mapped, bits, files)
         ]
         del mapped
         sums = _wait(ray, written, [1] * len(written), "merge", progress)
-    finally:
-        if started:
-            ray.shutdown()
+    for rest in folder.glob(".*.part"):  # of a task whose machine was lost while it wrote
+        rest.unlink(missing_ok=True)
     skipped = sum(len(each.skips) for each in counted)
     distinct, pieces = sum(n for n, _ in sums), sum(n for _, n in sums)
     return Summary(documents, total_bytes, pieces, distinct, skipped=skipped)
+
+
+def parts_for(shards: Sequence[Shard]) -> int:
+    """Into how many parts of the hash range each map task divides its table, a power of two.
+
+    A part should have a megabyte and more: what is below 100 kB, Ray keeps in the memory of the process that began all,
+    and from thousands of tasks that adds up. The distinct pieces grow about with the root of the text.
+
+    >>> [parts_for([Shard([], nbytes)] * 1000) for nbytes in (SHARD // 9, SHARD, 16 * SHARD, 10**6 * SHARD)]
+    [2, 8, 32, 128]
+    """
+    size = max((shard.nbytes for shard in shards), default=0)
+    wanted = min(MAX_PARTS, len(shards), int(8 * (size / SHARD) ** 0.5))
+    return 1 << max(0, wanted.bit_length() - 1)
 
 
 def plan_shards(sources: Sequence[Path | str], splitter: Splitter, shard_bytes: int = SHARD) -> list[Shard]:
@@ -179,40 +187,55 @@ def _map(options: Options, sources: list[tuple[Path | str, Span | None]]) -> Ite
         yield Counted(threads.documents, threads.total_bytes, skips)
 
 
-def _tables_of(mapped: list[list[Any]], bits: int, files: int) -> Iterator[list[Any]]:
-    """For each output file the references of the tables that have its part of the hash range, map task by map task."""
+def _tables_of(mapped: list[list[Any]], bits: int, files: int) -> Iterator[tuple[int, int, list[Any]]]:
+    """For each reduce task the output files first..last that it writes, and the references of the tables with their
+    part of the hash range, map task by map task."""
     parts = 1 << bits
-    for file in range(files):
-        first, last = file * parts // files, max(file * parts // files + 1, (file + 1) * parts // files)
-        yield [table for refs in mapped for table in refs[first:last]]
+    tasks = min(parts, files)
+    for task in range(tasks):
+        tables = [table for refs in mapped for table in refs[task * parts // tasks : (task + 1) * parts // tasks]]
+        yield task * files // tasks, (task + 1) * files // tasks, tables
 
 
 def _reduce(
-    folder: str, about: About, file: int, files: int, min_count: int, shards: int, *tables: Any
+    folder: str, about: About, first: int, last: int, files: int, min_count: int, shards: int, *tables: Any
 ) -> tuple[int, int]:
-    """Merge and write one output file. `tables` has as many in a row for each shard, in ascending order of their parts."""
+    """Merge, and write the output files first..last. `tables` has as many in a row for each shard, in ascending order."""
     each = len(tables) // shards
+    share = files // (last - first)  # `merged` expects to be told of the whole hash range
     sources = [
-        SortedRows(_rows(tables[i : i + each]), *_size(tables[i : i + each])) for i in range(0, len(tables), each)
+        SortedRows(_rows(tables[i : i + each]), *_size(tables[i : i + each], share))
+        for i in range(0, len(tables), each)
     ]
-    bits = files.bit_length() - 1
-    more = max(0, bits_for(sum(source.rows for source in sources), sum(source.nbytes for source in sources)))
-    path = Path(folder) / f"counts-{file:05d}-of-{files:05d}.parquet"
-    beside = path.with_name(f".{path.name}.{os.getpid()}")  # a task that is tried again does not meet the first try
-    writer = CountsFile(beside, about)
-    distinct = total = 0
-    try:
-        for rows in merged(sources, bits + more, range(file << more, (file + 1) << more)):
-            kept = filter_rows(rows, min_count)
-            writer.write(kept)
-            distinct += len(kept[2])
-            total += int(kept[2].sum())
-        writer.close()
-        os.replace(beside, path)
-    except BaseException:
-        writer.abandon()
-        beside.unlink(missing_ok=True)
-        raise
+    rows, nbytes = sum(source.rows for source in sources), sum(source.nbytes for source in sources)
+    file_bits = files.bit_length() - 1
+    bits = max(file_bits, bits_for(rows, nbytes))
+    more = bits - file_bits
+    parts = merged(sources, bits, range(first << more, last << more))
+    sums = [
+        _write_file(
+            Path(folder) / f"counts-{file:05d}-of-{files:05d}.parquet", about, islice(parts, 1 << more), min_count
+        )
+        for file in range(first, last)
+    ]
+    return sum(distinct for distinct, _ in sums), sum(total for _, total in sums)
+
+
+def _write_file(path: Path, about: About, parts: Iterable[Any], min_count: int) -> tuple[int, int]:
+    """Write one output file; how many distinct pieces it has, and the sum of their counts."""
+    with atomic_file(path) as file:  # a task that is tried again does not meet the first try
+        writer = CountsFile(file, about)
+        distinct = total = 0
+        try:
+            for rows in parts:
+                kept = filter_rows(rows, min_count)
+                writer.write(kept)
+                distinct += len(kept[2])
+                total += int(kept[2].sum())
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
     return distinct, total
 
 
@@ -222,8 +245,9 @@ def _rows(tables: Sequence[Any]) -> Iterator[Any]:
             yield from_arrow(batch.column(0), batch.column(1))
 
 
-def _size(tables: Sequence[Any]) -> tuple[int, int]:
-    return sum(table.num_rows for table in tables), sum(table.nbytes - 16 * table.num_rows for table in tables)
+def _size(tables: Sequence[Any], share: int) -> tuple[int, int]:
+    rows = sum(table.num_rows for table in tables)
+    return share * rows, share * (sum(table.nbytes for table in tables) - 16 * rows)
 
 
 def _wait(
@@ -233,20 +257,10 @@ def _wait(
     stage: str,
     progress: Callable[[str, int, int | None], None] | None,
 ) -> list[Any]:
-    """The results of all tasks; the first failure is raised as what it was."""
-    size_by_ref = dict(zip(refs, sizes, strict=True))
-    waiting, done_bytes = list(refs), 0
-    try:
-        while waiting:
-            done, waiting = ray.wait(waiting, num_returns=1, timeout=1.0, fetch_local=False)
-            for ref in done:
-                ray.get(ref)
-                done_bytes += size_by_ref[ref]
-            if progress is not None:
-                progress(stage, done_bytes, sum(sizes))
-        return ray.get(refs)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause if isinstance(error.cause, TokenmillError) else error from None
-    finally:
-        for ref in waiting:
-            ray.cancel(ref, force=False)
+    """The results of all tasks."""
+    total, done = sum(sizes), 0
+    for size in finished(ray, dict(zip(refs, sizes, strict=True))):
+        done += size or 0
+        if progress is not None:
+            progress(stage, done, total)
+    return ray.get(refs)

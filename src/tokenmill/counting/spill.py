@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FormatError, OutputError, require
-from ._count_cy import CountTable
+from ._table_cy import CountTable
 from .storage import from_arrow, to_batch
 from .tables import (
     Pause,
@@ -24,7 +24,6 @@ from .tables import (
     SortedRows,
     TableRows,
     bits_for,
-    concatenate,
     filter_rows,
     merged,
     no_pause,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "Spill", "write_run"]
 
-AHEAD = 8  # parts that one task merges
+AHEAD = 4  # parts that one task merges
 PURPOSE = "counting more pieces than fit into the memory limit"
 
 
@@ -86,9 +85,8 @@ def write_run(
     dropped = rows = nbytes = 0
 
     def merge_parts(first: int) -> list[Rows]:
-        opened = sources(first, bits)
         parts = range(first, min(first + AHEAD, 1 << bits))
-        return [concatenate(list(merged(opened, bits, [part], pause))) for part in parts]
+        return list(merged(sources(first, bits), bits, parts, pause))
 
     with disk_errors(path), open(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
         for group in ordered_map(pool, merge_parts, range(0, 1 << bits, AHEAD)):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..writing import atomic_folder
-from .tables import concatenate, hashes_of, merge_rows, ordered_map, part_of_rows
+from .tables import concatenate, filter_rows, hashes_of, merge_rows, ordered_map, part_of_rows
 from .word_counts import WordCounts
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ __all__ = [
 
 KEY = b"tokenmill.word_counts"
 VERSION = 1
-GROUP_ROWS = 1 << 18  # a row group ends after this many rows
-GROUP_BYTES = 1 << 24  # or after this many bytes of pieces, whichever comes first
+GROUP_ROWS = 1 << 17  # a row group ends after this many rows
+GROUP_BYTES = 1 << 22  # or after this many bytes of pieces, whichever comes first
 MAX_FILES = 4096
 
 
@@ -220,15 +220,16 @@ def save(counts: WordCounts, folder: str | os.PathLike) -> None:
         write_counts(beside, about, lambda part, bits: [part_of_rows(rows, hashes, part, bits)])
 
 
-def load(folder: str | os.PathLike) -> WordCounts:
+def load(folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
     """Read the word counts in `folder`. A piece that stands in several foreign files is added up."""
     about, files = open_folder(Path(folder))
-    rows = concatenate([batch for file in files for batch in file])
+    least = min_count if about is not None else 0  # of a foreign folder the sums are not known yet
+    rows = concatenate([filter_rows(batch, least) for file in files for batch in file])
     if not is_canonical(rows):
         if about is not None:
             raise FormatError(f"{folder} is damaged: its pieces are not in the order in which tokenmill writes them")
         rows = merge_rows([rows])
-    return WordCounts(*rows, *(about or About()))
+    return WordCounts(*filter_rows(rows, min_count), *(about or About()))
 
 
 def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:

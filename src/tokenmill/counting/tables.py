@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ._count_cy import CountTable, hashes
+from ._rows_cy import hashes, measure, read, sort_clusters
+from ._table_cy import CountTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,6 +40,7 @@ __all__ = [
     "merged",
     "ordered_map",
     "part_of_rows",
+    "read_all",
     "read_batches",
     "slots_for",
     "sort",
@@ -106,7 +108,7 @@ def sort(table: CountTable, pause: Pause = no_pause) -> None:
     """Bring a table into canonical order, so that it can be read out."""
     slot: int | None = 0
     while slot is not None:
-        slot = table.sort(slot, SLOTS)
+        slot = sort_clusters(table, slot, SLOTS)
         pause()
 
 
@@ -116,13 +118,18 @@ def read_batches(table: CountTable, max_rows: int, max_bytes: int) -> Iterator[R
 
     slot = 0
     while True:
-        end, n, size = table.measure(slot, max_rows, max_bytes)
+        end, n, size = measure(table, slot, max_rows, max_bytes)
         if n == 0:
             return
         arena, offsets, counts = np.empty(size, np.uint8), np.zeros(n + 1, np.uint64), np.empty(n, np.uint64)
-        table.read(slot, end, arena, offsets, counts)
+        read(table, slot, end, arena, offsets, counts)
         slot = end
         yield arena, offsets, counts
+
+
+def read_all(table: CountTable) -> Rows:
+    """All rows of a sorted table."""
+    return concatenate(list(read_batches(table, SLOTS // 4, 1 << 26)))
 
 
 def concatenate(batches: Sequence[Rows]) -> Rows:
@@ -245,7 +252,7 @@ class SortedRows:
 
 
 def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause: Pause = no_pause) -> Iterator[Rows]:
-    """The sum of `sources` in canonical order: the rows of one part of the hash range after the other's."""
+    """The sum of `sources` in canonical order, in one batch for each of `parts` of the hash range."""
     expected = sum(source.rows for source in sources) >> bits
     table = CountTable(slots_for(expected + expected // 4 + 256))  # hashes spread evenly, but for some per cent
     for part in parts:
@@ -253,22 +260,23 @@ def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause:
         for source in sources:
             source.add_to(table, part, bits, pause)
         sort(table, pause)
-        yield from read_batches(table, PART_ROWS, 1 << 24)
+        yield read_all(table)
 
 
 def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
     """The sum of several tables as rows in canonical order, in memory."""
     if len(tables) == 1:
         sort(tables[0], pause)
-        return concatenate(list(read_batches(tables[0], SLOTS // 4, 1 << 26)))
+        return read_all(tables[0])
     sources = [TableRows(table) for table in tables]
     bits = bits_for(sum(source.rows for source in sources), sum(source.nbytes for source in sources))
+    step = max(1, (1 << bits) // 64)
 
-    def merge_part(part: int) -> Rows:
-        return concatenate(list(merged(sources, bits, [part], pause)))
+    def merge_parts(first: int) -> Rows:
+        return concatenate(list(merged(sources, bits, range(first, first + step), pause)))
 
-    parts = range(1 << bits)
-    return concatenate(list(pool.map(merge_part, parts) if pool else map(merge_part, parts)))
+    groups = range(0, 1 << bits, step)
+    return concatenate(list(pool.map(merge_parts, groups) if pool else map(merge_parts, groups)))
 
 
 def merge_rows(groups: Sequence[Rows], pause: Pause = no_pause) -> Rows:
@@ -277,7 +285,7 @@ def merge_rows(groups: Sequence[Rows], pause: Pause = no_pause) -> Rows:
     for rows in groups:
         add_rows(table, rows, pause)
     sort(table, pause)
-    return concatenate(list(read_batches(table, SLOTS // 4, 1 << 26)))
+    return read_all(table)
 
 
 def ordered_map(

@@ -16,7 +16,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ._count_cy import CountTable
+from ._count_cy import count_pieces, count_text
+from ._table_cy import CountTable
 from .reading import BLOCK, Block
 from .spill import Spill
 from .tables import ENTRY, Pause, bits_for, concatenate, filter_rows, grow, merge_tables, merged
@@ -107,7 +108,7 @@ class Counter:
             position = document = 0
             while document < len(ends):
                 self.make_room()
-                position, document = self.table.count(scanner, block.data, ends, position, document, SLICE)
+                position, document = count_text(self.table, scanner, block.data, ends, position, document, SLICE)
         self.documents += block.documents
         self.total_bytes += block.nbytes
 
@@ -160,7 +161,7 @@ class Counter:
             start = 0
             while start < len(ends):
                 self.make_room()
-                start = self.table.count_ends(text, ends, start)
+                start = count_pieces(self.table, text, ends, start)
             first = last
 
 
@@ -212,6 +213,7 @@ class Threads:
             self._gate.leave()
 
         self._futures = [self.pool.submit(run, counter) for counter in self.counters]
+        import numpy  # noqa: F401  # it will be wanted for the rows, and meanwhile the threads count
 
     def between_blocks(self, counter: Counter) -> None:
         """Where a thread may be made to wait while the tables go to disk."""

@@ -126,11 +126,14 @@ class WordCounts:
         save(self, folder)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike) -> WordCounts:
-        """Read a folder that `save` or `tokenmill count` wrote. Damage raises a FormatError that names the file."""
+    def load(cls, folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
+        """Read a folder that `save` or `tokenmill count` wrote. Damage raises a FormatError that names the file.
+
+        min_count: leave out pieces seen fewer times while reading, so that they are never in memory together.
+        """
         from .storage import load
 
-        return load(folder)
+        return load(folder, min_count)
 
     @staticmethod
     def is_saved(path: str | os.PathLike) -> bool:

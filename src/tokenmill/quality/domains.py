@@ -113,8 +113,7 @@ class Domains:
         if isinstance(part, WordCounts):
             return None
         if name not in self._words:
-            counts = self._count(part, (WORD,), progress)
-            self._words[name] = sum(count for piece, count in counts.items() if not SPACE.match(piece))
+            self._words[name] = _number_of_words(self._count(part, (WORD,), progress))
         return self._words[name]
 
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
@@ -143,6 +142,19 @@ class Domains:
         patterns = vocabulary.split_patterns
         counts = count_iterator(sections(), split=patterns, num_threads=self.num_threads, progress=progress)
         return counts, added
+
+
+def _number_of_words(counts: WordCounts) -> int:
+    """How many of the pieces that WORD cuts are words and not the gaps between them."""
+    import numpy as np
+
+    gap = np.zeros(len(counts), bool)
+    first = counts.arena[counts.offsets[:-1].astype(np.int64)] if len(counts) else np.zeros(0, np.uint8)
+    gap[((first >= 9) & (first <= 13)) | (first == 32)] = True
+    for i in np.flatnonzero(np.isin(first, [0xC2, 0xE1, 0xE2, 0xE3])).tolist():  # how other white space begins
+        start, stop = int(counts.offsets[i]), int(counts.offsets[i + 1])
+        gap[i] = SPACE.match(counts.arena[start : min(stop, start + 3)].tobytes()) is not None
+    return int(counts.counts[~gap].sum(dtype=np.uint64))
 
 
 def _texts(files: list[Path | str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ characters or ranges. A set of atoms is the bits of an int.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import zlib
@@ -97,9 +98,13 @@ def case_fold(ranges: Ranges) -> Ranges:
         found |= {c ^ 32 for c in found if chr(c).isalpha()}
         found |= {kin for letter, kin in ((0x4B, 0x212A), (0x53, 0x17F)) if letter in found}  # Kelvin sign, long s
         return tuple((c, c) for c in sorted(found))
-    more = {
-        (c, c) for orbit in case_orbits() if any(low <= c <= high for c in orbit for low, high in ranges) for c in orbit
-    }
+    lows = [low for low, _ in ranges]
+
+    def member(c: int) -> bool:
+        at = bisect.bisect_right(lows, c) - 1
+        return at >= 0 and c <= ranges[at][1]
+
+    more = {(c, c) for orbit in case_orbits() if any(map(member, orbit)) for c in orbit}
     merged: list[tuple[int, int]] = []  # a set's ranges never overlap
     for low, high in sorted({*ranges, *more}):
         if merged and low <= merged[-1][1] + 1:
@@ -264,13 +269,13 @@ class Alphabet:
         self.invalid = class_of[invalid]
         whole = bytearray(pages.translate(bytes(class_of[a] for a in plain).ljust(256, b"\0")))
         numbers = array("H", index)
-        changed = {0: self.ascii}
+        changed: dict[int, bytes | bytearray] = {0: self.ascii}
         for low, cells, atoms in found:
             cells = cells.translate(bytes(class_of[atoms.get(category, 0)] for category in range(256)))
             for page in range(low >> 7, (low + len(cells) - 1 >> 7) + 1):
-                before = changed.get(page) or whole[index[page] * 128 : index[page] * 128 + 128]
+                was: bytes | bytearray = changed.get(page) or whole[index[page] * 128 : index[page] * 128 + 128]
                 start, end = max(low, page * 128), min(low + len(cells), page * 128 + 128)
-                changed[page] = before[: start & 127] + cells[start - low : end - low] + before[end - page * 128 :]
+                changed[page] = was[: start & 127] + cells[start - low : end - low] + was[end - page * 128 :]
         distinct: dict[bytes, int] = {}
         for page, cells in changed.items():
             numbers[page] = len(pages) // 128 + distinct.setdefault(bytes(cells), len(distinct))

@@ -122,7 +122,7 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
     start = graph.build(tree, 0)
     nodes, size = graph.nodes, alphabet.size
     numbers: dict[tuple[int, ...], int] = {(start,): 0}
-    queue = [(start,)]
+    queue: list[tuple[int, ...]] = [(start,)]
     steps: list[list[int]] = []
     accepts: list[int] = []
     visits = 0

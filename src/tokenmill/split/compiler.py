@@ -55,17 +55,19 @@ def compile_pattern(pattern: str) -> Tables:
     if len(automaton.steps) * width >= 0xFFFF:
         raise NotRegular(f"an automaton of {len(automaton.steps)} states over {alphabet.size} classes")
 
-    matches, accepts = [], bytearray()
+    matches: list[int] = []
+    accepts = bytearray()
     for row, accept in zip(automaton.steps, automaton.accepts, strict=True):
         matches += [0xFFFF if state == DEAD else state * width for state in row] + [0xFFFF]
         accepts += bytes(accept >> c & 1 for c in range(width))
 
-    steps, actions, lane = [], bytearray(), None
+    steps: list[int] = []
+    actions, lane = bytearray(), None
     transducer = make_transducer(automaton)
     if transducer is not None and len(transducer.steps) * width < 0xFFFF:
-        for row, end in zip(transducer.steps, transducer.ends, strict=True):
-            steps += [state * width for state, _ in row] + [0]
-            actions += bytes([action for _, action in row] + [end])
+        for cells, end in zip(transducer.steps, transducer.ends, strict=True):
+            steps += [state * width for state, _ in cells] + [0]
+            actions += bytes([action for _, action in cells] + [end])
         lane = make_lane(transducer, alphabet)
 
     certain = certain_cuts(automaton)

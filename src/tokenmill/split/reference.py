@@ -43,13 +43,14 @@ def property_text(name: str) -> str:
     for found in regex.finditer(f"{text}+", everything()):
         theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())
 
-    def ranges(sign: int) -> str:
-        differs = bytes(1 if a - b == sign else 0 for a, b in zip(ours, theirs, strict=True))
-        return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in regex.finditer(b"\1+", differs))
+    def ranges(of: bytes, but_not: bytes) -> str:
+        rest = int.from_bytes(of, "big") & ~int.from_bytes(but_not, "big")
+        found = regex.finditer(b"\1+", rest.to_bytes(0x110000, "big"))
+        return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in found)
 
     if ours == theirs:
         return text
-    extra, missing = ranges(-1), ranges(1)
+    extra, missing = ranges(theirs, ours), ranges(ours, theirs)
     return f"[{f'[{text}--[{extra}]]' if extra else text}{missing}]"
 
 
@@ -93,7 +94,7 @@ class Rewriter:
 
     def group(self) -> str:
         flags = self.groups[-1]
-        match = regex.match(r"\?([imsxuU]*)(-[imsxuU]+)?([:)])", self.pattern, pos=self.at)
+        match = regex.match(r"\?([imsxu]*)(-[imsxu]+)?([:)])", self.pattern, pos=self.at)
         if match is None:
             self.groups.append(flags)
             return "("
@@ -153,21 +154,27 @@ class Rewriter:
             out.append(self.take(1))
         if self.pattern.startswith("]", self.at):
             out.append("\\" + self.take(1))
+        behind_set = False
         while self.at < len(self.pattern):
             char = self.take(1)
             if char == "]":
                 return "".join([*out, "]"])
             if char == "\\":
+                behind_set = self.pattern[self.at : self.at + 1] in tuple("pPsSdDwWhH")
                 out.append(self.escape(True))
-            elif char == "[" and (match := regex.match(r":(\^?)(\w+):\]", self.pattern, pos=self.at)):
+                continue
+            if char == "[" and (match := regex.match(r":(\^?)(\w+):\]", self.pattern, pos=self.at)):
                 self.at = match.end()
                 ends = POSIX.get(match[2], "")
                 items = "".join(rf"\x{ord(a):02x}-\x{ord(b):02x}" for a, b in zip(ends[::2], ends[1::2], strict=True))
                 out.append(f"[{match[1]}{items}]")
             elif char == "[":
                 out.append(self.bracket())
+            elif char == "-" and behind_set and self.pattern[self.at : self.at + 1] not in "-]":
+                out.append(r"\-")  # behind a set it begins no range
             else:
                 out.append("\\|" if char == "|" else char)
+            behind_set = False
         return "".join(out)
 
 

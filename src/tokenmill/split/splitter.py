@@ -18,23 +18,19 @@ __all__ = ["Splitter"]
 PIECES_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is heard
 
 MOST_PATTERNS = 8  # TM_CHAIN_MAX of _cursor.h
+SLOW: set[str] = set()  # the patterns that this process has warned of
 
 
 @functools.lru_cache(maxsize=64)
-def tables_of(pattern: str) -> Tables | None:
-    """The compiled pattern; None, with a warning, where only the `regex` module can run it."""
+def tables_of(pattern: str) -> Tables | str:
+    """The compiled pattern, or why only the `regex` module can run it."""
     try:
         return compile_pattern(pattern)
     except NotRegular as reason:
         from .reference import to_regex
 
         to_regex(pattern)  # a PatternError if it is no pattern at all
-        warnings.warn(
-            f"the split pattern {pattern!r} has {reason}, which the scanner cannot run; the regex module does it, "
-            "with the same pieces but much slower",
-            stacklevel=3,
-        )
-        return None
+        return str(reason)
 
 
 class Splitter:
@@ -69,8 +65,16 @@ class Splitter:
         self.name = ", ".join(names.get(pattern, pattern) for pattern in self.patterns)
         self.scanner: Scanner | None = None
         compiled = [tables_of(pattern) for pattern in self.patterns or (r"(?s:.)+",)]
+        for pattern, tables in zip(self.patterns, compiled, strict=False):
+            if isinstance(tables, str) and pattern not in SLOW:
+                SLOW.add(pattern)
+                warnings.warn(
+                    f"the split pattern {pattern!r} has {tables}, which the scanner cannot run; the regex module does "
+                    "it, with the same pieces but much slower",
+                    stacklevel=2,
+                )
         for tables in reversed(compiled):
-            if tables is None:
+            if isinstance(tables, str):
                 self.scanner = None
                 break
             self.scanner = Scanner(tables, self.scanner, bool(os.environ.get("TOKENMILL_SCALAR")))

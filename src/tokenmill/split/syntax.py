@@ -180,7 +180,7 @@ class Parser:
         return parts[0] if len(parts) == 1 else Alternate(parts)
 
     def sequence(self) -> Node:
-        parts = []
+        parts: list[Node] = []
         while True:
             self.skip_comments()
             if self.at == len(self.pattern) or self.pattern[self.at] in "|)":
@@ -204,8 +204,6 @@ class Parser:
             raise NotRegular(f"more than {MOST_REPEATS} repetitions")
         self.skip_comments()
         kind = "possessive" if self.take("+") else "lazy" if self.take("?") else "greedy"
-        if "U" in self.flags and kind != "possessive":
-            kind = "lazy" if kind == "greedy" else "greedy"
         self.skip_comments()
         if self.bounds() is not None:
             raise self.error("a quantifier after a quantifier; put the first into a group (?:...)")
@@ -300,7 +298,7 @@ class Parser:
             flag = self.next("a group's flags")
             if flag == "-" and on:
                 on = False
-            elif flag in "imsxU":
+            elif flag in "imsx":
                 self.flags = self.flags | {flag} if on else self.flags - {flag}
             elif flag != "u" or not on:
                 raise NotRegular(f"the flag {flag!r}")

@@ -223,8 +223,8 @@ def certain_cuts(automaton: Automaton) -> list[int]:
         for c in range(classes):
             for number, in_gap in state:
                 if number == FRESH:
-                    after = automaton.steps[0][c]
-                    cut |= (in_gap and (accepts[0] >> c & 1 or (after != DEAD and maker.sure[after]))) << c
+                    begun = automaton.steps[0][c]
+                    cut |= (in_gap and bool(accepts[0] >> c & 1 or (begun != DEAD and maker.sure[begun]))) << c
                     break
                 accepted = accepts[number] >> c & 1
                 if automaton.steps[number][c] != DEAD or accepted != (accepts[number] >> classes & 1):

@@ -1,5 +1,7 @@
 from libc.stdint cimport uint32_t, uint64_t
 
+from tokenmill.training._corpus_cy cimport FREE
+
 
 cdef struct Pair:
     uint64_t count  # over all positions, exact
@@ -42,8 +44,8 @@ cdef class Pairs:
     cdef uint64_t hole_levels
     cdef Block* blocks
     cdef size_t n_blocks
-    # the table of ids by (left, right), while one is needed
-    cdef uint32_t* slots
+    # the table of ids by (left, right), while one is needed: in a slot, the upper half of the hash, and the id
+    cdef uint64_t* slots
     cdef size_t mask
     cdef size_t n_found
     # the queue
@@ -56,8 +58,10 @@ cdef class Pairs:
     cdef int reserve(self, size_t more) except? -1 nogil
     cdef void set(self, size_t pair, uint32_t left, uint32_t right) noexcept nogil
     cdef size_t find(self, uint32_t left, uint32_t right) except? 0 nogil
+    cdef int enter(self, size_t first) except? -1 nogil
     cdef void forget_table(self) noexcept nogil
     cdef int _grow_table(self) except? -1 nogil
+    cdef void _enter(self, size_t pair) noexcept nogil
     cdef char* new_places(self, size_t entries) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
     cdef int enqueue(self, uint32_t pair) except? -1 nogil
@@ -67,3 +71,11 @@ cdef class Pairs:
     cdef void _sift_up(self, size_t i, uint64_t count, uint64_t key, uint32_t pair) noexcept nogil
     cdef void _sift_down(self, Item item) noexcept nogil
     cdef void _add_hole(self) noexcept nogil
+
+
+cdef inline uint32_t token_at(const uint32_t* node, const Pair* pair, size_t place) noexcept nogil:
+    # The token at a position. For a node inside of a token: no token, or one that does not stand there.
+    cdef uint32_t held = node[place]
+    if held < FREE:
+        return pair[held].left
+    return held ^ FREE  # of a last node the flag stays, and no token is as high as that

@@ -31,9 +31,9 @@ SMALLEST_HOLE = cython.declare(cython.size_t, 1 << 12)
 @cython.inline
 @cython.nogil
 @cython.exceptval(check=False)
-def _mix(left: uint32_t, right: uint32_t) -> cython.size_t:
+def _mix(left: uint32_t, right: uint32_t) -> uint64_t:
     x: uint64_t = ((cython.cast(uint64_t, left) << 32) | right) * cython.cast(uint64_t, 0x9E3779B97F4A7C15)
-    return x ^ (x >> 29)
+    return x ^ (x >> 32)
 
 
 @cython.final
@@ -127,25 +127,47 @@ class Pairs:
     @cython.exceptval(0, check=True)
     def find(self, left: uint32_t, right: uint32_t) -> cython.size_t:
         """The id of (left, right), by open addressing; a new one, with a fresh record, where it is not there yet."""
-        slot: cython.size_t = _mix(left, right) & self.mask
+        hash: uint64_t = _mix(left, right)
+        slot: cython.size_t
         pair: cython.size_t
+        held: uint64_t
         if 2 * self.n_found >= self.mask:
             self._grow_table()
-            slot = _mix(left, right) & self.mask
+        slot = hash & self.mask
         while True:
-            pair = self.slots[slot]
-            if pair == 0:
+            held = self.slots[slot]
+            if held == 0:
                 break
-            if self.pair[pair].left == left and self.pair[pair].right == right:
-                return pair
+            # The upper half is of the hash: a record is seldom looked at in vain.
+            if (held ^ hash) >> 32 == 0:
+                pair = cython.cast(uint32_t, held)
+                if self.pair[pair].left == left and self.pair[pair].right == right:
+                    return pair
             slot = (slot + 1) & self.mask
         pair = self.n_pairs
         self.reserve(1)
         self.set(pair, left, right)
         self.n_pairs += 1
-        self.slots[slot] = cython.cast(uint32_t, pair)
+        self.slots[slot] = (hash >> 32 << 32) | pair
         self.n_found += 1
         return pair
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def enter(self, first: cython.size_t) -> cython.int:
+        """Put the pairs from `first` on, none of which `find` knows, into its table."""
+        pair: cython.size_t
+        if 2 * (self.n_found + self.n_pairs - first) >= self.mask:
+            return self._grow_table()
+        for pair in range(first, self.n_pairs):
+            if pair + 8 < self.n_pairs:
+                tm_prefetch(
+                    cython.address(self.slots[_mix(self.pair[pair + 8].left, self.pair[pair + 8].right) & self.mask])
+                )
+            self._enter(pair)
+        self.n_found += self.n_pairs - first
+        return 0
 
     @cython.cfunc
     @cython.nogil
@@ -154,23 +176,32 @@ class Pairs:
         """Put all pairs into a table with room for as many again, or more."""
         size: cython.size_t = 1 << 12
         pair: cython.size_t
-        slot: cython.size_t
         while size < 4 * self.n_pairs:
             size <<= 1
         free(self.slots)
-        self.slots = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * size))
+        self.slots = cython.cast(cython.pointer(uint64_t), tm_alloc(8 * size))
         if self.slots == cython.NULL:
+            self.mask = 0
             with cython.gil:
                 raise MemoryError(f"no memory for a table of {size} pairs")
-        memset(self.slots, 0, 4 * size)
+        memset(self.slots, 0, 8 * size)
         self.mask = size - 1
         for pair in range(1, self.n_pairs):
-            slot = _mix(self.pair[pair].left, self.pair[pair].right) & self.mask
-            while self.slots[slot]:
-                slot = (slot + 1) & self.mask
-            self.slots[slot] = cython.cast(uint32_t, pair)
+            self._enter(pair)
         self.n_found = self.n_pairs
         return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _enter(self, pair: cython.size_t) -> cython.void:
+        """Put a pair that is not in the table into the first free slot."""
+        hash: uint64_t = _mix(self.pair[pair].left, self.pair[pair].right)
+        slot: cython.size_t = hash & self.mask
+        while self.slots[slot]:
+            slot = (slot + 1) & self.mask
+        self.slots[slot] = (hash >> 32 << 32) | pair
 
     @cython.cfunc
     @cython.nogil

@@ -20,11 +20,12 @@ Invariants, between two steps
     5. A token has one span everywhere: as many nodes as its bytes or characters, since nodes are never compacted here.
 
 One step: sweep, lay out; then for x1 and for x2, where IoS reaches T: split, lay out. As in the plain loop an old pair
-finds what takes its place, its heir, through its own record, so `find` is asked once for each pair and step.
+finds what takes its place, its heir, through its own record, so `find` is asked once for each pair and step, and not
+at all for pairs with a token that is made in this step.
 """
 
 import cython
-from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
@@ -37,9 +38,9 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     put_place,
     run_at,
 )
-from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches, tm_sort
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
-from cython.cimports.tokenmill.training._segments_cy import Segment, Segments, new_position
+from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, token_at
+from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
 from cython.cimports.tokenmill.training._tokens_cy import Token, Tokens
 
 AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
@@ -57,6 +58,7 @@ class PickyLoop:
     """Merges and removals over a corpus whose pairs are all in `pairs` (made with the threshold 1).
 
     numerator, denominator: T; with denominator 0 nothing is removed, and this is plain BPE.
+    expected_pairs: how many more pairs to make room for at once.
     """
 
     corpus: Corpus
@@ -66,9 +68,6 @@ class PickyLoop:
     denominator: uint64_t
     max_bytes: cython.size_t
     least: uint64_t
-    events: cython.pointer(int32_t)
-    n_events: cython.size_t
-    events_room: cython.size_t
     segments: Segments
     # the step under way
     stage: cython.int
@@ -77,6 +76,8 @@ class PickyLoop:
     x1: uint32_t
     x2: uint32_t
     x3: uint32_t
+    unseen: cython.bint  # x3 was made in this step
+    first_heir: cython.size_t  # the pairs from this one on are of this step
     times: uint64_t  # m
     moved: uint64_t  # occurrences of the removed token
     counts: uint64_t[2]  # f of x1 and x2 before the merge
@@ -105,6 +106,7 @@ class PickyLoop:
         denominator: uint64_t,
         min_pair_count: uint64_t,
         max_bytes: cython.size_t,
+        expected_pairs: cython.size_t = 0,
     ):
         self.corpus = corpus
         self.pairs = pairs
@@ -113,22 +115,15 @@ class PickyLoop:
         self.denominator = denominator
         self.least = min_pair_count
         self.max_bytes = max_bytes
-        self.segments = Segments(pairs, corpus.wide)
+        self.segments = Segments(pairs, corpus.wide, expected_pairs)
 
     def __dealloc__(self):
-        free(self.events)
         free(self.inner)
 
     @property
     def present(self) -> int:
         """How many tokens are present now."""
         return self.tokens.n_tokens - self.tokens.n_removed
-
-    def event_bytes(self) -> bytes:
-        """The events so far: rows of int32, (left, right, new) or (removed, -1, -1)."""
-        if self.n_events == 0:
-            return b""
-        return cython.cast(cython.p_char, self.events)[: 12 * self.n_events]
 
     def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
         """Go on until `wanted` tokens are present or about `work` positions were seen. False when it has ended."""
@@ -144,8 +139,10 @@ class PickyLoop:
                         break
                     self._begin(self.pairs, self.tokens, cython.cast(uint32_t, pair))
                     spent += 8
+                    self.pairs.fetch_top()
                 elif self.stage == SWEEP:
                     spent += self._sweep(work)
+                    self.pairs.fetch_best(self.corpus.node)
                 elif self.stage == SPLIT:
                     spent += self._split(work)
                 else:
@@ -160,19 +157,19 @@ class PickyLoop:
     @cython.nogil
     @cython.exceptval(-1)
     def _begin(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.int:
+        known: cython.size_t = tokens.n_tokens
         self.merged = merged
         self.x1 = pairs.pair[merged].left
         self.x2 = pairs.pair[merged].right
         self.counts[0] = tokens.token[self.x1].count
         self.counts[1] = tokens.token[self.x2].count
         self.x3 = cython.cast(uint32_t, tokens.join(self.x1, self.x2))
-        self._event(self.x1, self.x2, self.x3)
-        self.segments.add(cython.address(self.segments.growth[merged].late), pairs.places[merged], pairs.pair[merged].size)
-        pairs.places[merged] = cython.NULL
-        pairs.pair[merged].size = 0
-        self._gather(pairs, cython.address(self.segments.growth[merged].late), merged, False)
+        self.unseen = self.x3 == known
+        self.first_heir = pairs.n_pairs
+        self._take(self.segments.gather_pair(self.corpus, pairs, merged))
         self.segments.reserve(pairs, 2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
         self.times = 0
+        self.before = 0
         self.swap = 0
         self.turn = 0
         self.stage = SWEEP
@@ -180,12 +177,45 @@ class PickyLoop:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(check=False)
+    def _take(self, size: cython.size_t) -> cython.void:
+        """Begin to work off the positions that were gathered."""
+        self.places = self.segments.gathered
+        self.size = size
+        self.live = 0
+        self.at = 0
+        self.run = 0
+        self.step += 1
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _too_long(self, left: uint32_t, right: uint32_t) -> cython.bint:
+        token: cython.pointer(Token) = self.tokens.token
+        return cython.cast(cython.size_t, token[left].length) + token[right].length > self.max_bytes
+
+    @cython.cfunc
+    @cython.nogil
     @cython.exceptval(-1)
     def _wanted(self, left: uint32_t, right: uint32_t) -> cython.longlong:
         """What the node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is too long."""
-        if cython.cast(cython.size_t, self.tokens.token[left].length) + self.tokens.token[right].length > self.max_bytes:
-            return FREE | left
-        return self.pairs.find(left, right)
+        return FREE | left if self._too_long(left, right) else self.pairs.find(left, right)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _with_new(self, left: uint32_t, right: uint32_t) -> cython.longlong:
+        """As `_wanted`, for a pair with x3 that is asked for once in this step.
+
+        Where x3 is new, so is the pair, and nobody looks for it before the end of the sweep: it goes into the table
+        then, together with the others, so that the cache misses of one do not hold up the next.
+        """
+        if not self.unseen or self._too_long(left, right):
+            return self._wanted(left, right)
+        self.pairs.set(self.pairs.n_pairs, left, right)
+        self.pairs.n_pairs += 1
+        return self.pairs.n_pairs - 1
 
     @cython.cfunc
     @cython.nogil
@@ -197,14 +227,14 @@ class PickyLoop:
         heir: uint32_t
         if left == self.x2 and right == self.x1:
             self.swap = old
-            self.swap_left = cython.cast(uint32_t, self._wanted(left, self.x3))
-            self.swap_right = cython.cast(uint32_t, self._wanted(self.x3, right))
-            self.swap_both = cython.cast(uint32_t, self._wanted(self.x3, self.x3))
+            self.swap_left = cython.cast(uint32_t, self._with_new(left, self.x3))
+            self.swap_right = cython.cast(uint32_t, self._with_new(self.x3, right))
+            self.swap_both = cython.cast(uint32_t, self._with_new(self.x3, self.x3))
             heir = self.swap_left
         elif on_left:
-            heir = cython.cast(uint32_t, self._wanted(left, self.x3))
+            heir = cython.cast(uint32_t, self._with_new(left, self.x3))
         else:
-            heir = cython.cast(uint32_t, self._wanted(self.x3, right))
+            heir = cython.cast(uint32_t, self._with_new(self.x3, right))
         self.pairs.pair[old].heir = heir
         self.pairs.pair[old].step = self.step
         return 0
@@ -307,6 +337,8 @@ class PickyLoop:
     @cython.nogil
     @cython.exceptval(-1)
     def _end_sweep(self, pairs: Pairs, tokens: Tokens) -> cython.int:
+        if self.unseen:
+            pairs.enter(self.first_heir)
         pairs.pair[self.merged].count = 0
         tokens.token[self.x1].count -= self.times
         tokens.token[self.x2].count -= self.times
@@ -353,12 +385,9 @@ class PickyLoop:
     def _begin_split(self, pairs: Pairs, tokens: Tokens, x: uint32_t) -> cython.int:
         i: cython.size_t
         block: cython.p_void
-        tokens.take_apart(x)
-        tokens.token[x].removed = True
-        tokens.n_removed += 1
-        self._event(x, 0xFFFFFFFF, 0xFFFFFFFF)
+        tokens.remove(x)
         self.removed = x
-        self._gather(pairs, cython.address(tokens.token[x].births), x, True)
+        self._take(self.segments.gather_token(self.corpus, pairs, x, cython.address(tokens.token[x].births)))
         self.segments.reserve(
             pairs,
             2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart,
@@ -408,7 +437,7 @@ class PickyLoop:
                 tm_prefetch(cython.address(node[place - 1]))
                 tm_prefetch(cython.address(node[place + token[x].span]))
             place = get_place(self.places, i, wide)
-            if self._token_at(place) != x:
+            if token_at(node, pair, place) != x:
                 continue
             if place >= run_end:
                 self.run = run_at(runs, self.run, self.corpus.n_runs, place)
@@ -447,7 +476,7 @@ class PickyLoop:
                 elif node[place + token[last].span] == SENTINEL:
                     heir = FREE | last
                 else:
-                    heir = cython.cast(uint32_t, self._wanted(last, self._token_at(place + token[last].span)))
+                    heir = cython.cast(uint32_t, self._wanted(last, token_at(node, pair, place + token[last].span)))
                 node[place] = heir
                 if heir < FREE:
                     pair[heir].count += count
@@ -459,17 +488,6 @@ class PickyLoop:
         if stop == self.size:
             self._end_split(self.pairs, self.tokens)
         return stop - begin
-
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _token_at(self, place: cython.size_t) -> uint32_t:
-        """The token at a position; for a node inside of a token something that is no token of the births there."""
-        held: uint32_t = self.corpus.node[place]
-        if held < FREE:
-            return self.pairs.pair[held].left
-        return held ^ FREE  # of a last node the flag stays, and no token is as high as that
 
     @cython.cfunc
     @cython.nogil
@@ -497,75 +515,4 @@ class PickyLoop:
         self._keep_births(pairs, tokens, tokens.apart[0])
         self.at = 0
         self.stage = LAY_OUT
-        return 0
-
-    # ---- positions
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _gather(self, pairs: Pairs, head: cython.pointer(uint32_t), key: uint32_t, of_token: cython.bint) -> cython.int:
-        """Take all positions of a list of segments, in ascending order, as those to be worked off now.
-
-        key: the pair, or the token, that must stand at a position for it to be worth taking.
-        """
-        wide: cython.bint = self.corpus.wide
-        node: cython.pointer(uint32_t) = self.corpus.node
-        entry: uint32_t = head[0]
-        part: Segment
-        total: cython.size_t = 0
-        i: cython.size_t
-        place: cython.size_t
-        self.places = cython.NULL
-        self.size = 0
-        self.live = 0
-        self.at = 0
-        self.run = 0
-        self.before = 0
-        self.step += 1
-        while entry:
-            total += self.segments.segment[entry].size
-            entry = self.segments.segment[entry].next
-        if self.segments.take(head, cython.address(part)) == 0:
-            return 0
-        if part.next == 0:  # in order already
-            self.places = part.places
-            self.size = part.size
-            return 0
-        self.places = pairs.new_places(total)
-        if self.places == cython.NULL:
-            with cython.gil:
-                raise MemoryError(f"no memory for {total} positions")
-        while True:
-            for i in range(part.size):
-                if i + AHEAD < part.size:
-                    tm_prefetch(node + get_place(part.places, i + AHEAD, wide))
-                place = get_place(part.places, i, wide)
-                if (self._token_at(place) if of_token else node[place]) == key:
-                    put_place(self.places, self.size, wide, place)
-                    self.size += 1
-            pairs.free_places(part.places, part.size)
-            if self.segments.take(head, cython.address(part)) == 0:
-                break
-        pairs.free_places(self.places + self.size * pairs.width, total - self.size)
-        tm_sort(self.places, self.size, pairs.width)
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _event(self, a: uint32_t, b: uint32_t, c: uint32_t) -> cython.int:
-        block: cython.p_void
-        if self.n_events == self.events_room:
-            self.events_room = 2 * self.events_room + 4096
-            block = realloc(self.events, 12 * self.events_room)
-            if block == cython.NULL:
-                self.events_room = self.n_events
-                with cython.gil:
-                    raise MemoryError(f"no memory for {self.n_events} events")
-            self.events = cython.cast(cython.pointer(int32_t), block)
-        self.events[3 * self.n_events] = cython.cast(int32_t, a)
-        self.events[3 * self.n_events + 1] = cython.cast(int32_t, b)
-        self.events[3 * self.n_events + 2] = cython.cast(int32_t, c)
-        self.n_events += 1
         return 0

@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 
 cdef struct Token:
@@ -25,9 +25,15 @@ cdef class Tokens:
     cdef uint32_t* apart
     cdef size_t n_apart
     cdef size_t apart_room
+    cdef int32_t* events
+    cdef size_t n_events
+    cdef size_t events_room
 
     cdef size_t join(self, uint32_t left, uint32_t right) except? 0 nogil
-    cdef int take_apart(self, uint32_t id) except? -1 nogil
+    cdef int remove(self, uint32_t id) except? -1 nogil
+    cdef size_t _join(self, uint32_t left, uint32_t right) except? 0 nogil
+    cdef int _take_apart(self, uint32_t id) except? -1 nogil
+    cdef int _event(self, uint32_t a, uint32_t b, uint32_t c) except? -1 nogil
     cdef long long _add(self, size_t length) except? -1 nogil
     cdef void _make_room(self, size_t i) noexcept nogil
     cdef int _rehash(self) except? -1 nogil

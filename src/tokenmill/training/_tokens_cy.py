@@ -1,7 +1,7 @@
-"""The tokens of a training in which tokens may go and come back: their bytes, counts and parts, found by their bytes."""
+"""The tokens of a training in which tokens may go and come back: their bytes, counts, parts and events."""
 
 import cython
-from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.training._machine import tm_alloc
@@ -30,6 +30,7 @@ class Tokens:
         free(self.text)
         free(self.slots)
         free(self.apart)
+        free(self.events)
 
     def to_list(self) -> list:
         """The bytes of all tokens by id."""
@@ -42,11 +43,35 @@ class Tokens:
         id: cython.size_t
         return [id for id in range(self.n_tokens) if self.token[id].removed]
 
+    def event_bytes(self) -> bytes:
+        """The events so far: rows of int32, (left, right, new) or (removed, -1, -1)."""
+        if self.n_events == 0:
+            return b""
+        return cython.cast(cython.p_char, self.events)[: 12 * self.n_events]
+
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(0, check=True)
     def join(self, left: uint32_t, right: uint32_t) -> cython.size_t:
-        """The token with the bytes of left and right, present from now on; a new one where there was none."""
+        """The merge of left and right: the token with their bytes, a new one where there was none. It is present now."""
+        id: cython.size_t = self._join(left, right)
+        self._event(left, right, cython.cast(uint32_t, id))
+        return id
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def remove(self, id: uint32_t) -> cython.int:
+        """The removal of `id`; what takes its place is put into `apart`."""
+        self._take_apart(id)
+        self.token[id].removed = True
+        self.n_removed += 1
+        return self._event(id, 0xFFFFFFFF, 0xFFFFFFFF)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(0, check=True)
+    def _join(self, left: uint32_t, right: uint32_t) -> cython.size_t:
         id: cython.size_t = self.n_tokens
         slot: cython.size_t
         found: cython.size_t
@@ -83,7 +108,7 @@ class Tokens:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def take_apart(self, id: uint32_t) -> cython.int:
+    def _take_apart(self, id: uint32_t) -> cython.int:
         """Put the parts of `id` into `apart`: the pair it was made from, each taken apart while it is removed."""
         i: cython.size_t = 0
         block: cython.p_void
@@ -119,6 +144,25 @@ class Tokens:
             self.apart[j] = self.apart[j - 1]
             j -= 1
         self.n_apart += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _event(self, a: uint32_t, b: uint32_t, c: uint32_t) -> cython.int:
+        block: cython.p_void
+        if self.n_events == self.events_room:
+            self.events_room = 2 * self.events_room + 4096
+            block = realloc(self.events, 12 * self.events_room)
+            if block == cython.NULL:
+                self.events_room = self.n_events
+                with cython.gil:
+                    raise MemoryError(f"no memory for {self.n_events} events")
+            self.events = cython.cast(cython.pointer(int32_t), block)
+        self.events[3 * self.n_events] = cython.cast(int32_t, a)
+        self.events[3 * self.n_events + 1] = cython.cast(int32_t, b)
+        self.events[3 * self.n_events + 2] = cython.cast(int32_t, c)
+        self.n_events += 1
+        return 0
 
     @cython.cfunc
     @cython.nogil

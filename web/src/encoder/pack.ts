@@ -171,8 +171,9 @@ function build(
   const findable = new Uint8Array(size);
   for (let id = 0; id < size; id++) {
     const at = tokens.starts[id]!;
-    // Tokens may be made of later ids, so each is written out by following its parts down to literals.
-    const end = write(id, at);
+    const row = literalAt[id]! >= 0 ? -1 : rowOf[id]!;
+    const halves = row >= 0 && left[row]! < id && right[row]! < id;
+    const end = halves ? copy(right[row]!, copy(left[row]!, at)) : write(id, at);
     const exists = literalAt[id]! >= 0 || rowOf[id]! >= 0;
     present[id] = exists && !gone[id] ? 1 : 0;
     const hash = hashBytes(tokens.arena, at, end);
@@ -181,6 +182,14 @@ function build(
   }
   return { tokens, present, findable };
 
+  /** Write a token whose bytes are in the arena. */
+  function copy(id: number, at: number): number {
+    const { arena, starts } = tokens;
+    for (let from = starts[id]!; from < starts[id + 1]!; from++) arena[at++] = arena[from]!;
+    return at;
+  }
+
+  /** Write a token that may be made of later ids, following its parts down to literals. */
   function write(id: number, at: number): number {
     const stack = [id];
     for (let budget = 2 * bytes + 2; stack.length > 0; budget--) {

@@ -12,6 +12,7 @@ const FEWEST = 40; // tokens in a block, before a line feed may end it
 const MOST = 240;
 const MARGIN = 400; // pixels drawn beyond the window
 const COLOURS = 5;
+const LONG = 32; // characters; a longer token may go over lines
 const ASSUMED_LINE = 26; // pixels; and pixels for a character, until blocks have been measured
 const ASSUMED_CHARACTER = 8;
 
@@ -197,6 +198,7 @@ export class TokenView {
       const { text, whole } = tokenText(encoded, token);
       let kind = `t c${colour}`;
       if (!whole) kind += " part";
+      if (text.length > LONG) kind += " long";
       if (isAdded(encoded, token)) kind += " added";
       if (encoded.flags[token]! & PIECE_START) kind += " first";
       span.className = kind;

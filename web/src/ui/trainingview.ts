@@ -214,7 +214,14 @@ function pairs({ trainer, report }: Moment): HTMLElement {
       h(
         "thead",
         {},
-        h("tr", {}, ...["Pair", "Count", "Change", "In pieces"].map((head) => h("th", { scope: "col" }, head))),
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "Pair"),
+          h("th", { scope: "col", class: "figure" }, "Count"),
+          h("th", { scope: "col", class: "figure" }, "Change"),
+          h("th", { scope: "col" }, "In pieces"),
+        ),
       ),
       h("tbody", {}, ...rows),
     ),
@@ -282,11 +289,12 @@ function events({ trainer, step }: Moment, past: readonly Report[], go: (step: n
     const { event } = report;
     // Later tokens do not exist yet in this moment's trainer: what is behind is told by its number only.
     const known = i < step;
+    const place = String(i + 1).padStart(2);
     const text = !known
-      ? `${i + 1}`
+      ? `${place}  …`
       : event.kind === "merge"
-        ? `${i + 1}  ${name(trainer, event.left)} + ${name(trainer, event.right)} → ${name(trainer, event.id)}`
-        : `${i + 1}  remove ${name(trainer, event.id)}`;
+        ? `${place}  ${name(trainer, event.left)} + ${name(trainer, event.right)} → ${name(trainer, event.id)}`
+        : `${place}  remove ${name(trainer, event.id)}`;
     const kind = `event ${event.kind === "remove" ? "removal" : ""} ${i + 1 === step ? "here" : ""} ${known ? "" : "later"}`;
     const button = h("button", { type: "button", class: kind, "aria-current": i + 1 === step ? "step" : null }, text);
     if (known) button.dataset.event = spelled(trainer, report);

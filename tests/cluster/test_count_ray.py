@@ -4,7 +4,8 @@ import gzip
 import itertools
 import json
 import random
-import threading
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ import pytest
 
 from tokenmill import Splitter, WordCounts
 from tokenmill.counting import count, count_to_folder
+from tokenmill.counting import ray_engine as engine
 from tokenmill.counting.ray_engine import _tables_of, count_with_ray, plan_shards
 from tokenmill.errors import InputError, UsageError
 
@@ -59,8 +61,11 @@ def test_shards_cover_all_sources_once(corpus):
 @pytest.mark.parametrize(("bits", "files"), [(0, 1), (3, 1), (3, 4), (3, 8), (1, 8), (2, 16)])
 def test_every_file_gets_the_tables_of_its_hashes(bits, files):
     mapped = [[(shard, part) for part in range(1 << bits)] for shard in range(3)]
-    for file, tables in enumerate(_tables_of(mapped, bits, files)):
-        low, high = file / files, (file + 1) / files
+    tasks = list(_tables_of(mapped, bits, files))
+    assert [first for first, _, _ in tasks] == [0, *(last for _, last, _ in tasks[:-1])]
+    assert tasks[-1][1] == files
+    for first, last, tables in tasks:
+        low, high = first / files, last / files
         wanted = [
             (shard, part)
             for shard in range(3)
@@ -68,18 +73,6 @@ def test_every_file_gets_the_tables_of_its_hashes(bits, files):
             if part / (1 << bits) < high and (part + 1) / (1 << bits) > low
         ]
         assert tables == wanted
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 100 * 2**20})
-    nodes = [cluster.add_node(num_cpus=1, object_store_memory=100 * 2**20) for _ in range(2)]
-    ray.init(address=cluster.address, log_to_driver=False)
-    yield cluster, nodes
-    ray.shutdown()
-    cluster.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -101,20 +94,22 @@ def test_the_same_bytes_as_the_local_engine(cluster, corpus, expected, tmp_path,
     assert list(found.items()) == [item for item in local.items() if item[1] >= 2]
 
 
-def test_many_shards_and_files(cluster, corpus, tmp_path, monkeypatch):
-    import tokenmill.counting.ray_engine as engine
-
+@pytest.mark.parametrize(("parts", "files"), [(8, 4), (2, 8)])
+def test_many_shards_and_files(cluster, corpus, tmp_path, monkeypatch, parts, files):
     paths = sorted(corpus.iterdir())
-    monkeypatch.setattr(engine, "files_for", lambda total: 4)
+    monkeypatch.setattr(engine, "files_for", lambda total: files)
+    monkeypatch.setattr(engine, "parts_for", lambda shards: parts)
     folder = tmp_path / "c"
     folder.mkdir()
     seen = []
     count_with_ray(paths, folder, Splitter(WORDS), shard_bytes=60_000, progress=lambda *now: seen.append(now))
-    assert len(list(folder.iterdir())) == 4
-    assert list(WordCounts.load(folder).items()) == list(count(corpus, WORDS).items())
+    assert len(list(folder.iterdir())) == files
     total = sum(path.stat().st_size for path in paths)
     assert ("count", total, total) in seen
-    assert seen[-1] == ("merge", 4, 4)
+    assert seen[-1] == ("merge", min(parts, files), min(parts, files))
+    monkeypatch.setattr("tokenmill.counting.storage.files_for", lambda total: files)
+    count_to_folder(corpus, tmp_path / "local", WORDS)
+    assert folder_bytes(folder) == folder_bytes(tmp_path / "local")
 
 
 def test_errors_come_back_as_what_they_are(cluster, tmp_path):
@@ -125,31 +120,46 @@ def test_errors_come_back_as_what_they_are(cluster, tmp_path):
     skips = []
     summary = count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, engine="ray", on_skip=skips.append)
     assert summary.skipped == len(skips) == 1
+    with pytest.raises(UsageError, match="the engine is not 'ray'"):
+        count(tmp_path / "a.jsonl", WORDS, ray_address="auto")
     with pytest.raises(UsageError, match="'local' or 'ray'"):
         count(tmp_path / "a.jsonl", WORDS, engine="spark")
     with pytest.raises(UsageError, match="local engine"):
         count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, engine="ray", approximate_prune=True)
 
 
-def test_a_node_that_is_killed_in_the_middle(cluster, corpus, expected, tmp_path):
-    """Comes last: it takes a node from the cluster."""
-    whole, nodes = cluster
-    progress = threading.Event()
+@pytest.mark.parametrize("stage", ["count", "merge"])
+def test_a_node_that_is_killed_in_the_middle(third_node, corpus, tmp_path, monkeypatch, stage):
+    """Three nodes, one of which is lost: its tasks are done again, and so are those whose tables went with it."""
+    monkeypatch.setattr(engine, "files_for", lambda total: 4)
+    monkeypatch.setattr(engine, "parts_for", lambda shards: 8)
+    killed = []
 
-    def watch(stage, done, total):
-        if done > total // 4:
-            progress.set()
+    def watch(now, done, total):
+        if now == stage and done >= total // 4 and not killed:
+            killed.append(done)
+            third_node()  # nothing more is collected meanwhile: the rest is done without it
 
-    def kill():
-        progress.wait(60)
-        whole.remove_node(nodes[0], allow_graceful=False)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
     folder = tmp_path / "c"
     folder.mkdir()
     summary = count_with_ray(sorted(corpus.iterdir()), folder, Splitter(WORDS), shard_bytes=20_000, progress=watch)
-    killer.join()
-    assert progress.is_set()
+    assert killed
     assert summary.documents > 0
-    assert folder_bytes(folder) == expected
+    assert [path.name for path in sorted(folder.iterdir())] == [f"counts-{i:05}-of-00004.parquet" for i in range(4)]
+    assert list(WordCounts.load(folder).items()) == list(count(corpus, WORDS).items())
+
+
+def test_an_address_where_nobody_answers(cluster, tmp_path):
+    (tmp_path / "a.txt").write_text("a text")
+    for address, message in (
+        ("127.0.0.1:1", "cannot connect to the Ray cluster '127.0.0.1:1': "),
+        ("nonsense", "cannot connect to the Ray cluster 'nonsense': Invalid address format"),
+    ):
+        command = [sys.executable, "-m", "tokenmill", "count", "a.txt", "-o", "c", "--engine", "ray"]
+        result = subprocess.run(
+            [*command, "--ray-address", address], cwd=tmp_path, capture_output=True, text=True, timeout=60
+        )
+        assert result.returncode == 1
+        assert message in " ".join(result.stderr.split())
+        assert "Traceback" not in result.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

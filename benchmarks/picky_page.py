@@ -1,0 +1,129 @@
+"""Render the tables of docs/explanation/picky-results.md from benchmarks/results: python -m benchmarks.picky_page"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from .harness import RESULTS, ROOT, median, ratio
+
+PAGE = ROOT / "docs" / "explanation" / "picky-results.md"
+
+
+def refinement() -> list[str]:
+    """One row for each corpus, size and threshold."""
+    results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]
+    lines = [
+        "| corpus | tokens | T | removals | removed at the end | added | tokens of the text | mean characters "
+        "| word-initial | of the added | of the lost |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for corpus in ("en", "multi"):
+        for row in results[corpus]:
+            removed = row["removed for good"]
+            cells = [
+                corpus,
+                f"{row['size']:,}",
+                row["threshold"] or "off",
+                f"{row['removals']:,}",
+                f"{removed:,} ({removed / row['size']:.1%})",
+                f"{row['added']:,}",
+                f"{row['tokens']:,} ({row['relative'] - 1:+.2%})" if row["threshold"] else f"{row['tokens']:,}",
+                f"{row['mean characters']:.2f}",
+                f"{row['word-initial']:.1%}",
+                *(f"{row[key]:.0%}" if row[key] else "" for key in ("word-initial, added", "word-initial, lost")),
+            ]
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return lines
+
+
+def beside() -> list[str]:
+    """The paper's own figures, as published, and the same of both corpora."""
+    results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]
+
+    def row(corpus: str, size: int, threshold: float | None) -> dict:
+        return next(r for r in results[corpus] if (r["size"], r["threshold"]) == (size, threshold))
+
+    def span(corpus: str, key: str, form: str, size: int) -> str:
+        return f"{row(corpus, size, None)[key]:{form}} to {row(corpus, size, 0.6)[key]:{form}}"
+
+    corpora = ("en", "multi")
+    lines = {
+        "removed at T = 0.9, of 32,768": (
+            "about 2 %",
+            *(f"{row(c, 32_768, 0.9)['removed for good'] / 32_768:.1%}" for c in corpora),
+        ),
+        "tokens of the text at T = 0.6, beside plain, 8,192 to 32,768": (
+            "about level, about 1 % fewer",
+            *(
+                f"{row(c, 8_192, 0.6)['relative'] - 1:+.2%} to {row(c, 32_768, 0.6)['relative'] - 1:+.2%}"
+                for c in corpora
+            ),
+        ),
+        "mean length in characters, plain to T = 0.6, 8,192": (
+            "5.38 to 5.50",
+            *(span(c, "mean characters", ".2f", 8_192) for c in corpora),
+        ),
+        "the same, 32,768": ("", *(span(c, "mean characters", ".2f", 32_768) for c in corpora)),
+        "word-initial, plain to T = 0.6, 32,768": ("", *(span(c, "word-initial", ".1%", 32_768) for c in corpora)),
+    }
+    head = ["| | the paper | en | multi |", "| --- | --- | --- | --- |"]
+    return head + ["| " + " | ".join((name, *cells)) + " |" for name, cells in lines.items()]
+
+
+def variations() -> list[str]:
+    """One row for each change, at 32,768 tokens and T = 0.9."""
+    results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]["variations"]
+    lines = [
+        "| 32,768 tokens, T = 0.9 | en, removed at the end | multi, removed at the end | multi, of these not whole UTF-8 |",
+        "| --- | --- | --- | --- |",
+    ]
+    for en, multi in zip(results["en"], results["multi"], strict=True):
+        shares = [f"{row['removed for good']:,} ({row['removed for good'] / 32_768:.1%})" for row in (en, multi)]
+        lines.append(f"| {en['case']} | {shares[0]} | {shares[1]} | {multi['not whole UTF-8']:,} |")
+    return lines
+
+
+def speed() -> list[str]:
+    """One row for each corpus: how many times as long Picky BPE takes as plain BPE."""
+    saved = json.loads((RESULTS / "picky.json").read_text())
+    results, place = saved["results"], saved["environment"]
+    lines = [
+        "| 32,768 tokens | T | from text, seconds | from text, beside plain | CPU time beside plain | merge loop beside plain |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for corpus in ("en", "multi", "code"):
+        kept = results[corpus]
+        for threshold in ("0.9", "0.6"):
+            text, plain = kept[f"text {threshold}"], kept["text off"]
+            loop = ratio(kept[f"counts {threshold}"], kept["counts off"], "thread_seconds")
+            lines.append(
+                f"| {corpus} | {threshold} | {median(text):.2f} | {ratio(text, plain):.2f}x "
+                f"| {ratio(text, plain, 'cpu'):.2f}x | {loop:.2f}x |"
+            )
+    ((_, small),) = results["small"].items()
+    lines += [
+        "",
+        f"20 MB of en at 8,192 tokens and T = 0.9, from text to tokenizer: {median(small, 'seconds'):.2f} s, of the whole "
+        f"process {median(small, 'cpu'):.2f} s of CPU time.",
+        "",
+        f"Medians over {len(kept['text off'])} rounds in turn on {place['date']}, {place['cores']} cores ({place['cpu']}) "
+        f"shared with other work, Python {place['python']}.",
+    ]
+    return lines
+
+
+def main() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for name, table in (("refinement", refinement), ("beside", beside), ("variations", variations), ("speed", speed)):
+        text = re.sub(
+            rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)",
+            lambda found, table=table: found[1] + "\n".join(table()) + "\n" + found[2],
+            text,
+            flags=re.DOTALL,
+        )
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

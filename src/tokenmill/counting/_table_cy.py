@@ -1,0 +1,315 @@
+# cython: language_level=3
+"""The counting kernel's table: distinct pieces with 64-bit counts.
+
+Open addressing, linear probing, entries of 32 bytes, two to a cache line:
+
+    lo, hi   the key (split/_piece_key.h); hi is 0 where the slot is empty
+    count    how often the piece was seen
+    place    where a piece of more than 15 bytes stands in the arena: its length in 8 bytes, then its bytes
+
+The home slot grows with the hash: slot = hash * slots / 2**64. So the entries lie in the canonical order of word
+counts, ascending (hash, bytes), but for small disorder inside a cluster (a run of full slots); growing and merging go
+through memory from front to back; and a partition of the pieces by their hash is a range of slots.
+
+Additions come some hundred at a time: first all home slots and prefetches, then all probes, so that their cache misses
+overlap. The table never grows by itself: `full` says that the caller must `grow` it or write it out. Text comes in
+through _count_cy, rows go out through _rows_cy.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint8_t, uint64_t
+from cython.cimports.libc.stdlib import free
+from cython.cimports.libc.string import memcmp, memcpy, memset
+from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_grow, tm_pages_new, tm_prefetch
+from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
+
+ONE = cython.declare(uint64_t, 1)
+
+
+@cython.cclass
+class CountTable:
+    """Distinct pieces with their counts.
+
+    slots: how many entries there is memory for; half of them may be used, three quarters once `crowd` was called.
+    part, part_bits: hold only the pieces whose hash begins with the `part_bits` bits `part`; with 0 bits, all pieces.
+    """
+
+    def __cinit__(self, slots: cython.size_t = 1 << 16, part: cython.int = 0, part_bits: cython.int = 0):
+        self.slots = slots if slots > 1024 else 1024
+        self.most = self.slots // 2
+        self.part = part
+        self.part_bits = part_bits
+        self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
+        if self.entries == cython.NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
+        tm_pages_free(self.next, self.next_slots * cython.sizeof(Entry))
+        tm_pages_free(self.arena, self.arena_size)
+        free(self.recent)
+
+    def __len__(self):
+        return self.used
+
+    @property
+    def full(self):
+        """Whether the table must grow, or be written out and cleared, before it takes more."""
+        return not self.has_room(2 * MOST)
+
+    @property
+    def room(self):
+        """How many more pieces the table takes before it is full."""
+        return self.most - self.used - 2 * MOST + 1 if self.has_room(2 * MOST) else 0
+
+    @property
+    def nbytes(self):
+        """Bytes of memory held, those of a growth in progress included."""
+        return (self.slots + self.next_slots) * cython.sizeof(Entry) + self.arena_used
+
+    @property
+    def arena_bytes(self):
+        """Bytes of memory held for pieces of more than 15 bytes."""
+        return self.arena_used
+
+    def check(self):
+        """Raise what went wrong while no error could be raised."""
+        if self.no_memory:
+            self.no_memory = False
+            raise MemoryError("no memory for the bytes of long pieces")
+        if self.overflow:
+            raise OverflowError("a count does not fit into 64 bits")
+
+    # ------------------------------------------------------------------ adding
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def add_all(self, some: cython.pointer(cython.const[Addition]), n: cython.Py_ssize_t) -> cython.bint:
+        """Add up to MOST pieces, for which the table must have room; False where memory for long ones ran out."""
+        homes: cython.size_t[MOST]
+        add: cython.pointer(cython.const[Addition])
+        entry: cython.pointer(Entry)
+        entries: cython.pointer(Entry) = self.entries
+        slots: cython.size_t = self.slots
+        slot: cython.size_t
+        room: cython.size_t = 0
+        hi: uint64_t
+        key: tm_key
+        i: cython.Py_ssize_t
+        for i in range(n):
+            add = some + i
+            key.lo = add.lo
+            key.hi = add.hi
+            if (key.hi >> 56) == LONG:
+                room += add.length + 8
+            slot = self.home(tm_hash(key), slots)
+            homes[i] = slot
+            tm_prefetch(entries + slot)
+        if room and not self.reserve_arena(room):
+            return False
+        for i in range(n):
+            add = some + i
+            slot = homes[i]
+            hi = add.hi
+            while True:
+                entry = entries + slot
+                if entry.lo == add.lo and entry.hi == hi:
+                    if (hi >> 56) != LONG or self.same(entry, add.piece, add.length):
+                        entry.count += add.count
+                        if entry.count < add.count:
+                            self.overflow = True
+                        break
+                elif entry.hi == 0:
+                    entry.lo = add.lo
+                    entry.hi = hi
+                    entry.count = add.count
+                    if (hi >> 56) == LONG:
+                        entry.place = self.keep(add.piece, add.length)
+                    self.used += 1
+                    break
+                slot += 1
+                if slot == slots:
+                    slot = 0
+        return True
+
+    def add(self, arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1],
+            counts: cython.const[uint64_t][::1], start: cython.Py_ssize_t):
+        """Add the counts of the pieces arena[offsets[i]:offsets[i + 1]] for i from `start`, until full.
+
+        Returns the next `start`. Rows in canonical order want a table that has room for all of them from the outset:
+        one that grows while they come in would first be filled at its front, in one long cluster.
+        """
+        some: Addition[MOST]
+        key: tm_key
+        nothing: uint8_t = 0
+        base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)
+        if arena.shape[0]:
+            base = cython.address(arena[0])
+        end: cython.pointer(cython.const[uint8_t]) = base + arena.shape[0]
+        rows: cython.Py_ssize_t = counts.shape[0]
+        n: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        if offsets.shape[0] != rows + 1:
+            return rows
+        with cython.nogil:
+            while start < rows and self.has_room(MOST):
+                n = min(MOST, rows - start)
+                for i in range(n):
+                    some[i].piece = base + offsets[start + i]
+                    some[i].length = offsets[start + i + 1] - offsets[start + i]
+                    some[i].count = counts[start + i]
+                    if some[i].length == 0:
+                        some[i].lo = 0
+                        some[i].hi = cython.cast(uint64_t, EMPTY) << 56
+                    else:
+                        key = tm_key_of(some[i].piece, some[i].length, end)
+                        some[i].lo = key.lo
+                        some[i].hi = key.hi
+                if not self.add_all(some, n):
+                    break
+                start += n
+        self.check()
+        return start
+
+    def add_table(self, other: CountTable, slot: cython.size_t, limit: cython.size_t):
+        """Add the entries of `other` that belong to this table's part, from its slot `slot`, or 0 to begin with.
+
+        Stops when this table is full, or after about `limit` slots. Returns the slot to go on from, or None when done.
+        """
+        some: Addition[MOST]
+        n: cython.Py_ssize_t = 0
+        shift: cython.int = 64 - self.part_bits
+        first: cython.size_t = 0
+        last: cython.size_t = other.slots
+        if self.part_bits:
+            first = other.home((ONE * self.part) << shift, other.slots)
+            if self.part + 1 < (1 << self.part_bits):
+                last = other.home((ONE * self.part + 1) << shift, other.slots)
+        at: cython.size_t = max(first, slot)
+        stop: cython.size_t = at + limit
+        entry: cython.pointer(Entry)
+        hash: uint64_t
+        home: cython.size_t
+        place: cython.size_t
+        done: cython.bint = False
+        with cython.nogil:
+            # Past `last` the cluster that began before it must still be looked through, round the end if need be.
+            while at < stop and self.has_room(MOST):
+                place = at if at < other.slots else at - other.slots
+                entry = other.entries + place
+                if entry.hi == 0:
+                    if at >= last:
+                        done = True
+                        break
+                    at += 1
+                    continue
+                hash = hash_of(entry)
+                home = other.home(hash, other.slots)
+                at += 1
+                if self.part_bits and (hash >> shift) != cython.cast(uint64_t, self.part):
+                    continue
+                if (home > place) != (at > other.slots):
+                    continue  # it wrapped, and comes at the end; or the end is passed, and it came at the front
+                some[n].lo = entry.lo
+                some[n].hi = entry.hi
+                some[n].count = entry.count
+                some[n].piece = other.bytes_of(entry)
+                some[n].length = other.length(entry)
+                n += 1
+                if n == MOST:
+                    if not self.add_all(some, n):
+                        break
+                    n = 0
+            if n and not self.no_memory:
+                self.add_all(some, n)
+        self.check()
+        return None if done else at
+
+    # ------------------------------------------------------------------ long pieces
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def reserve_arena(self, room: cython.size_t) -> cython.bint:
+        size: cython.size_t = max(2 * self.arena_size, self.arena_used + room + 65536)
+        arena: cython.pointer(cython.void)
+        if self.arena_size - self.arena_used >= room:
+            return True
+        arena = tm_pages_grow(self.arena, self.arena_size, size)
+        if arena == cython.NULL:
+            self.no_memory = True
+            return False
+        self.arena = cython.cast(cython.pointer(uint8_t), arena)
+        self.arena_size = size
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def keep(self, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t) -> cython.size_t:
+        place: cython.size_t = self.arena_used
+        memcpy(self.arena + place, cython.address(length), 8)
+        memcpy(self.arena + place + 8, piece, length)
+        self.arena_used = place + 8 + length
+        return place
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def same(self, entry: cython.pointer(cython.const[Entry]), piece: cython.pointer(cython.const[uint8_t]),
+             length: cython.size_t) -> cython.bint:
+        return self.length(entry) == length and memcmp(self.bytes_of(entry), piece, length) == 0
+
+    # ------------------------------------------------------------------ growing
+
+    def grow(self, slots: cython.size_t):
+        """Begin to move the entries to a table of `slots` slots, by as many `grow_step` calls as it takes."""
+        if slots <= self.slots or self.next != cython.NULL:
+            raise ValueError("a table grows to more slots, once at a time")
+        self.next = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
+        if self.next == cython.NULL:
+            raise MemoryError
+        self.next_slots = slots
+        self.moved = 0
+
+    def grow_step(self, limit: cython.size_t) -> bool:
+        """Move the entries of `limit` slots; whether there are more."""
+        stop: cython.size_t = min(self.slots, self.moved + limit)
+        entry: cython.pointer(Entry)
+        slot: cython.size_t
+        with cython.nogil:
+            while self.moved < stop:
+                entry = self.entries + self.moved
+                self.moved += 1
+                if entry.hi == 0:
+                    continue
+                slot = self.home(hash_of(entry), self.next_slots)
+                while self.next[slot].hi != 0:
+                    slot += 1
+                    if slot == self.next_slots:
+                        slot = 0
+                self.next[slot] = entry[0]
+        if self.moved < self.slots:
+            return True
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
+        self.entries = self.next
+        self.slots = self.next_slots
+        self.next = cython.NULL
+        self.next_slots = 0
+        self.most = self.slots // 2
+        return False
+
+    def crowd(self):
+        """Let three quarters of the slots be used: slower, but where there is no memory to grow it saves writing out."""
+        self.most = self.slots // 4 * 3
+
+    def clear(self, part: cython.int = 0, part_bits: cython.int = 0):
+        """Forget all pieces, and be the table of the part given; the slots stay."""
+        with cython.nogil:
+            memset(self.entries, 0, self.slots * cython.sizeof(Entry))
+        self.part = part
+        self.part_bits = part_bits
+        tm_pages_free(self.arena, self.arena_size)
+        self.arena = cython.NULL
+        self.arena_used = self.arena_size = self.used = self.wrapped = 0

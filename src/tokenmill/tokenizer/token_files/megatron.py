@@ -1,0 +1,93 @@
+"""The index of Megatron-LM's indexed datasets: an .idx beside a .bin of raw ids.
+
+All numbers are little-endian:
+
+    9 bytes     MMIDIDX\\0\\0
+    uint64      1, the version
+    uint8       the type of an id: 8 is uint16, 4 is int32
+    uint64      n, the number of sequences
+    uint64      m, the number of document boundaries
+    int32[n]    the ids in each sequence
+    int64[n]    the byte of the .bin at which each sequence begins
+    int64[m]    the sequences at which documents begin, and n at the end
+
+Here every document is one sequence, so m is n + 1. There is no unsigned type of four bytes: ids of 17 bits and more are
+int32, which for ids below 2**31 are the same bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from ...errors import FormatError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["read_index", "write_index"]
+
+MAGIC = b"MMIDIDX\0\0"
+HEAD = struct.Struct("<9sQBQQ")
+CODES = {"uint16": 8, "uint32": 4}
+TYPES = {1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 8: "uint16"}
+BLOCK = 1 << 18
+
+
+def write_index(file: IO[bytes], lengths: np.ndarray, dtype: str) -> None:
+    """Write the index for documents of these lengths, which may be mapped from a file: they are taken block by block."""
+    import numpy as np
+
+    n, size = len(lengths), np.dtype(dtype).itemsize
+    file.write(HEAD.pack(MAGIC, 1, CODES[dtype], n, n + 1))
+    for start in range(0, n, BLOCK):
+        block = lengths[start : start + BLOCK]
+        if block.max() >= 1 << 31:
+            raise UsageError(
+                f"document {start + int(block.argmax()):,} has {int(block.max()):,} tokens; Megatron's index takes at most "
+                "2,147,483,647. Cut it (--unit), or choose another format."
+            )
+        file.write(block.astype("<i4").tobytes())
+    place = 0
+    for start in range(0, n, BLOCK):
+        ends = np.cumsum(lengths[start : start + BLOCK], dtype=np.int64) * size + place
+        file.write(np.concatenate(([place], ends[:-1])).astype("<i8").tobytes())
+        place = int(ends[-1])
+    for start in range(0, n + 1, BLOCK):
+        file.write(np.arange(start, min(start + BLOCK, n + 1), dtype="<i8").tobytes())
+
+
+def read_index(path: Path) -> tuple[str, np.ndarray]:
+    """The type of an id, and m offsets in ids: document i has ids[offsets[i]:offsets[i + 1]].
+
+    Raises FormatError where the index is damaged, or its sequences do not follow one another in the .bin.
+    """
+    import numpy as np
+
+    try:
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            head = file.read(HEAD.size)
+            if len(head) < HEAD.size or not head.startswith(MAGIC):
+                raise FormatError(f"{path}: this is no Megatron index: it does not begin with MMIDIDX")
+            _, version, code, n, m = HEAD.unpack(head)
+            if version != 1 or code not in TYPES:
+                raise FormatError(
+                    f"{path}: version {version} and type {code}; known are version 1 and types {[*TYPES]}"
+                )
+            end = HEAD.size + 12 * n + 8 * m
+            if size not in (end, end + n):  # a byte for each sequence may follow, its mode
+                raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
+            lengths = np.fromfile(file, "<i4", n)
+            pointers = np.fromfile(file, "<i8", n)
+            documents = np.fromfile(file, "<i8", m)
+    except OSError as error:
+        raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+    starts = np.zeros(n + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    if (lengths < 0).any() or not np.array_equal(pointers, starts[:-1] * np.dtype(TYPES[code]).itemsize):
+        raise FormatError(f"{path}: the sequences do not stand one behind the other")
+    if not m or documents[0] != 0 or documents[-1] != n or (np.diff(documents) < 0).any():
+        raise FormatError(f"{path}: the document boundaries do not go from 0 to {n:,}")
+    return TYPES[code], starts[documents]

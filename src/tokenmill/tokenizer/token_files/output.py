@@ -1,0 +1,161 @@
+"""From a finished part to the files of the output: they are made in the working folder, then renamed into place."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from ...errors import UsageError, require
+from .megatron import write_index
+from .parts import Part
+from .settings import Metadata, Settings, index_path, metadata_path, offsets_path
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..tokenizer import Tokenizer
+
+__all__ = ["HEADERS", "build", "put_in_place"]
+
+HEADERS = {"bin": 0, "npy": 128, "megatron": 0, "parquet": 0}  # bytes before the first id
+ROW_GROUP_TOKENS = 1 << 22
+ROW_GROUP_DOCUMENTS = 1 << 16
+BLOCK = 1 << 18
+
+
+def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[list[str]]:
+    """Make the files of the output; returns [name in the part's folder, final name] of each, the metadata last."""
+    import numpy as np
+
+    folder, counts = part.folder, part.counts
+    lengths = _mapped(folder / "lengths", np.int64, counts.documents)
+    ids, beside = "ids", ""
+    if settings.layout == "parquet":
+        ids = "rows"
+        _write_parquet(folder / ids, part, settings, lengths)
+    elif settings.layout == "megatron":
+        beside = index_path(output).name
+        with _written(folder / "beside") as file:
+            write_index(file, lengths, settings.dtype)
+    else:
+        beside = offsets_path(output).name
+        with _written(folder / "beside") as file:
+            file.write(_npy_header("<i8", counts.documents + 1))
+            for block in _offsets(lengths):
+                file.write(block.astype("<i8").tobytes())
+    if settings.layout == "npy":
+        with _written(folder / ids, "r+b") as file:
+            file.write(_npy_header(np.dtype(settings.dtype).str, counts.tokens))
+    files = [[ids, output.name], *([["beside", beside]] if beside else [])]
+    metadata = Metadata(
+        settings.layout,
+        settings.dtype,
+        tok.vocabulary.fingerprint(),
+        tok.n_vocab,
+        settings.end_of_text,
+        counts.documents,
+        counts.tokens,
+        counts.text_bytes,
+        {final: (folder / name).stat().st_size for name, final in files},
+    )
+    with _written(folder / "metadata") as file:
+        file.write(metadata.dumps().encode())
+    return [*files, ["metadata", metadata_path(output).name]]
+
+
+def put_in_place(folder: Path, files: list[list[str]], output: Path) -> None:
+    """Rename the finished files from `folder` to their places; called again, it goes on.
+
+    The metadata of an older output goes first and the new comes last, so that no metadata stands beside other ids.
+    """
+    if all((folder / name).exists() for name, _ in files):
+        (output.parent / files[-1][1]).unlink(missing_ok=True)
+    for name, final in files:
+        if (folder / name).exists():
+            os.replace(folder / name, output.parent / final)
+
+
+def _write_parquet(path: Path, part: Part, settings: Settings, lengths: np.ndarray) -> None:
+    """A row for each document: ids, source, id. Row groups end by a rule that looks at the documents alone."""
+    import numpy as np
+
+    pa: Any = require("pyarrow", "corpus", "writing Parquet")
+    import pyarrow.parquet as pq
+
+    ids = _mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
+    schema = pa.schema(
+        [
+            ("ids", pa.list_(pa.field("element", pa.type_for_alias(settings.dtype), nullable=False))),
+            ("source", pa.string()),
+            ("id", pa.string()),
+        ]
+    )
+    begin = 0
+    with (
+        open(part.folder / "names", "rb") as names,
+        _written(path) as file,
+        pq.ParquetWriter(file, schema, compression="zstd") as writer,
+    ):
+        for first, last in _row_groups(lengths):
+            offsets = np.zeros(last - first + 1, np.int64)
+            np.cumsum(lengths[first:last], out=offsets[1:])
+            if offsets[-1] >= 1 << 31:
+                raise UsageError(
+                    f"document {last - 1:,} has {int(lengths[last - 1]):,} tokens, more than a row of Parquet takes. "
+                    "Cut it (--unit), or choose another format."
+                )
+            values = pa.array(ids[begin : begin + int(offsets[-1])])
+            begin += int(offsets[-1])
+            rows = [json.loads(next(names)) for _ in range(first, last)]
+            lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)
+            sources, keys = (pa.array(column, pa.string()) for column in zip(*rows, strict=True))
+            writer.write_batch(pa.record_batch([lists, sources, keys], schema=schema), row_group_size=last - first)
+
+
+def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
+    first, tokens = 0, 0
+    for start in range(0, len(lengths), BLOCK):
+        for i, length in enumerate(lengths[start : start + BLOCK].tolist(), start):
+            if i > first and (tokens + length > ROW_GROUP_TOKENS or i - first == ROW_GROUP_DOCUMENTS):
+                yield first, i
+                first, tokens = i, 0
+            tokens += length
+    if first < len(lengths):
+        yield first, len(lengths)
+
+
+def _offsets(lengths: np.ndarray) -> Iterator[np.ndarray]:
+    """Zero and the running sum of the lengths, in blocks."""
+    import numpy as np
+
+    total = np.zeros(1, np.int64)
+    yield total
+    for start in range(0, len(lengths), BLOCK):
+        ends = np.cumsum(lengths[start : start + BLOCK]) + total[-1]
+        yield ends
+        total = ends
+
+
+def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:
+    import numpy as np
+
+    return np.memmap(path, dtype, "r", shape=(length,)) if length else np.zeros(0, dtype)
+
+
+def _npy_header(descr: str, length: int) -> bytes:
+    """A header of NumPy's format 1.0 for a one-dimensional array, always 128 bytes long."""
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': ({length},), }}"
+    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode("latin1") + b"\n"
+
+
+@contextlib.contextmanager
+def _written(path: Path, mode: str = "wb") -> Iterator[IO[bytes]]:
+    """A file that is on the disk when it is closed."""
+    with open(path, mode) as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,161 @@
+"""What a token file is: its layout, the width of an id, the token after each document; and its metadata."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...corpus.documents import ReadOptions
+from ...errors import FormatError, UsageError
+
+if TYPE_CHECKING:
+    from ..tokenizer import Tokenizer
+
+__all__ = [
+    "LAYOUTS",
+    "Metadata",
+    "Settings",
+    "dtype_for",
+    "end_of_text_id",
+    "index_path",
+    "metadata_path",
+    "offsets_path",
+    "output_path",
+]
+
+LAYOUTS = ("bin", "npy", "megatron", "parquet")
+VERSION = 1
+KIND = "tokenmill token file"
+SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parquet"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that decides, beside the text and the tokenizer, which bytes a token file has.
+
+    layout: "bin" (the ids, nothing else), "npy" (NumPy's), "megatron" (Megatron-LM's .bin and .idx), or "parquet" (a row
+        for each document).
+    dtype: "uint16" or "uint32".
+    end_of_text: the id that follows each document; None for none.
+    special: whether text that spells a special token becomes that token.
+    unit: what a document is in text files: "file", "line" or "blank" (blank lines separate them).
+    field: the field of a JSON line, or the column of Parquet, that holds the text.
+    """
+
+    layout: str
+    dtype: str
+    end_of_text: int | None = None
+    special: bool = False
+    unit: str = "file"
+    field: str = "text"
+
+    def __post_init__(self) -> None:
+        if self.layout not in LAYOUTS:
+            raise UsageError(f"the token file format {self.layout!r} is not known; known are {', '.join(LAYOUTS)}")
+        if self.unit not in ("file", "line", "blank"):
+            raise UsageError(f"unit is {self.unit!r}; known are file, line, blank")
+
+    @property
+    def reading(self) -> ReadOptions:
+        """How sources are cut into documents."""
+        return ReadOptions(self.unit, field=self.field, column=self.field, max_document_bytes=None)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What the JSON beside a token file says.
+
+    tokenizer: the fingerprint of the vocabulary: `tok.vocabulary.fingerprint()`.
+    files: the files of the output by name, with their sizes in bytes.
+    documents, tokens, text_bytes: how many there are; the end-of-text tokens count as tokens.
+    """
+
+    layout: str
+    dtype: str
+    tokenizer: str
+    n_vocab: int
+    end_of_text: int | None
+    documents: int
+    tokens: int
+    text_bytes: int
+    files: Mapping[str, int]
+
+    def dumps(self) -> str:
+        return json.dumps({"kind": KIND, "version": VERSION, **asdict(self)}, indent=2) + "\n"
+
+    @classmethod
+    def load(cls, path: Path) -> Metadata:
+        """Read the JSON at `path`. Raises FormatError where it is no such JSON, or of a later version."""
+        try:
+            values = json.loads(path.read_bytes())
+            if not isinstance(values, dict) or values.pop("kind", None) != KIND:
+                raise FormatError(f"{path}: this is not the metadata of a token file")
+            version = values.pop("version", None)
+            if version != VERSION:
+                raise FormatError(f"{path}: version {version!r} of the metadata; this tokenmill reads {VERSION}")
+            loaded = cls(**values)
+            counts = (loaded.documents, loaded.tokens, loaded.text_bytes, loaded.n_vocab, *loaded.files.values())
+            if not all(type(count) is int and count >= 0 for count in counts):
+                raise FormatError(f"{path}: a count is no whole number")
+            if loaded.layout not in LAYOUTS or loaded.dtype not in ("uint16", "uint32"):
+                raise FormatError(f"{path}: the layout {loaded.layout!r} of {loaded.dtype!r} is not known")
+            if loaded.end_of_text is not None and type(loaded.end_of_text) is not int:
+                raise FormatError(f"{path}: end_of_text is {loaded.end_of_text!r}, no id")
+        except OSError as error:
+            raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise FormatError(f"{path}: damaged metadata ({error})") from error
+        return loaded
+
+
+def dtype_for(n_vocab: int) -> str:
+    """The narrowest type that holds every id below `n_vocab`.
+
+    >>> dtype_for(65_536), dtype_for(65_537)
+    ('uint16', 'uint32')
+    """
+    return "uint16" if n_vocab <= 1 << 16 else "uint32"
+
+
+def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
+    """The id of the special token `text` (None: <|endoftext|>), or a UsageError that names those there are."""
+    specials = tok.vocabulary.special_tokens
+    wanted = "<|endoftext|>" if text is None else text
+    if wanted in specials:
+        return specials[wanted]
+    there = ", ".join(map(repr, list(specials)[:12])) or "none"
+    raise UsageError(
+        f"the tokenizer has no special token {wanted!r} to put after each document; its special tokens are: {there}. "
+        "Name one of them (end_of_text=..., --end-of-text), or do without (end_of_text=False, --no-end-of-text)."
+    )
+
+
+def output_path(output: Path, layout: str) -> Path:
+    """The file with the ids: `output` with the suffix of the layout, if it has none of its own."""
+    suffix = SUFFIXES[layout]
+    if layout == "megatron" and output.suffix == ".idx":
+        return output.with_suffix(".bin")
+    if output.name.endswith(suffix):
+        return output
+    return output.with_name(output.name + suffix) if layout == "megatron" else output
+
+
+def metadata_path(path: Path) -> Path:
+    """The metadata of the token file at `path`."""
+    return path.with_name(path.name + ".json")
+
+
+def offsets_path(path: Path) -> Path:
+    """Where the documents of a "bin" or "npy" begin and end."""
+    return path.with_name(path.name + ".offsets.npy")
+
+
+def index_path(path: Path) -> Path:
+    """The index of a Megatron .bin."""
+    return path.with_suffix(".idx")

@@ -1,0 +1,81 @@
+"""Text to compare tokenizers on: the real corpora, every code point in context, long runs, hypothesis's strategies."""
+
+import os
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+import tokenmill
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1")) > 1
+CORPORA = ("en", "multi", "code")
+SLICE = -1 if SWEEP else 1_000_000
+MEGABYTE = 1 << 20
+
+
+@dataclass
+class Pair:
+    """A tokenizer of tokenmill, another library's of the same vocabulary, and how that encodes a text."""
+
+    ours: tokenmill.Tokenizer
+    theirs: Any
+    encode: Any
+
+
+def texts_of(data: bytes, size: int = 100_000):
+    """The text in parts of about so many bytes, cut at line ends."""
+    start = 0
+    while start < len(data):
+        end = data.find(b"\n", start + size) + 1 or len(data)
+        yield data[start:end].decode()
+        start = end
+
+
+def other_sources(shared):
+    """The texts of the dumps among the shared corpora, as they stand in their files."""
+    import bz2
+
+    import pyarrow.parquet as pq
+
+    folder = shared / "corpus"
+    yield from texts_of((folder / "stackexchange-posts.xml").read_bytes())
+    yield from texts_of((folder / "wikipedia-2006-head.xml").read_bytes())
+    yield from texts_of(bz2.decompress((folder / "enwiki-pages-articles-shortened.xml.bz2").read_bytes()))
+    yield from pq.read_table(folder / "fineweb-schema-sample.parquet").column("text").to_pylist()
+
+
+def code_points():
+    """Every code point in the sweep; else all of the scripts in common use, and some of the others."""
+    points = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    return points if SWEEP else [c for c in points if c < 0x800 or 0x2000 <= c < 0x3100 or c % 17 == 0]
+
+
+def lines_in_context(points, size=2000):
+    """Texts of so many lines, each with one code point beside letters, digits, signs, spaces and itself."""
+    for first in range(0, len(points), size):
+        chosen = map(chr, points[first : first + size])
+        yield "".join(f"a{c}b 1{c}2.{c}! {c} {c}{c}'{c}\n{c}\n" for c in chosen)
+
+
+def long_runs():
+    """A megabyte of one thing, which must not take time that grows with its square."""
+    chosen = random.Random(5)
+    letters = "".join(chosen.choices("abcdefghijklmnopqrstuvwxyz", k=MEGABYTE))
+    family = "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+    return {
+        "one letter": "a" * MEGABYTE,
+        "spaces": " " * MEGABYTE,
+        "newlines": "\n" * MEGABYTE,
+        "random letters": letters,
+        "emoji with joiners": family * (MEGABYTE // len(family.encode())),
+    }
+
+
+# Characters on which split patterns decide, in many scripts, so that short texts meet many rules.
+TELLING = "aZ'sré漢字ß1٣½²  \t\n\r\u00a0\u3000\u2028\x1c\x85.!_-\u200d\u0301\ufeff😀İıſK\u0345\U0001d7d8"
+texts = (
+    st.text() | st.text(TELLING) | st.lists(st.sampled_from([*TELLING, "'ll", "'VE", "\r\n", "  ", "123"])).map("".join)
+)
+texts_with_surrogates = st.text(st.characters(codec=None) | st.sampled_from("\ud83d\ude00\udfff\ud800a "))

@@ -1,0 +1,83 @@
+"""Random patterns on random text: the scanner against its slow twin, and its two paths against each other."""
+
+import os
+import warnings
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from split_strategies import data, ends_of, patterns, reference_ends, texts
+
+from tokenmill.split import Splitter
+from tokenmill.split._scan_cy import Scanner
+from tokenmill.split.patterns import PATTERNS
+
+FACTOR = int(os.environ.get("TOKENMILL_SWEEP", "1"))
+NAMED = sorted(PATTERNS)
+ROOMS = st.sampled_from([1, 2, 3, 4, 7, 84, 100, 200, 5000])
+
+
+def splitter_of(*pattern: str) -> Splitter:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Splitter(*pattern)
+
+
+def scanner_of(*pattern: str) -> Scanner:
+    scanner = splitter_of(*pattern).scanner
+    assume(scanner is not None)
+    return scanner
+
+
+@given(patterns(), st.lists(texts(), min_size=1, max_size=4), ROOMS)
+@settings(max_examples=60 * FACTOR, deadline=None)
+def test_any_pattern_gives_the_pieces_of_the_regex_module(pattern, some, room):
+    splitter = splitter_of(pattern)
+    assume(splitter.scanner is not None)
+    for text in some:
+        assert ends_of(splitter.scanner, text.encode(), room) == reference_ends(splitter.patterns, text.encode())
+
+
+@pytest.mark.parametrize("name", NAMED)
+@given(data(), ROOMS)
+@settings(max_examples=40 * FACTOR, deadline=None)
+def test_named_patterns_on_any_bytes(name, text, room):
+    splitter = Splitter(name)
+    assert ends_of(splitter.scanner, text, room) == reference_ends(splitter.patterns, text)
+
+
+@given(patterns(), data(), ROOMS, ROOMS)
+@settings(max_examples=100 * FACTOR, deadline=None)
+def test_the_fast_lane_and_the_scalar_path_agree(pattern, text, room, other_room):
+    scanner = scanner_of(pattern)
+    scalar = Scanner(scanner.tables, None, True)
+    assert not scalar.fast
+    assert ends_of(scanner, text, room) == ends_of(scalar, text, other_room)
+
+
+@given(st.lists(patterns(1), min_size=2, max_size=3), data(60), ROOMS)
+@settings(max_examples=50 * FACTOR, deadline=None)
+def test_several_patterns_one_inside_the_other(several, text, room):
+    scanner = scanner_of(*several)
+    assert ends_of(scanner, text, room) == reference_ends(tuple(several), text)
+
+
+@given(st.one_of(st.sampled_from(NAMED), patterns()), data(60), data(60), data(60))
+@settings(max_examples=100 * FACTOR, deadline=None)
+def test_a_certain_cut_is_one_whatever_stands_around(pattern, text, before, after):
+    scanner = scanner_of(pattern)
+    cut = scanner.certain_cut(text)
+    assume(cut)
+    left, right = before + text[:cut], text[cut:] + after
+    apart = ends_of(scanner, left, 5000) + [len(left) + end for end in ends_of(scanner, right, 5000)]
+    assert apart == ends_of(scanner, left + right, 5000)
+
+
+@given(data(100, invalid=False), data(100))
+@settings(max_examples=100 * FACTOR, deadline=None)
+def test_a_certain_cut_begins_no_earlier_than_asked(text, more):
+    scanner = Splitter("cl100k").scanner
+    whole = text + b"\nx" + more
+    cut = scanner.certain_cut(whole)
+    assert cut > len(text), "a newline before a letter is a certain cut"
+    assert scanner.certain_cut(whole, cut) in (0, *range(cut + 1, len(whole)))

@@ -1,0 +1,198 @@
+"""Splitter: what it cuts, by examples anyone can check, and what it says to patterns that it cannot take."""
+
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+
+from tokenmill.errors import PatternError, UsageError
+from tokenmill.split import Splitter
+from tokenmill.split.patterns import PATTERNS
+from tokenmill.split.reference import reference_pieces
+
+DEEPSEEK = (
+    r"\p{N}{1,3}",
+    r"[一-龥぀-ゟ゠-ヿ]+",
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "pieces"),
+    [
+        ("gpt2", "I'll pay  $12345!!\n\n  x", "I|'ll| pay| | $|12345|!!|\n\n | x"),
+        ("gpt2", "WE'LL", "WE|'|LL"),
+        ("cl100k", "WE'LL pay  $12345!!\n\n  x", "WE|'LL| pay| | $|123|45|!!\n\n| | x"),
+        ("cl100k", "tab\tword\r\n\r\n", "tab|\tword|\r\n\r\n"),
+        ("cl100k", "end \n  ", "end| \n  "),
+        ("llama3", "end \n  ", "end| \n|  "),
+        ("o200k", "HelloWorld isn't/", "Hello|World| isn't|/"),
+        ("qwen2", "in 2024", "in| |2|0|2|4"),
+        ("nanochat", "in 2024\n\n \n", "in| |20|24|\n\n \n"),
+        ("whitespace", "a b  c\n\td", "a| b| | c|\n|\td"),
+        ("cl100k", "naïve café 東京 はい", "naïve| café| 東京| はい"),
+        ("cl100k", "x\u3000y\u00a0z", "x|\u3000y|\u00a0z"),
+        ("cl100k", "'ſ'K", "'ſ|'K"),
+    ],
+)
+def test_named_patterns_by_example(name, text, pieces):
+    assert Splitter(name).split(text) == pieces.split("|")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "pieces"),
+    [
+        (r"\p{L}+", "ab, cd.", ["ab", ", ", "cd", "."]),  # what stands between two matches is a piece
+        (r"x*", "axxb", ["a", "xx", "b"]),  # an empty match cuts, but is no piece
+        (r"(?=[A-Z])", "aBcDe", ["a", "Bc", "De"]),
+        (r"a|ab", "ab", ["a", "b"]),  # the first alternative that matches, not the longest
+        (r"a+?b|a", "aaab", ["aaab"]),
+        (r"(?i)straße|.", "STRAßE", ["STRAßE"]),
+        (r"(?i:k)+|.", "kK\u212a", ["kK\u212a"]),
+        (r"[\w&&[^\d]]+|.", "ab12", ["ab", "1", "2"]),
+        (r"[a-z--[aeiou]]+|.", "bcade", ["bc", "a", "d", "e"]),
+        (r"[[:upper:][:digit:]]+|.", "AB1é", ["AB1", "é"]),
+        (r"\x41\u{e9}\U0001F600|.", "Aé😀", ["Aé😀"]),
+        (r"(?x) a b # a comment" + "\n| c", "abc", ["ab", "c"]),
+        (r"(?m:a$)|.|\n", "a\na", ["a", "\n", "a"]),
+        (r"(?P<word>\w+)(?<rest>\s*)", "ab  c", ["ab  ", "c"]),
+        (r"[]a]+|[^]a]", "]a[", ["]a", "["]),
+        (r"[\w-.]+| ", "a-b.c d", ["a-b.c", " ", "d"]),
+        (r"\p{Script=Greek}+|\p{sc=Cyrl}+|.", "αβγдж!", ["αβγ", "дж", "!"]),
+        (r"\p{^L}+|\P{^L}+", "ab12", ["ab", "12"]),
+        (r"(?>a+)b|a", "aab", ["aab"]),
+        (r"a{2}|a{,1}", "aaa", ["aa", "a"]),
+        (r"\Aa{0}b?(?#nothing)", "bb", ["b", "b"]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the split pattern")
+def test_the_dialect_by_example(pattern, text, pieces):
+    splitter = Splitter(pattern)
+    assert splitter.split(text) == pieces
+    assert reference_pieces((pattern,), text) == pieces
+
+
+def test_no_pattern_keeps_texts_whole():
+    assert Splitter().split("two words\n") == ["two words\n"]
+    assert Splitter().split("") == []
+    assert Splitter("cl100k").split("") == []
+    assert list(Splitter("cl100k").ends(b"")) == []
+
+
+def test_several_patterns_cut_one_inside_the_other():
+    text = "Room 101: 東京は5度, isn't it?\n  ok 12345"
+    pieces = Splitter(*DEEPSEEK).split(text)
+    assert pieces == reference_pieces(DEEPSEEK, text)
+    assert pieces[:6] == ["Room", " ", "101", ":", " ", "東京は"]
+    # The end of an outer piece is the end of the text to the inner pattern: the space before a digit stands alone.
+    assert Splitter(r"\d", r"\s+(?!\S)|\s?\S+").split("a  1") == ["a", "  ", "1"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [
+        ("(a", "character 1: a group that is not closed"),
+        ("a)", "character 2: a '\\)' that closes nothing"),
+        ("x[ab", "character 2: a class"),
+        ("a**", "a quantifier after a quantifier"),
+        ("*a", "character 1: nothing before"),
+        (r"\p{L", "is not closed"),
+        (r"a\q", r"character 2: \\q is no escape"),
+        ("a{3,1}", "wrong way round"),
+        ("[z-a]", "whose end comes before its begin"),
+        (r"\x{zz}", "hexadecimal"),
+        ("(?<1>a)", "no identifier"),
+        ("a\\", "it ends inside an escape"),
+        ("[[:foo:]]", "no POSIX class is called 'foo'"),
+        (r"(?<=a", "no regular expression"),
+        (r"(?U)a", "no regular expression"),
+        (r"\p{Nonsense}", "no regular expression"),
+        ("(" * 200 + ")" * 200, "nested more than 100 deep"),
+        ("", "is empty"),
+    ],
+)
+def test_a_bad_pattern_is_one_error_that_says_where(pattern, says):
+    with pytest.raises(PatternError, match=says):
+        Splitter(pattern)
+
+
+def test_wrong_calls():
+    with pytest.raises(UsageError, match="not b'x'"):
+        Splitter(b"x")
+    with pytest.raises(UsageError, match="at most 8"):
+        Splitter(*["a"] * 9)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\bword\b|.",
+        r"(\w)\1|.",
+        r"(?<=a)b|.",
+        "^a|.",
+        r"(?=ab)a|.",
+        r"(?>a|ab)c|.",
+        r"(?:a?)*|.",
+        r"\p{Block=Cyrillic}+|.",
+    ],
+)
+def test_what_is_not_regular_runs_on_the_regex_module_and_says_so_once(pattern):
+    pattern = f"{pattern}|\n"
+    with pytest.warns(UserWarning, match="the regex module does it") as told:
+        splitter = Splitter(pattern)
+    assert splitter.scanner is None and len(told) == 1 and told[0].filename == __file__
+    text = "word aa abc\nab word ac"
+    assert splitter.split(text) == reference_pieces((pattern,), text)
+    assert list(splitter.ends("é a".encode()))[-1] == 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Splitter(pattern)
+
+
+def test_bytes_that_are_no_utf8_are_characters_of_their_own():
+    splitter = Splitter("cl100k")
+    for text in (b"ab\xffcd", b"\xe4\xb8", b"a\xe4\xb8b", b"\xf0\x9f\x98 x", b"\xed\xa0\x80\xc0\x80", b"\x80\n\x80"):
+        ends = list(splitter.ends(text))
+        assert ends[-1] == len(text)
+        decoded = text.decode("utf-8", "surrogateescape")
+        pieces = [piece.encode("utf-8", "surrogateescape") for piece in reference_pieces(splitter.patterns, decoded)]
+        assert [text[a:b] for a, b in zip([0, *ends], ends, strict=False)] == pieces
+    assert list(splitter.ends(b"12\xff\xfe!\n34")) == [2, 6, 8]  # cut as punctuation is
+
+
+def test_a_string_with_lone_surrogates_is_split_too():
+    assert Splitter("cl100k").split("a\ud800 b\udc80") == ["a", "\ud800", " b", "\udc80"]
+
+
+def test_a_splitter_is_known_by_its_patterns():
+    splitter = Splitter("o200k", r"\d")
+    assert splitter.patterns == (PATTERNS["o200k"], r"\d")
+    assert splitter.name == r"o200k, \d"
+    assert Splitter(PATTERNS["gpt2"]).name == "gpt2"
+    again = pickle.loads(pickle.dumps(splitter))
+    assert again.patterns == splitter.patterns and again.split("ab 12") == splitter.split("ab 12")
+
+
+def test_threads_share_a_splitter():
+    splitter = Splitter(*DEEPSEEK)
+    text = ("thread 12345 東京, it's\n " * 3000).encode()
+    expected = list(splitter.ends(text))
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(list(splitter.ends(text)) == expected)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 4
+
+
+def test_import_and_first_split_load_neither_numpy_nor_regex():
+    code = (
+        "import sys; from tokenmill.split import Splitter; Splitter('o200k').split('hello world'); "
+        "print([m for m in ('numpy', 'regex') if m in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -1,0 +1,231 @@
+"""Token files: what is in them, in every layout, by readers that are not tokenmill's; and how they are read back."""
+
+import json
+
+import numpy as np
+import pytest
+from token_file_examples import corpus, expected_ids, read_megatron, stream_of, text, tokenizer, wide_tokenizer
+
+import tokenmill
+from tokenmill.errors import FormatError, InputError, UsageError
+from tokenmill.tokenizer.token_files import LAYOUTS, encode_part
+from tokenmill.tokenizer.token_files.encoding import join_parts, settings_for
+from tokenmill.tokenizer.token_files.settings import dtype_for
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return tokenizer()
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    return corpus(tmp_path_factory.mktemp("sources"))
+
+
+def files_in(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_bin_and_npy_are_the_ids_of_all_documents_with_the_end_after_each(tok, sources, tmp_path):
+    paths, documents = sources
+    wanted = expected_ids(tok, documents, tok.eot_token)
+    made = tokenmill.encode_files(tok, paths, tmp_path / "t.bin")
+    assert (made.dtype, made.documents, made.tokens) == ("uint16", len(documents), len(wanted))
+    assert made.text_bytes == sum(len(document.encode()) for document in documents)
+    assert stream_of(tmp_path / "t.bin", "<u2") == wanted
+    tokenmill.encode_files(tok, paths, tmp_path / "t.npy", "npy")
+    array = np.load(tmp_path / "t.npy", mmap_mode="r")
+    assert array.dtype == np.uint16 and array.ndim == 1 and array.tolist() == wanted
+    for name in ("t.bin", "t.npy"):
+        offsets = np.load(tmp_path / f"{name}.offsets.npy", mmap_mode="r")
+        assert offsets.dtype == np.int64 and len(offsets) == len(documents) + 1
+        assert all(wanted[end - 1] == tok.eot_token for end in offsets[1:])
+
+
+def test_megatron_reads_as_described(tok, sources, tmp_path):
+    paths, documents = sources
+    made = tokenmill.encode_files(tok, paths, tmp_path / "data", "megatron")
+    assert made.path == tmp_path / "data.bin"
+    assert read_megatron(tmp_path / "data") == [[*tok.encode_ordinary(d), tok.eot_token] for d in documents]
+
+
+def test_parquet_has_a_row_for_each_document(tok, sources, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    paths, documents = sources
+    tokenmill.encode_files(tok, paths, tmp_path / "t.parquet", "parquet")
+    table = pq.read_table(tmp_path / "t.parquet")
+    assert table.schema.field("ids").type.value_type == pa.uint16()
+    assert table.column("ids").to_pylist() == [tok.encode_ordinary(document) for document in documents]
+    assert table.column("source").to_pylist()[0] == str(paths[0])
+    assert table.column("id").to_pylist()[:4] == ["a.txt", "b.txt", "c0", "c1"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_loading_gives_the_documents_back(tok, sources, tmp_path, layout):
+    paths, documents = sources
+    made = tokenmill.encode_files(tok, paths, tmp_path / "t.out", layout)
+    tokens = tokenmill.load_tokens(made.path, tok)
+    assert [tok.decode(ids) for ids in tokens] == documents
+    assert len(tokens) == len(documents) and tok.decode(tokens[-1]) == documents[-1]
+    assert tok.decode(tokens[300]) == documents[300]
+    assert len(tokens.ids) == made.tokens == tokens.metadata.tokens == tokens.offsets[-1]
+    with pytest.raises(IndexError, match="document 9999"):
+        tokens[9999]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, tmp_path, layout):
+    paths, _ = sources
+    outputs = []
+    for threads in (1, 2, 5):
+        folder = tmp_path / str(threads)
+        tokenmill.encode_files(tok, paths, folder / "t.x", layout, num_threads=threads)
+        outputs.append(files_in(folder))
+    settings = settings_for(tok, layout)
+    parts = [
+        encode_part(tok, shard, settings, tmp_path / f"part{n}")
+        for n, shard in enumerate((paths[:1], [], paths[1:4], paths[4:]))
+    ]
+    join_parts(tok, parts, settings, tmp_path / "joined" / "t.x")
+    outputs.append(files_in(tmp_path / "joined"))
+    assert outputs[0] == outputs[1] == outputs[2] == outputs[3]
+
+
+@pytest.mark.parametrize(("n_vocab", "dtype"), [(65_536, "uint16"), (65_537, "uint32")])
+def test_ids_never_wrap(tmp_path, n_vocab, dtype):
+    tok = wide_tokenizer(n_vocab)
+    assert tok.n_vocab == n_vocab and tok.eot_token == n_vocab - 1 and dtype_for(n_vocab) == dtype
+    text = "".join(map(chr, range(1, 128))) + "\x7f\x7f~~é漢"
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    for layout in LAYOUTS:
+        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / layout, layout, end_of_text="<|endoftext|>")
+        tokens = tokenmill.load_tokens(made.path, tok)
+        assert made.dtype == dtype
+        assert tokens.ids.tolist() == [*tok.encode_ordinary(text), n_vocab - 1]
+        assert tok.decode(tokens[0]) == text
+
+
+def test_a_long_text_is_cut_into_parts_with_the_same_ids(tok, tmp_path, monkeypatch):
+    from tokenmill.tokenizer.token_files import documents
+
+    monkeypatch.setattr(documents, "STRETCH", 1000)
+    long = text(3, 20_000) + "a" * 5000 + " " * 3000 + "\n" * 2000 + text(4, 2000)
+    (tmp_path / "long.txt").write_bytes(long.encode())
+    tokenmill.encode_files(tok, tmp_path / "long.txt", tmp_path / "t.bin")
+    assert stream_of(tmp_path / "t.bin", "<u2") == [*tok.encode_ordinary(long), tok.eot_token]
+
+
+def test_units_and_fields(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n\nthree\n")
+    (tmp_path / "b.jsonl").write_text('{"body": "four", "text": "no"}\n')
+
+    def documents(*sources, **options):
+        made = tokenmill.encode_files(tok, [tmp_path / s for s in sources], tmp_path / "t.bin", **options)
+        return [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok)]
+
+    assert documents("a.txt") == ["one\ntwo\n\nthree\n"]
+    assert documents("a.txt", unit="line") == ["one", "two", "three"]
+    assert documents("a.txt", unit="blank") == ["one\ntwo", "three"]
+    assert documents("b.jsonl", field="body") == ["four"]
+
+
+def test_special_tokens_in_text_only_where_asked_for(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("a<|endoftext|>b")
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", end_of_text=False)
+    assert tok.eot_token not in stream_of(tmp_path / "t.bin", "<u2")
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", special=True, end_of_text=False)
+    assert stream_of(tmp_path / "t.bin", "<u2") == tok.encode("a<|endoftext|>b", allowed_special="all")
+
+
+def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    tok = tokenizer(["<|bos|>"])
+    with pytest.raises(UsageError, match=r"no special token '<\|endoftext\|>'.*'<\|bos\|>'.*--no-end-of-text"):
+        tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", end_of_text="<|bos|>")
+    assert stream_of(tmp_path / "t.bin", "<u2") == [97, 319]
+
+
+def test_no_documents_at_all(tok, tmp_path):
+    (tmp_path / "a.jsonl").write_text("\n")
+    for layout in LAYOUTS:
+        made = tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / layout, layout)
+        tokens = tokenmill.load_tokens(made.path, tok)
+        assert (len(tokens), len(tokens.ids), list(tokens)) == (0, 0, [])
+
+
+def test_what_cannot_be_read_is_an_error_or_left_out(tok, tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"good")
+    (tmp_path / "b.txt").write_bytes(b"bad \xff")
+    (tmp_path / "c.jsonl").write_text('{"text": "good"}\n{"no": 1}\n')
+    with pytest.raises(InputError, match=r"b.txt: not UTF-8: the byte 0xff at 4"):
+        tokenmill.encode_files(tok, tmp_path / "*.*", tmp_path / "out" / "t.bin")
+    assert not (tmp_path / "out" / "t.bin").exists()
+    skips = []
+    made = tokenmill.encode_files(tok, tmp_path / "*.*", tmp_path / "out" / "t.bin", on_skip=skips.append)
+    assert made.documents == 2 and made.skipped == 2
+    assert [skip.position for skip in skips] == ["", "line 2"]
+
+
+def test_another_tokenizer_is_refused(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("the lowest")
+    other = tokenizer(["<|endoftext|>", "<|other|>"])
+    for layout in LAYOUTS:
+        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / layout, layout)
+        with pytest.raises(FormatError, match="made with another tokenizer"):
+            tokenmill.load_tokens(made.path, other)
+        assert len(tokenmill.load_tokens(made.path, other, any_tokenizer=True)) == 1
+        assert len(tokenmill.load_tokens(made.path)) == 1
+
+
+def test_damage_is_one_error(tok, tmp_path):
+    (tmp_path / "a.txt").write_text(text(1, 300))
+    path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t", "megatron").path
+    index = path.with_suffix(".idx").read_bytes()
+    cut = path.read_bytes()[:-2]
+    path.write_bytes(cut)
+    with pytest.raises(FormatError, match=r"t.bin has [\d,]+ bytes; t.bin.json says"):
+        tokenmill.load_tokens(path, tok)
+    (tmp_path / "t.bin.json").unlink()
+    with pytest.raises(FormatError, match="no metadata"):
+        tokenmill.load_tokens(path, tok)
+    with pytest.raises(FormatError, match="its documents do not end there"):
+        tokenmill.load_tokens(path)
+    for damaged in (index[:20], b"X" + index[1:], index[:-1], index[:9] + b"\2" + index[10:], index[:-1] + b"\1"):
+        path.with_suffix(".idx").write_bytes(damaged)
+        with pytest.raises(FormatError, match=r"t\.idx"):
+            tokenmill.load_tokens(path)
+    path.with_suffix(".idx").unlink()
+    with pytest.raises(FormatError, match="no metadata"):
+        tokenmill.load_tokens(path)
+    assert tokenmill.load_tokens(path, dtype="uint16").ids.tobytes() == cut
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"kind": "x"},
+        {"dtype": "float32"},
+        {"tokens": "7"},
+        {"documents": -1},
+        {"files": 3},
+        {"more": 1},
+    ],
+)
+def test_damaged_metadata(tok, tmp_path, change):
+    (tmp_path / "a.txt").write_text("a")
+    path = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin").path
+    beside = tmp_path / "t.bin.json"
+    beside.write_text(json.dumps(json.loads(beside.read_text()) | change))
+    with pytest.raises(FormatError, match=r"t\.bin\.json"):
+        tokenmill.load_tokens(path)
+
+
+def test_the_output_may_not_be_a_source(tok, tmp_path):
+    (tmp_path / "a.txt").write_text("a")
+    with pytest.raises(UsageError, match="one of the sources"):
+        tokenmill.encode_files(tok, tmp_path, tmp_path / "a.txt")

@@ -1,0 +1,234 @@
+"""A token file whose making was killed is made to the same bytes; Ctrl-C and a full disk leave nothing half-written."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from token_file_examples import corpus, text, tokenizer
+
+import tokenmill
+from tokenmill.errors import OutputError, UsageError
+from tokenmill.tokenizer.token_files import LAYOUTS, parts
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
+
+# Small jobs, a checkpoint after each of them, and slowly enough to be killed in the middle.
+SLOW = """
+import sys, time
+import tokenmill
+from tokenmill.tokenizer.token_files import documents, parts
+
+documents.STRETCH, parts.JOB_BYTES = 1000, 2000
+original = parts.PartWriter.append
+def append(self, encoded):
+    original(self, encoded)
+    time.sleep(float(sys.argv[4]))
+parts.PartWriter.append = append
+tok = tokenmill.load(sys.argv[1])
+import pyarrow.parquet
+print("begin", flush=True)
+tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], sys.argv[5], num_threads=2, checkpoint_every=0.01)
+"""
+
+# Dies without a word at the n-th of the calls that change the disk, for every n or every fourth; and each time goes on to the end.
+CRASHES = """
+import os, shutil, sys
+from pathlib import Path
+import tokenmill
+from tokenmill.tokenizer.token_files import documents, parts
+
+documents.STRETCH, parts.JOB_BYTES = 60_000, 60_000
+folder, layout = Path(sys.argv[3]), sys.argv[4]
+tok = tokenmill.load(sys.argv[1])
+
+def encode():
+    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", layout, num_threads=2, checkpoint_every=0)
+
+def files():
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+def dying(n):
+    left = [n]
+    for name in ("fsync", "replace", "unlink"):
+        def call(*args, original=getattr(os, name), **options):
+            left[0] -= 1
+            if left[0] < 0:
+                os._exit(9)
+            return original(*args, **options)
+        setattr(os, name, call)
+    encode()
+
+import pyarrow, pyarrow.parquet
+pyarrow.set_cpu_count(1)
+assert in_child(encode) == 0
+expected, step = files(), int(sys.argv[5])
+n = os.getpid() % step
+while True:
+    if n % 2:  # with the older output there, and without
+        shutil.rmtree(folder)
+        folder.mkdir()
+    code = in_child(lambda: dying(n))
+    if code == 0:
+        break
+    assert code == 9, code
+    out = folder / ("out.bin" if layout == "megatron" else "out")
+    if Path(f"{out}.json").exists():  # metadata never stands beside files of another size
+        tokenmill.load_tokens(out)
+    assert in_child(encode) == 0
+    assert files() == expected, n
+    n += step
+print(n)
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A tokenizer saved, a folder of sources, and what encoding them gives in each layout."""
+    folder = tmp_path_factory.mktemp("made")
+    tok = tokenizer()
+    tok.save(folder / "tok")
+    corpus(folder / "sources")
+    expected = {}
+    for layout in LAYOUTS:
+        tokenmill.encode_files(tok, str(folder / "sources" / "*"), folder / layout / "out", layout)
+        expected[layout] = files_in(folder / layout)
+    return tok, folder, expected
+
+
+def files_in(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def start(folder, output, pause, layout):
+    command = [sys.executable, "-c", SLOW, *map(str, (folder / "tok", folder / "sources", output, pause, layout))]
+    return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS if SWEEP > 1 else ("bin", "parquet"))
+def test_killed_at_random_moments_and_still_the_same(made, tmp_path, layout):
+    _, folder, expected = made
+    chosen = random.Random(os.getpid())
+    checkpoints = 0
+    for _ in range(3 * SWEEP):
+        process = start(folder, tmp_path / "out", 0.01, layout)
+        assert process.stdout.readline() == "begin\n", process.stderr.read()
+        time.sleep(chosen.uniform(0.02, 0.4))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        checkpoints += len(list(tmp_path.glob(".out*.encoding/manifest.json")))
+    process = start(folder, tmp_path / "out", 0, layout)
+    assert process.communicate(timeout=60) and process.returncode == 0
+    assert files_in(tmp_path) == expected[layout]
+    assert checkpoints > 0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_killed_at_every_step_of_the_end(made, tmp_path, layout):
+    _, folder, _ = made
+    (tmp_path / "out").mkdir()
+    arguments = [str(folder / "tok"), str(folder / "sources"), str(tmp_path / "out"), layout, "1" if SWEEP > 1 else "4"]
+    result = subprocess.run(
+        [sys.executable, "-c", CRASHES, *arguments], env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert int(result.stdout) > 15
+
+
+def interrupt(monkeypatch, after, error):
+    """Encoding raises `error` after so many jobs."""
+    original, left = parts.PartWriter.append, [after]
+
+    def append(self, encoded):
+        if not left[0]:
+            raise error
+        left[0] -= 1
+        original(self, encoded)
+
+    monkeypatch.setattr(parts.PartWriter, "append", append)
+
+
+def test_what_was_encoded_before_ctrl_c_is_kept(made, tmp_path, monkeypatch):
+    tok, folder, expected = made
+    sources = str(folder / "sources" / "*")
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "JOB_BYTES", 2000)
+        interrupt(patch, 5, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            tokenmill.encode_files(tok, sources, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == [".out.encoding"]
+    with pytest.raises(UsageError, match=r"unfinished output of other settings.*delete .*\.out\.encoding"):
+        tokenmill.encode_files(tok, sources, tmp_path / "out", end_of_text=False)
+    with pytest.raises(UsageError, match="unfinished output of other sources"):
+        tokenmill.encode_files(tok, folder / "sources" / "a.txt", tmp_path / "out")
+    with pytest.raises(UsageError, match="unfinished output of other tokenizer"):
+        other = tokenmill.train_from_iterator([text(9, 4000)], 320, special_tokens=["<|endoftext|>"])
+        tokenmill.encode_files(other, sources, tmp_path / "out")
+    assert tokenmill.encode_files(tok, sources, tmp_path / "out").resumed_bytes > 0
+    assert files_in(tmp_path) == expected["bin"]
+
+
+def test_resume_can_be_refused(made, tmp_path, monkeypatch):
+    tok, folder, expected = made
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "JOB_BYTES", 2000)
+        interrupt(patch, 5, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out")
+    summary = tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out", resume=False)
+    assert summary.resumed_bytes == 0
+    assert files_in(tmp_path) == expected["bin"]
+
+
+def test_ctrl_c_ends_with_130_and_leaves_nothing_half_written(made, tmp_path):
+    _, folder, _ = made
+    with open(tmp_path / "big.txt", "wb") as file:
+        for _ in range(600):
+            file.write((folder / "sources" / "a.txt").read_bytes() * 16)
+    command = [sys.executable, "-m", "tokenmill", "encode", "big.txt", "--tokenizer", folder / "tok", "-o", "out/t.bin"]
+    process = subprocess.Popen(command, env=ENVIRONMENT, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    ids = tmp_path / "out" / ".t.bin.encoding" / "ids"
+    while process.poll() is None and not (ids.exists() and ids.stat().st_size > 0):
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, message = process.communicate(timeout=30)
+    assert process.returncode == 130, message
+    assert "stopped" in message and "Traceback" not in message
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= {
+        ".t.bin.encoding"
+    }  # gone where there was no checkpoint
+
+
+def test_a_full_disk_is_one_error_and_there_is_a_way_on(made, tmp_path, full_disk):
+    tok, folder, _ = made
+    text = (folder / "sources" / "a.txt").read_bytes() * 12
+    (tmp_path / "big.txt").write_bytes(text)
+    (full_disk / "filler").write_bytes(bytes(200_000))
+    command = [sys.executable, "-m", "tokenmill", "encode", str(tmp_path / "big.txt")]
+    options = ["--tokenizer", str(folder / "tok"), "-o", str(full_disk / "t.bin")]
+    result = subprocess.run([*command, *options], env=ENVIRONMENT, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "No space left on device" in result.stderr and "Traceback" not in result.stderr
+    with pytest.raises(OutputError, match="No space left"):
+        tokenmill.encode_files(tok, tmp_path / "big.txt", full_disk / "t.bin")
+    assert not (full_disk / "t.bin").exists()
+    (full_disk / "filler").unlink()
+    tokenmill.encode_files(tok, tmp_path / "big.txt", full_disk / "t.bin")
+    assert tok.decode_bytes(tokenmill.load_tokens(full_disk / "t.bin", tok)[0]) == text
