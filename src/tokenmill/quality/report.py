@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
@@ -265,7 +266,8 @@ def _table(table: Table) -> str:
 def _head(column: Column) -> str:
     kind = ' class="num"' if column.kind in NUMERIC else ""
     help = f' title="{escape(column.help)}"' if column.help else ""
-    return f'<th scope="col"{kind}{help}>{escape(column.name)}</th>'
+    name = re.sub(r"([._/-])(?=\w)", r"\1<wbr>", escape(column.name))  # where the name of a file may be broken
+    return f'<th scope="col"{kind}{help}>{name}</th>'
 
 
 def _cell(value: object, column: Column) -> str:
