@@ -40,7 +40,7 @@ demo: $(VENV)/.base
 
 test: $(VENV)/.test
 	@scripts/setup_browser_tests.sh
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

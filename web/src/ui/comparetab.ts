@@ -17,6 +17,9 @@ interface Shown {
   keys: string[];
   encodings: Encoded[];
   aligned: Aligned;
+  /** All lines, broken for `columns`; and those of them that are shown. */
+  broken: Line[];
+  columns: number;
   lines: Line[];
   text: string;
   bytes: Uint8Array;
@@ -102,7 +105,8 @@ export class CompareTab {
       this.shown = null;
       if (good.length > 0) {
         const text = good[0]!.text;
-        this.shown = { keys: goodKeys, encodings: good, aligned: align(good), lines: [], text, bytes: toBytes(text) };
+        const [aligned, bytes] = [align(good), toBytes(text)];
+        this.shown = { keys: goodKeys, encodings: good, aligned, broken: [], columns: 0, lines: [], text, bytes };
       }
       this.drawTable();
       this.layOut();
@@ -165,7 +169,11 @@ export class CompareTab {
       return;
     }
     const columns = Math.max(20, Math.floor((rows.root.clientWidth - 60) / 8.6));
-    const lines = breakLines(shown.aligned, shown.text, columns);
+    if (columns !== shown.columns) {
+      shown.broken = breakLines(shown.aligned, shown.text, columns);
+      shown.columns = columns;
+    }
+    const lines = shown.broken;
     const differing = lines.filter((line) => !line.same).length;
     shown.lines = this.only.checked ? lines.filter((line) => !line.same) : lines;
     byId("compare-where").textContent =
