@@ -122,12 +122,12 @@ def start(folder, output, pause, layout):
     return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS if SWEEP > 1 else ("bin", "parquet"))
 def test_killed_at_random_moments_and_still_the_same(made, tmp_path, layout):
     _, folder, expected = made
     chosen = random.Random(os.getpid())
     checkpoints = 0
-    for _ in range(4 * SWEEP):
+    for _ in range(3 * SWEEP):
         process = start(folder, tmp_path / "out", 0.01, layout)
         assert process.stdout.readline() == "begin\n", process.stderr.read()
         time.sleep(chosen.uniform(0.02, 0.4))
@@ -211,7 +211,9 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_written(made, tmp_path):
     _, message = process.communicate(timeout=30)
     assert process.returncode == 130, message
     assert "stopped" in message and "Traceback" not in message
-    assert [path.name for path in (tmp_path / "out").iterdir()] == [".t.bin.encoding"]
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= {
+        ".t.bin.encoding"
+    }  # gone where there was no checkpoint
 
 
 def test_a_full_disk_is_one_error_and_there_is_a_way_on(made, tmp_path, full_disk):

@@ -128,7 +128,7 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=self._messages,
             pass_fds=[self._at_hand.fileno()],
-            start_new_session=True,
+            process_group=0,  # Ctrl-C at a terminal is for the process that started this one
             env=os.environ | {"PYTHONPATH": os.pathsep.join([package_home, *filter(None, sys.path)])},
         )
         self._first: tuple | None = start

@@ -8,6 +8,8 @@ from cython.cimports.libc.stdlib import malloc
 from cython.cimports.tokenmill.tokenizer._cache_cy import PieceCache
 from cython.cimports.tokenmill.tokenizer._merge_cy import NO_ID, Merger
 
+from ._proper_cy import proper
+
 
 def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> PieceCache:
     """A cache in which each token is a piece that is itself, the lowest id where two have the same bytes."""
@@ -64,7 +66,8 @@ def rank_merger(tokens: tuple, unknown) -> tuple:
                 raise MemoryError
     if not merger.finish_pairs():
         raise MemoryError
-    return merger, table if whole is tokens else None
+    table.merger = proper(merger, tokens)
+    return table.merger, table if whole is tokens else None
 
 
 def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, characters, unknown) -> Merger:
@@ -83,4 +86,4 @@ def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, 
             raise MemoryError
     if not merger.finish_pairs():
         raise MemoryError
-    return merger
+    return proper(merger, tokens)

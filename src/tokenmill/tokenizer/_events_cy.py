@@ -91,8 +91,14 @@ class EventMerger(Merger):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def merge_short(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-                    piece: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
+    def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, least: cython.Py_ssize_t,
+                    piece: cython.pointer(cython.const[uint8_t]), work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+        return self.replay_short(ids, n) if n <= SHORT else self.replay(ids, n, work)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def replay_short(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) -> cython.Py_ssize_t:
         """The event at waits[i] is what the token at i, or the pair that begins with it, waits for. Both arrays close
         up after a merge and open after a removal."""
         waits: uint32_t[SHORT]
@@ -134,8 +140,8 @@ class EventMerger(Merger):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-                    work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+    def replay(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
+               work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
         """The same with a queue of (event, place). A token stands at the place of its first part, so that its parts
         find their old places when it falls apart."""
         room: cython.size_t = 4 * n + 16

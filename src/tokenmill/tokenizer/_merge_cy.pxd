@@ -12,10 +12,11 @@ cdef enum:
     ID_BITS = 21
     NO_ID = 0x1FFFFF  # no token, or no rank: above every id and every rank
     SHORT = 128  # parts that are merged on an array
+    LONGEST = 0x40000000  # bytes of a piece
     NO_MEMORY = -1
     NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
     SIGNALLED = -3  # a handler of signals raised: call tm_raise_pending with the GIL
-    TOO_LONG = -4  # a piece of 1 GiB or more
+    TOO_LONG = -4  # a piece of LONGEST bytes or more
 
 # Memory that a merge works in: grows to what the longest piece needed, kept by whoever calls.
 cdef struct Workspace:
@@ -39,7 +40,6 @@ cdef class Merger:
     cdef size_t pair_slots, n_pairs
     cdef int pair_shift
     cdef bint complete  # every byte has a token
-    cdef bint monotone  # no merge makes a pair that ranks below it
 
     # The rank of a pair, or NO_ID.
     cdef uint32_t pair_rank(self, uint32_t left, uint32_t right) noexcept nogil
@@ -49,12 +49,35 @@ cdef class Merger:
     # The ids of piece[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
     cdef Py_ssize_t merge(self, const uint8_t* piece, size_t n, uint32_t* out, Workspace* work) noexcept nogil
-    # The same for up to SHORT parts in place, of which `piece` are the bytes, or NULL if they are characters; and for
-    # any number of them.
-    cdef Py_ssize_t merge_short(self, uint32_t* ids, Py_ssize_t n, const uint8_t* piece) noexcept nogil
-    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, Workspace* work) noexcept nogil
+    # The same for parts in place, until no pair merges or only `least` are left. `piece` are their bytes, or NULL if
+    # they are characters.
+    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, Py_ssize_t least, const uint8_t* piece,
+                                Workspace* work) noexcept nogil
 
 
 cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; false without memory
 cdef void release(Workspace* work, size_t keep) noexcept nogil  # gives the memory back if it is more than `keep` bytes
 cdef bint signalled() noexcept nogil  # whether a handler of signals raised
+
+
+cdef inline uint64_t hash_of(uint32_t left, uint32_t right) noexcept nogil:
+    """Its upper bits are well mixed."""
+    return (<uint64_t>left << ID_BITS | right) * <uint64_t>0x9E3779B97F4A7C15
+
+
+cdef inline uint64_t slot_of(Merger merger, uint32_t left, uint32_t right) noexcept nogil:
+    """Where the table of pairs has (left, right), or the search for it begins."""
+    return hash_of(left, right) >> merger.pair_shift
+
+
+cdef inline uint32_t pair_in(Merger merger, uint32_t left, uint32_t right) noexcept nogil:
+    """The rank of a pair, or NO_ID."""
+    cdef uint64_t key = <uint64_t>left << ID_BITS | right
+    cdef uint64_t slot = slot_of(merger, left, right)
+    cdef uint64_t found = merger.pairs[slot]
+    while found >> ID_BITS != key:
+        if found == <uint64_t>0xFFFFFFFFFFFFFFFF:  # empty
+            return NO_ID
+        slot = slot + 1 & merger.pair_slots - 1
+        found = merger.pairs[slot]
+    return <uint32_t>(found & NO_ID)

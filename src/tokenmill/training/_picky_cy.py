@@ -58,6 +58,7 @@ class PickyLoop:
     """Merges and removals over a corpus whose pairs are all in `pairs` (made with the threshold 1).
 
     numerator, denominator: T; with denominator 0 nothing is removed, and this is plain BPE.
+    expected_pairs: how many more pairs to make room for at once.
     """
 
     corpus: Corpus
@@ -105,6 +106,7 @@ class PickyLoop:
         denominator: uint64_t,
         min_pair_count: uint64_t,
         max_bytes: cython.size_t,
+        expected_pairs: cython.size_t = 0,
     ):
         self.corpus = corpus
         self.pairs = pairs
@@ -113,7 +115,7 @@ class PickyLoop:
         self.denominator = denominator
         self.least = min_pair_count
         self.max_bytes = max_bytes
-        self.segments = Segments(pairs, corpus.wide)
+        self.segments = Segments(pairs, corpus.wide, expected_pairs)
 
     def __dealloc__(self):
         free(self.inner)

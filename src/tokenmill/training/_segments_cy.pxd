@@ -9,25 +9,29 @@ cdef struct Segment:
     size_t size
     uint32_t next   # the one after it in its list, 0 for none
 
+cdef struct Late:
+    uint32_t list   # the further segments of a pair
+    uint32_t entry  # its entry in `growth`, if that entry is of this pair
+
 cdef struct Growth:
+    uint32_t pair
     size_t size     # new positions of the pair in this step
     char* at        # where the next of them goes
-    uint32_t late   # the list of its further segments
 
 
 cdef class Segments:
+    cdef Late* late
+    cdef size_t late_room
     cdef Growth* growth
-    cdef size_t growth_room
+    cdef size_t n_growth
     cdef Segment* segment
     cdef uint32_t n_segments
     cdef size_t segments_room
     cdef uint32_t spare
     cdef char* fresh
-    cdef uint32_t* fresh_pair
+    cdef uint32_t* fresh_entry
     cdef size_t n_fresh
     cdef size_t fresh_room
-    cdef uint32_t* grown
-    cdef size_t n_grown
     cdef size_t at
     cdef bint wide
     cdef char* gathered
@@ -45,10 +49,14 @@ cdef class Segments:
 
 cdef inline void new_position(Segments self, uint32_t pair, size_t place) noexcept nogil:
     # A position that came up in this step. There is room for it: see `reserve`.
-    if self.growth[pair].size == 0:
-        self.grown[self.n_grown] = pair
-        self.n_grown += 1
-    self.growth[pair].size += 1
+    cdef size_t entry = self.late[pair].entry
+    if entry >= self.n_growth or self.growth[entry].pair != pair:
+        entry = self.n_growth
+        self.n_growth += 1
+        self.growth[entry].pair = pair
+        self.growth[entry].size = 0
+        self.late[pair].entry = <uint32_t> entry
+    self.growth[entry].size += 1
     put_place(self.fresh, self.n_fresh, self.wide, place)
-    self.fresh_pair[self.n_fresh] = pair
+    self.fresh_entry[self.n_fresh] = <uint32_t> entry
     self.n_fresh += 1

@@ -21,46 +21,52 @@ NEAR = cython.declare(cython.size_t, 8)  # how many entries before its turn the 
 @cython.final
 @cython.cclass
 class Segments:
-    """The late segments and births of one training. wide: whether positions have 64 bits."""
+    """The late segments and births of one training.
 
-    def __cinit__(self, pairs: Pairs, wide: bool):
+    wide: whether positions have 64 bits. expected: how many pairs to make room for at once, since it costs to move them.
+    """
+
+    def __cinit__(self, pairs: Pairs, wide: bool, expected: cython.size_t):
         self.wide = wide
         self.n_segments = 1  # 0 is none
-        self.reserve(pairs, 0, 0)
+        self.reserve(pairs, expected, 0)
 
     def __dealloc__(self):
+        free(self.late)
         free(self.growth)
         free(self.segment)
         free(self.fresh)
-        free(self.fresh_pair)
-        free(self.grown)
+        free(self.fresh_entry)
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def reserve(self, pairs: Pairs, more: cython.size_t, fresh: cython.size_t) -> cython.int:
         """Make room for `more` new pairs and `fresh` new positions before a step."""
-        block: cython.p_void
+        late: cython.pointer(Late)
         pairs.reserve(more)
-        if self.growth_room < pairs.room:
-            block = realloc(self.growth, pairs.room * cython.sizeof(Growth))
-            if block != cython.NULL:
-                self.growth = cython.cast(cython.pointer(Growth), block)
-                memset(self.growth + self.growth_room, 0, (pairs.room - self.growth_room) * cython.sizeof(Growth))
-                self.growth_room = pairs.room
+        if self.late_room < pairs.room:
+            late = cython.cast(cython.pointer(Late), tm_alloc(pairs.room * cython.sizeof(Late)))
+            if late != cython.NULL:
+                if self.late != cython.NULL:
+                    memcpy(late, self.late, self.late_room * cython.sizeof(Late))
+                memset(late + self.late_room, 0, (pairs.room - self.late_room) * cython.sizeof(Late))
+                free(self.late)
+                self.late = late
+                self.late_room = pairs.room
         if self.fresh_room < fresh or self.fresh == cython.NULL:
+            free(self.growth)
             free(self.fresh)
-            free(self.fresh_pair)
-            free(self.grown)
+            free(self.fresh_entry)
             self.fresh_room = fresh + (fresh >> 1) + 64
+            self.growth = cython.cast(cython.pointer(Growth), tm_alloc(self.fresh_room * cython.sizeof(Growth)))
             self.fresh = cython.cast(cython.p_char, tm_alloc(self.fresh_room * pairs.width))
-            self.fresh_pair = cython.cast(cython.pointer(uint32_t), tm_alloc(self.fresh_room * 4))
-            self.grown = cython.cast(cython.pointer(uint32_t), tm_alloc(self.fresh_room * 4))
+            self.fresh_entry = cython.cast(cython.pointer(uint32_t), tm_alloc(self.fresh_room * 4))
         if (
-            self.growth_room < pairs.room
+            self.late_room < pairs.room
+            or self.growth == cython.NULL
             or self.fresh == cython.NULL
-            or self.fresh_pair == cython.NULL
-            or self.grown == cython.NULL
+            or self.fresh_entry == cython.NULL
         ):
             self.fresh_room = 0
             with cython.gil:
@@ -75,34 +81,33 @@ class Segments:
         stop: cython.size_t = self.n_fresh if self.n_fresh - self.at < work else self.at + work
         growth: cython.pointer(Growth) = self.growth
         pair: uint32_t
+        entry: cython.size_t
         i: cython.size_t
         if self.at == 0:
-            for i in range(self.n_grown):
-                pair = self.grown[i]
-                growth[pair].at = cython.NULL
+            for i in range(self.n_growth):
+                pair = growth[i].pair
+                growth[i].at = cython.NULL
                 if pairs.pair[pair].count == 0:  # came and went within the step
                     continue
-                growth[pair].at = pairs.new_places(growth[pair].size)
-                if growth[pair].at == cython.NULL:
+                growth[i].at = pairs.new_places(growth[i].size)
+                if growth[i].at == cython.NULL:
                     with cython.gil:
-                        raise MemoryError(f"no memory for {growth[pair].size} positions")
+                        raise MemoryError(f"no memory for {growth[i].size} positions")
                 if pairs.pair[pair].size == 0:
-                    pairs.places[pair] = growth[pair].at
-                    pairs.pair[pair].size = growth[pair].size
+                    pairs.places[pair] = growth[i].at
+                    pairs.pair[pair].size = growth[i].size
                 else:
-                    self.add(cython.address(growth[pair].late), growth[pair].at, growth[pair].size)
+                    self.add(cython.address(self.late[pair].list), growth[i].at, growth[i].size)
                 pairs.enqueue(pair)
         for i in range(self.at, stop):
-            pair = self.fresh_pair[i]
-            if growth[pair].at != cython.NULL:
-                put_place(growth[pair].at, 0, self.wide, get_place(self.fresh, i, self.wide))
-                growth[pair].at += pairs.width
+            entry = self.fresh_entry[i]
+            if growth[entry].at != cython.NULL:
+                put_place(growth[entry].at, 0, self.wide, get_place(self.fresh, i, self.wide))
+                growth[entry].at += pairs.width
         self.at = stop
         if stop < self.n_fresh:
             return False
-        for i in range(self.n_grown):
-            growth[self.grown[i]].size = 0
-        self.n_grown = 0
+        self.n_growth = 0
         self.n_fresh = 0
         self.at = 0
         return True
@@ -154,7 +159,7 @@ class Segments:
     @cython.exceptval(-1)
     def gather_pair(self, corpus: Corpus, pairs: Pairs, pair: uint32_t) -> cython.longlong:
         """Put all positions of a pair, in ascending order, into `gathered`; how many. It has no segment then."""
-        head: cython.pointer(uint32_t) = cython.address(self.growth[pair].late)
+        head: cython.pointer(uint32_t) = cython.address(self.late[pair].list)
         self.add(head, pairs.places[pair], pairs.pair[pair].size)
         pairs.places[pair] = cython.NULL
         pairs.pair[pair].size = 0

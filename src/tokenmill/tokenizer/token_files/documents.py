@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...corpus.documents import Record, read_records
@@ -70,11 +71,12 @@ def read_stretches(
         source = sources[number]
         done = start.done if number == start.source else 0
         kind = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}.get(suffix_of(source), "text")
+        tell = partial(opened, number)
         if kind == "text" and settings.unit == "file":
-            for stretch, position in _file(source, cut, done, lambda stream, n=number: opened(n, stream)):
+            for stretch, position in _file(source, cut, done, tell):
                 yield stretch, Place(number + 1) if stretch.last else Place(number, position)
         else:
-            records = read_records(source, kind, settings.reading, lambda stream, n=number: opened(n, stream))
+            records = read_records(source, kind, settings.reading, tell)
             for position, record in enumerate(records, 1):
                 if position > done:
                     yield Stretch(record, True), Place(number, position)

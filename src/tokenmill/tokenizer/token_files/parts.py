@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
@@ -146,8 +146,10 @@ class PartWriter:
         counts.tokens += len(encoded.ids)
         counts.text_bytes += encoded.text_bytes
         counts.skipped += len(encoded.skipped)
-        for file, data in zip(self._files, (encoded.ids, lengths, encoded.names), strict=True):
-            file.write(memoryview(data).cast("B") if len(data) else b"")
+        ids, bounds, names = self._files
+        ids.write(encoded.ids.data)
+        bounds.write(lengths.data)
+        names.write(encoded.names)
 
     def join(self, part: Part) -> None:
         """Write a finished part behind what is here."""
@@ -247,7 +249,7 @@ def _jobs(stretches: Iterator[tuple[Stretch, Place]]) -> Iterator[tuple[list[Str
 
 def _in_threads(
     tok: Tokenizer, settings: Settings, jobs: Iterator[tuple[list[Stretch], Place]], threads: int
-) -> Iterator[tuple[Encoded, Place]]:
+) -> Generator[tuple[Encoded, Place], None, None]:
     """The results of `jobs` in order; no more of them wait than keep the threads busy."""
     waiting: deque[tuple[Future[Encoded], Place]] = deque()
     pool = ThreadPoolExecutor(threads, "tokenmill-encode")
@@ -277,7 +279,8 @@ class _Meter:
         self._starts = [0]
         for source in sources if progress is not None else ():
             self._starts.append(self._starts[-1] + size_of(source))
-        self._number, self._stream = 0, None
+        self._number = 0
+        self._stream: SourceStream | None = None
 
     def opened(self, number: int, stream: SourceStream) -> None:
         self._number, self._stream = number, stream

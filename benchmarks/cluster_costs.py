@@ -1,0 +1,117 @@
+"""What each step costs on one core: the figures behind the cost model in docs/how-to/ray.md.
+
+python -m benchmarks.cluster_costs
+
+Processor time, which other work on the machine disturbs little, of whole processes with one worker or thread; what the
+same command takes for a tiny input is subtracted. The sizes are those of the files that come out.
+"""
+
+from __future__ import annotations
+
+import bz2
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from .clean_wikipedia import dump
+from .harness import CACHE, corpus_file, run_job, save
+
+TRAIN = ["--vocab-size", "32768", "--special-token", "<|endoftext|>"]
+
+
+def size(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
+
+
+def run(folder: Path) -> dict:
+    number = 0
+
+    def step(*command: str, output: str | None = None) -> tuple[dict, Path]:
+        """Run one verb; what it took, and what it wrote."""
+        nonlocal number
+        number += 1
+        path = folder / (output or f"out-{number}")
+        return run_job(["tokenmill", *command, "-o", str(path), "--json"]), path
+
+    def cost(*command: str, source: str, tiny: str) -> tuple[float, Path]:
+        """Processor seconds without those of starting."""
+        started = min(step(*command, tiny)[0]["cpu"] for _ in range(2))
+        runs = [step(*command, source) for _ in range(2)]
+        return min(result["cpu"] for result, _ in runs) - started, runs[-1][1]
+
+    tiny = folder / "tiny.txt"
+    tiny.write_text("A sentence that is long enough to be kept by the cleaner, whatever it may say to whom. " * 3)
+    small_dump = folder / "tiny.xml"
+    small_dump.write_text(
+        f"<mediawiki><page><title>A</title><ns>0</ns><text>{tiny.read_text()}</text></page></mediawiki>"
+    )
+    results: dict = {}
+
+    source = dump()
+    plain = len(bz2.decompress(source.read_bytes()))
+    seconds, made = cost("clean", "wikipedia", "--num-workers", "1", source=str(source), tiny=str(small_dump))
+    results["clean wikipedia"] = {"bytes": plain, "cpu": seconds, "stored": size(made)}
+    for corpus in ("en", "multi"):
+        path = str(corpus_file(corpus))
+        nbytes = Path(path).stat().st_size
+        part = corpus_file(corpus, 30_000_000)
+        seconds, made = cost("clean", "text", "--num-workers", "1", source=str(part), tiny=str(tiny))
+        results[f"clean text {corpus}"] = {"bytes": part.stat().st_size, "cpu": seconds, "stored": size(made)}
+        seconds, counts = cost("count", "--num-threads", "1", source=path, tiny=str(tiny))
+        results[f"count {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(counts)}
+        results[f"count {corpus}"] |= pieces(counts)
+        estimate = run_job(["tokenmill", "count", "--estimate", path, "--json"])
+        results[f"count {corpus}"]["growth"] = estimate["growth_exponent"]
+        once = step("count", "--merge", str(counts))[0]["cpu"]
+        often = step("count", "--merge", *[str(counts)] * 16)[0]["cpu"]
+        rows = 15 * results[f"count {corpus}"]["distinct"]
+        results[f"merge {corpus}"] = {"rows": rows, "cpu": often - once}
+        trained, tokenizer = step("train", str(counts), *TRAIN)
+        results[f"train {corpus}"] = {
+            "cpu": trained["cpu"],
+            "seconds": trained["seconds"],
+            "peak_mib": trained["peak_mib"],
+        }
+        seconds, made = cost(
+            "encode",
+            "--tokenizer",
+            str(tokenizer),
+            "--format",
+            "bin",
+            "--num-threads",
+            "1",
+            source=path,
+            tiny=str(tiny),
+        )
+        results[f"encode {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(made)}
+    for name, row in results.items():
+        print(f"{name:<20} {row}", file=sys.stderr)
+    return results
+
+
+def pieces(folder: Path) -> dict:
+    """How many distinct pieces word counts have, how many of them are left with min_count, and what they and training take."""
+    import numpy as np
+
+    from tokenmill import WordCounts
+    from tokenmill.training import estimate_memory
+
+    counts = WordCounts.load(folder)
+    return {
+        "distinct": len(counts),
+        "kept": {str(least): int(np.count_nonzero(counts.counts >= least)) for least in (2, 5, 10, 100)},
+        "piece_bytes": len(counts.arena),
+        "training_bytes": {
+            str(least): estimate_memory(counts, 32_768, min_count=least) for least in (1, 2, 5, 10, 100)
+        },
+    }
+
+
+if __name__ == "__main__":
+    CACHE.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=CACHE))
+    try:
+        save("cluster_costs", run(folder))
+    finally:
+        shutil.rmtree(folder)

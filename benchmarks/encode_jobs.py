@@ -1,0 +1,136 @@
+"""One library at one task in one process, for `benchmarks.encode`:
+
+python -m benchmarks.encode_jobs LIBRARY VOCABULARY TASK FILE
+
+Prints one line of JSON with seconds per task and a digest of the ids. Every figure is of a whole call, with the result
+that the caller gets; `cold` is the first call of the process, `warm` the least of the next ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from .encoders import ENCODERS
+
+LATENCY = "The quick brown fox jumps over the lazy dog, and def __init__(self) returns None in 2026. And so on ok."[:100]
+MIXED = "Zażółć gęślą jaźń 漢字かな交じり文 🙂👩‍👩‍👧‍👦 ﷺ \u2028\t\r\n x\n\n\n  y 123456789 it's IT'LL o'clock _a_b +=-=> \u0301e\u00a0\ufeff½٣"
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+
+
+def timed(call: Callable, *arguments) -> tuple[float, object]:
+    start = time.perf_counter()
+    result = call(*arguments)
+    return time.perf_counter() - start, result
+
+
+def digest(ids) -> str:
+    import numpy as np
+
+    return hashlib.sha256(np.ascontiguousarray(ids, np.uint32).tobytes()).hexdigest()[:16]
+
+
+def cold_and_warm(call: Callable, argument, warm: int = 3) -> dict:
+    """The first call, and the least of `warm` further ones; results are let go of before the next call."""
+    cold, ids = timed(call, argument)
+    found = {"cold": cold, "ids": len(ids), "check": digest(ids)}
+    del ids
+    again = []
+    for _ in range(warm):
+        seconds, ids = timed(call, argument)
+        again.append(seconds)
+        del ids
+    return found | ({"warm": min(again)} if again else {})
+
+
+def check(encoder, path: str) -> dict:
+    """The ids of some of the file and of odd text, and whether they decode to it: in a list, and as an array."""
+    with open(path, "rb") as file:
+        text = file.read(2_000_000).decode(errors="ignore") + MIXED * 3
+    ids = encoder.listed(text) if encoder.listed else encoder.array(text.encode())
+    if encoder.listed and encoder.array and [int(id) for id in encoder.array(text.encode())] != ids:
+        return {"check": "its array and its list differ"}
+    decoded = encoder.decode(ids) == text if encoder.listed else True
+    return {"check": digest(ids) if decoded else "it does not decode to the text"}
+
+
+def array(encoder, path: str) -> dict:
+    """File in, ids in an array out; the time to read the file counts where the library reads it itself, cold or warm."""
+    if hasattr(encoder, "file"):
+        return cold_and_warm(encoder.file, path)
+    with open(path, "rb") as file:
+        return cold_and_warm(encoder.array, file.read())
+
+
+def listed(encoder, path: str) -> dict:
+    with open(path, encoding="utf-8") as file:
+        return cold_and_warm(encoder.listed, file.read(), warm=2)
+
+
+def decode(encoder, path: str) -> dict:
+    """A list of ids to a str."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read(10_000_000)
+    ids = encoder.listed(text)
+    best = min(timed(encoder.decode, ids)[0] for _ in range(3))
+    return {"seconds": best, "bytes": len(text.encode()), "check": digest(ids)}
+
+
+def batch(encoder, path: str) -> dict:
+    """Documents in a list to lists of ids, by one thread and by all; told by the processors given to the process."""
+    with open(path, encoding="utf-8") as file:
+        texts = file.read().split("\n\n")
+    cold, ids = timed(encoder.batch, texts)
+    found = {"cold": cold, "check": digest([id for some in ids for id in some])}
+    del ids
+    return found | {"warm": min(timed(encoder.batch, texts)[0] for _ in range(3))}
+
+
+def latency(encoder, path: str) -> dict:
+    """Microseconds a call takes for 100 characters to a list: the least of 30 rounds of 2,000."""
+    encode = encoder.listed
+    best = float("inf")
+    for _ in range(30):
+        start = time.perf_counter()
+        for _ in range(2000):
+            encode(LATENCY)
+        best = min(best, (time.perf_counter() - start) / 2000)
+    return {"microseconds": best * 1e6, "check": digest(encode(LATENCY))}
+
+
+def monsters(encoder, path: str) -> dict:
+    """A megabyte of one thing each, cold, to a list."""
+    import random
+
+    rng = random.Random(5)
+    texts = {
+        "a": "a" * 1_000_000,
+        "spaces": " " * 1_000_000,
+        "newlines": "\n" * 1_000_000,
+        "random letters": "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=1_000_000)),
+        "joined emoji": FAMILY * (1_000_000 // len(FAMILY.encode())),
+    }
+    found: dict = {}
+    ids: list[int] = []
+    for name, text in texts.items():
+        found[name], some = timed(encoder.listed, text)
+        ids += some
+        if found[name] > 10:
+            break
+    return found | {"check": digest(ids)}
+
+
+if __name__ == "__main__":
+    library, vocabulary, task, path = sys.argv[1:]
+    if task.startswith("one_"):
+        task = task[4:]
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    import numpy  # noqa: F401  nobody pays for it in the first call
+
+    seconds, encoder = timed(ENCODERS[library], vocabulary)
+    result = {"load": seconds} | globals()[task](encoder, path)
+    print(json.dumps({k: round(v, 7) if isinstance(v, float) else v for k, v in result.items()}))

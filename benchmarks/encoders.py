@@ -1,0 +1,209 @@
+"""The libraries that `benchmarks.encode` compares, each with the fastest calls it has for one text, on one core or all.
+
+Each class takes the text as its library likes it best (str or bytes) and gives back what its caller gets: `array`, ids
+as NumPy or the like without a list in between; `listed`, a list of ints; `decode`, a str. None stands for what a
+library does not offer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from .harness import CACHE, SHARED
+
+RANKS = SHARED / "vocab" / "cl100k_base.tiktoken"
+CL100K = (
+    r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"""
+)
+
+
+def tokenizer_json(name: str) -> Path:
+    """A tokenizer.json in the cache: of gpt2 as published, or of cl100k as tokenmill converts it."""
+    path = CACHE / name / "tokenizer.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name == "cl100k":
+            import tokenmill
+
+            tokenmill.load(RANKS).save(path.parent)
+            contents = json.loads(path.read_text(encoding="utf-8"))
+            tokens = contents["model"]["vocab"]
+            for id in set(range(max(tokens.values()))) - {*tokens.values()}:
+                tokens[f"<|no token {id}|>"] = id  # fastokens wants no holes
+            path.write_text(json.dumps(contents), encoding="utf-8")
+        else:
+            import zstandard
+
+            with zstandard.open(SHARED / "vocab" / f"{name}-tokenizer.json.zst", "rb") as packed:
+                path.write_bytes(packed.read())
+    return path
+
+
+class Tokenmill:
+    def __init__(self, vocabulary: str):
+        import tokenmill
+
+        self.tok = tokenmill.load(RANKS if vocabulary == "cl100k" else tokenizer_json(vocabulary))
+
+    def array(self, data: bytes):
+        return self.tok.encode_to_numpy(data, disallowed_special=())
+
+    def listed(self, text: str):
+        return self.tok.encode_ordinary(text)
+
+    def batch(self, texts: list[str]):
+        return self.tok.encode_ordinary_batch(texts)
+
+    def decode(self, ids):
+        return self.tok.decode(ids)
+
+
+class Gigatoken:
+    def __init__(self, vocabulary: str):
+        import gigatoken
+
+        self.module = gigatoken
+        if vocabulary == "cl100k":
+            self.tok = gigatoken.Tokenizer.from_tiktoken(RANKS)
+        else:
+            self.tok = gigatoken.Tokenizer(str(tokenizer_json(vocabulary)))
+
+    def array(self, data: bytes):
+        return self.tok.encode(data)
+
+    def listed(self, text: str):
+        return self.tok.encode_batch_list([text], parallel=False)[0]
+
+    def batch(self, texts: list[str]):
+        return self.tok.encode_batch_list(texts)
+
+    def decode(self, ids):
+        return self.tok.decode(ids).decode("utf-8", errors="replace")
+
+
+class GigatokenFiles(Gigatoken):
+    """Its call that takes a file's name, and gives an Awkward array."""
+
+    listed = None
+
+    def file(self, path: str):
+        return self.tok.encode_files(self.module.TextFileSource([path]), parallel=False)[0]
+
+
+class Tiktoken:
+    def __init__(self, vocabulary: str):
+        import tiktoken
+        from tiktoken.load import load_tiktoken_bpe
+
+        os.environ["TIKTOKEN_CACHE_DIR"] = ""
+        ranks = load_tiktoken_bpe(str(RANKS))
+        self.tok = tiktoken.Encoding("cl100k", pat_str=CL100K, mergeable_ranks=ranks, special_tokens={})
+
+    def array(self, data: bytes):
+        return self.tok.encode_to_numpy(data.decode(), disallowed_special=())
+
+    def listed(self, text: str):
+        return self.tok.encode_ordinary(text)
+
+    def batch(self, texts: list[str]):
+        return self.tok.encode_ordinary_batch(texts, num_threads=os.cpu_count())
+
+    def decode(self, ids):
+        return self.tok.decode(ids)
+
+
+class Tokenizers:
+    array = None
+
+    def __init__(self, vocabulary: str):
+        import tokenizers
+
+        self.tok = tokenizers.Tokenizer.from_file(str(tokenizer_json(vocabulary)))
+
+    def listed(self, text: str):
+        return self.tok.encode(text, add_special_tokens=False).ids
+
+    def batch(self, texts: list[str]):
+        return [encoding.ids for encoding in self.tok.encode_batch(texts, add_special_tokens=False)]
+
+    def decode(self, ids):
+        return self.tok.decode(ids, skip_special_tokens=False)
+
+
+class Fastokens:
+    def __init__(self, vocabulary: str):
+        import fastokens
+
+        self.tok = fastokens.Tokenizer.from_file(str(tokenizer_json(vocabulary)))
+
+    def array(self, data: bytes):
+        import numpy as np
+
+        ids, _ = self.tok.encode_batch_flat([data.decode()])
+        return np.frombuffer(ids, np.uint32)
+
+    def listed(self, text: str):
+        return self.tok.encode_ordinary(text).ids
+
+    def batch(self, texts: list[str]):
+        return [encoding.ids for encoding in self.tok.encode_batch(texts)]
+
+    def decode(self, ids):
+        return self.tok.decode(ids)
+
+
+class RsBpe:
+    array = None
+
+    def __init__(self, vocabulary: str):
+        from rs_bpe import openai
+
+        self.tok = openai.cl100k_base()
+
+    def listed(self, text: str):
+        return self.tok.encode(text)
+
+    def batch(self, texts: list[str]):
+        return self.tok.encode_batch(texts)[0]
+
+    def decode(self, ids):
+        return self.tok.decode(ids)
+
+
+class Wordchipper:
+    array = None
+
+    def __init__(self, vocabulary: str):
+        folder = CACHE / "wordchipper"
+        path = folder / "openai" / "cl100k_base" / "cl100k_base.tiktoken"  # else it would download it
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(RANKS, path)
+        os.environ["WORDCHIPPER_CACHE_DIR"] = str(folder)
+        import wordchipper
+
+        self.tok = wordchipper.Tokenizer.from_pretrained("cl100k_base")
+
+    def listed(self, text: str):
+        return self.tok.encode(text)
+
+    def batch(self, texts: list[str]):
+        return self.tok.encode_batch(texts)
+
+    def decode(self, ids):
+        return self.tok.decode(ids)
+
+
+ENCODERS = {
+    "tokenmill": Tokenmill,
+    "gigatoken": Gigatoken,
+    "gigatoken_files": GigatokenFiles,
+    "fastokens": Fastokens,
+    "rs_bpe": RsBpe,
+    "wordchipper": Wordchipper,
+    "tiktoken": Tiktoken,
+    "tokenizers": Tokenizers,
+}
