@@ -85,7 +85,7 @@ def playground(results: dict) -> list[str]:
     page = sum(size for name, size in sizes.items() if not name.startswith("packs/"))
     return [
         "**Playground** in Chromium, frames drawn as soon as they are ready (a screen of 60 Hz adds a wait of 0 to 17 ms); "
-        f"its encoder and gpt-tokenizer {results['gpt-tokenizer']} with cl100k in one Node {results['node']} process. The "
+        f"its encoder and gpt-tokenizer {results['gpt-tokenizer']} with cl100k in one Node {results['node']} process (MB/s of the best round). The "
         f"exported page is {page / 1000:.0f} kB, cl100k's 100,277 tokens in it {sizes['packs/0.tmpack'] / 1000:.0f} kB.",
         "",
         *table(["", *CORPORA], [*keys, *speeds]),
