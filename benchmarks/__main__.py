@@ -11,7 +11,7 @@ import sys
 from . import render
 from .harness import SHARED, save
 
-TOPICS = ("train", "merge_loop", "split", "count")
+TOPICS = ("train", "merge_loop", "split", "count", "encode")
 
 if not (SHARED / "corpus").is_dir():
     sys.exit(f"the benchmarks need the real corpora in {SHARED}; name their folder in TOKENMILL_SHARED")
