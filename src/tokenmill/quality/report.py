@@ -266,7 +266,8 @@ def _table(table: Table) -> str:
 def _head(column: Column) -> str:
     kind = ' class="num"' if column.kind in NUMERIC else ""
     help = f' title="{escape(column.help)}"' if column.help else ""
-    name = re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(column.name))  # where the name of a file may be broken
+    # The name of a file may be broken where it has a sign between letters.
+    name = re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(column.name))
     return f'<th scope="col"{kind}{help}>{name}</th>'
 
 
