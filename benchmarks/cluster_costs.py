@@ -9,6 +9,7 @@ same command takes for a tiny input is subtracted. The sizes are those of the fi
 from __future__ import annotations
 
 import bz2
+import json
 import shutil
 import sys
 import tempfile
@@ -60,7 +61,7 @@ def run(folder: Path) -> dict:
         results[f"clean text {corpus}"] = {"bytes": part.stat().st_size, "cpu": seconds, "stored": size(made)}
         seconds, counts = cost("count", "--num-threads", "1", source=path, tiny=str(tiny))
         results[f"count {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(counts)}
-        results[f"count {corpus}"] |= pieces(counts)
+        results[f"count {corpus}"] |= run_job(["benchmarks.cluster_costs", "pieces", str(counts)])
         estimate = run_job(["tokenmill", "count", "--estimate", path, "--json"])
         results[f"count {corpus}"]["growth"] = estimate["growth_exponent"]
         once = step("count", "--merge", str(counts))[0]["cpu"]
@@ -109,6 +110,9 @@ def pieces(folder: Path) -> dict:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["pieces"]:
+        print(json.dumps(pieces(Path(sys.argv[2]))))
+        sys.exit()
     CACHE.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=CACHE))
     try:

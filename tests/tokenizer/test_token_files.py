@@ -229,3 +229,12 @@ def test_the_output_may_not_be_a_source(tok, tmp_path):
     (tmp_path / "a.txt").write_text("a")
     with pytest.raises(UsageError, match="one of the sources"):
         tokenmill.encode_files(tok, tmp_path, tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int16", "int32", "uint32", "int64", "uint64"])
+def test_arrays_of_every_width_are_decoded(tok, tmp_path, dtype):
+    ids = (np.array(tok.encode_ordinary("the lowest of all")) % 120).astype(dtype)
+    (tmp_path / "ids").write_bytes(ids.tobytes())
+    for given in (ids, ids[::-1][::-1], np.memmap(tmp_path / "ids", dtype, "r")):
+        assert tok.decode(given) == tok.decode(ids.tolist())
+        assert tok.decode_bytes(given) == tok.decode_bytes(ids.tolist())

@@ -104,7 +104,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     import numpy as np
 
     vocabulary = tok.vocabulary
-    at_once = vocabulary.alphabet == "bytes" and vocabulary.order != "events"
+    at_once = vocabulary.alphabet == "bytes"
     encode = _encode_at_once if at_once else _encode_one_by_one
     tok = tok if at_once else bare(tok)
     sizes = np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
@@ -136,7 +136,7 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
 def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pieces whose tokens may stand for what is not their bytes, or that the kernel does not take: `tok` splits nothing."""
+    """Pieces whose tokens may stand for what is not their bytes: `tok` splits nothing."""
     import numpy as np
 
     ids: list[int] = []
