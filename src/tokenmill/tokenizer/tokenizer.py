@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -28,6 +29,7 @@ __all__ = ["Tokenizer"]
 
 Specials = str | Collection[str]
 NONE: frozenset[str] = frozenset()
+STEP = 64
 
 
 class Tokenizer:
@@ -176,7 +178,12 @@ class Tokenizer:
 
     def count_tokens_in(self, counts: WordCounts) -> int:
         """How many tokens the counted text takes: the tokens of each piece times its count."""
-        return sum(len(self._encoder.kernel.encode_piece(piece)) * count for piece, count in counts.items())
+        encode, n = self._encoder.kernel.encode_piece, len(counts)
+        data, bounds, numbers = counts.arena.tobytes(), counts.offsets.tolist(), counts.counts.tolist()
+        # In steps all over them: counted pieces stand in the order of the hash by which the kernel's cache keeps them,
+        # and would crowd at one place of its table (a million took twelve times as long).
+        order = itertools.chain.from_iterable(range(first, n, STEP) for first in range(STEP))
+        return sum(len(encode(data[bounds[i] : bounds[i + 1]])) * numbers[i] for i in order)
 
     def truncate(
         self, text: str, max_tokens: int, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
