@@ -7,6 +7,8 @@ import pytest
 
 import tokenmill
 
+os.environ["RAY_AUTH_MODE"] = "disabled"  # newer versions want a token in the home directory; read when ray is imported
+
 
 @pytest.fixture(scope="session")
 def cluster():
