@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 
 from .harness import RESULTS, ROOT, median, ratio
 
@@ -66,7 +67,119 @@ def count(results: dict) -> list[str]:
     ]
 
 
-TOPICS = {"train": training, "merge_loop": merge_loop, "split": split, "count": count}
+def rate(rounds: list[dict], key: str) -> str:
+    """MB/s of the best round: what others on the machine take away, they take from every library."""
+    return f"{max(each['bytes'] / each[key] for each in rounds) / 1e6:,.0f}"
+
+
+def encode(results: dict) -> list[str]:
+    """Encoding to an array and to a list, decoding, short texts and long ones."""
+    arrays = [
+        [
+            library,
+            *(
+                f"{rate(results['array'][c][library], 'cold')} / {rate(results['array'][c][library], 'warm')}"
+                for c in CORPORA
+            ),
+        ]
+        for library in results["array"]["en"]
+    ]
+    lists = [
+        [
+            library,
+            *(
+                f"{rate(results[kind][c][library], 'cold')} / {rate(results[kind][c][library], 'warm')}"
+                for c in CORPORA
+            ),
+        ]
+        for kind, names in (("list", results["list"]["en"]), ("slow", results["slow"]["en"]))
+        for library in names
+        if not (kind == "slow" and library == "tokenmill")
+    ]
+    decoded = [
+        [library, *(rate(results["decode"][c][library], "seconds") for c in CORPORA)]
+        for library in results["decode"]["en"]
+    ]
+    shorts = [
+        [library, f"{min(each['microseconds'] for each in rounds):.2f}"]
+        for library, rounds in results["latency"].items()
+    ]
+    kinds = [
+        kind
+        for kind in results["monsters"]["tokenmill"][0]
+        if isinstance(results["monsters"]["tokenmill"][0][kind], float)
+    ]
+    kinds = [kind for kind in kinds if kind not in ("load", "wall", "cpu", "peak_mib")]
+    monsters = [
+        [library, *(f"{rounds[0][kind]:.3f}" if kind in rounds[0] else "gave up" for kind in kinds)]
+        for library, rounds in results["monsters"].items()
+    ]
+    both = {
+        library: f"{max(a['warm'] / b['warm'] for a, b in zip(rounds, results['threads']['2'][library], strict=True)):.2f}x"
+        for library, rounds in results["threads"]["1"].items()
+    }
+    imports = ", ".join(
+        f"{name} {1000 * min(each['seconds'] for each in rounds):.0f}" for name, rounds in results["import"].items()
+    )
+    return [
+        "**Encode** with cl100k_base on one core, a text of 50 MB to an array of ids, MB/s cold / warm",
+        "",
+        *table(["", *CORPORA], arrays),
+        "",
+        "The same to a list of ids, a text of 20 MB (5 MB from rs_bpe on)",
+        "",
+        *table(["", *CORPORA], lists),
+        "",
+        "**Decode** a list of ids to a str, MB/s",
+        "",
+        *table(["", *CORPORA], decoded),
+        "",
+        "**100 characters** to a list, microseconds a call; **a megabyte of one thing** to a list, seconds",
+        "",
+        *table(["", "100 characters"], shorts),
+        "",
+        *table(["", *kinds], monsters),
+        "",
+        f"Two threads beside one, a batch of documents to lists: {', '.join(f'{k} {v}' for k, v in both.items())}. "
+        f"To import, milliseconds: {imports}. Event order (T = 0.9) beside plain merges, both trained on 20 MB of English: "
+        f"{rate(results['orders']['picky'], 'cold')} / {rate(results['orders']['picky'], 'warm')} beside "
+        f"{rate(results['orders']['plain'], 'cold')} / {rate(results['orders']['plain'], 'warm')} MB/s.",
+    ]
+
+
+def playground(results: dict) -> list[str]:
+    """Key presses by the size of the text, the page's encoder beside gpt-tokenizer, and what a visitor downloads."""
+    keys = []
+    for size, name in ((10_000, "10 kB"), (1_000_000, "1 MB")):
+        times = [sorted(results["keys"][f"{corpus} {size} at once"]["repaint"]) for corpus in CORPORA]
+        keys.append([f"key press to repaint, {name}", *(f"{statistics.median(each):.0f} ms" for each in times)])
+    speeds = []
+    for kind, name in (("Cold", "new text"), ("", "again")):
+        cells = []
+        for each in results["encoders"]:
+            ours, theirs = (each["rounds"][f"{whose}{kind}"] for whose in ("ours", "theirs"))
+            gain = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
+            cells.append(f"{each['bytes'] / min(ours) / 1000:.0f} MB/s, {gain:.1f}x")
+        speeds.append([f"encode in JavaScript beside gpt-tokenizer, {name}", *cells])
+    sizes = results["sizes"]
+    page = sum(size for name, size in sizes.items() if not name.startswith("packs/"))
+    return [
+        "**Playground** in Chromium, frames drawn as soon as they are ready (a screen of 60 Hz adds a wait of 0 to 17 ms); "
+        f"its encoder and gpt-tokenizer {results['gpt-tokenizer']} with cl100k in one Node {results['node']} process (MB/s of the best round). The "
+        f"exported page is {page / 1000:.0f} kB, cl100k's 100,277 tokens in it {sizes['packs/0.tmpack'] / 1000:.0f} kB.",
+        "",
+        *table(["", *CORPORA], [*keys, *speeds]),
+    ]
+
+
+TOPICS = {
+    "train": training,
+    "merge_loop": merge_loop,
+    "split": split,
+    "count": count,
+    "encode": encode,
+    "playground": playground,
+}
 
 
 def tables() -> str:

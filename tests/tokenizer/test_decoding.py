@@ -1,7 +1,11 @@
 """Ids to bytes and text."""
 
+from random import Random
+
+import numpy as np
 import pytest
 
+from tokenmill import Tokenizer, Vocabulary
 from tokenmill.errors import UnknownTokenError
 
 
@@ -40,6 +44,64 @@ def test_many_ids(tok, text):
     assert tok.decode(ids * 500) == text * 500
 
 
+ALPHABETS = {
+    "ascii": "ab c\n",
+    "latin": "ab\x80é\xff",
+    "greek": "aΩé\u07ff",
+    "basic": "a漢\u0800\ud7ff\ue000\uffff",
+    "astral": "a🙂\U00010000\U0010ffff漢é",
+}
+
+
+@pytest.mark.parametrize("kind", ALPHABETS)
+def test_every_width_of_text(kind):
+    """Tokens that end inside of characters, at every place of the buffer that they go through; long tokens too."""
+    rng = Random(kind)
+    letters = ALPHABETS[kind]
+    longs = ["".join(rng.choices(letters, k=n)).encode() for n in (2, 3, 5, 17, 200, 5000)]
+    cuts = [long[rng.randrange(4) : len(long) - rng.randrange(4)] for long in longs]
+    tokens = list(dict.fromkeys([*(bytes([i]) for i in range(256)), *longs, *cuts]))
+    tok = Tokenizer(Vocabulary(tuple(token for token in tokens if token), ()))
+    ids_of = {token: id for id, token in enumerate(tok.vocabulary.tokens)}
+    for _ in range(25):
+        data = b"".join(rng.choices([*longs[:5], *(letter.encode() for letter in letters)], k=rng.choice([1, 3, 3000])))
+        ids = list(data)
+        for long in rng.sample(longs, 2):
+            at = rng.choice([0, len(ids)])
+            ids[at:at] = [ids_of[long]]
+        expected = b"".join(tok.decode_tokens_bytes(ids)).decode()
+        for given in (ids, tuple(ids), np.array(ids, np.uint32), np.array(ids, np.int64), np.array(ids, np.uint16)):
+            assert tok.decode(given) == expected
+        assert tok.decode_bytes(ids) == expected.encode()
+
+
+def test_bytes_that_are_no_text_go_through_the_handlers():
+    tok = Tokenizer(Vocabulary((*(bytes([i]) for i in range(256)), "é".encode(), b"\xe2\x82", b"ab" * 3000), ()))
+    rng = Random(1)
+    for _ in range(400):
+        ids = rng.choices(
+            [97, 98, 0xC3, 0xA9, 0xED, 0xA0, 0x80, 0xF0, 0xF4, 0x90, 256, 257], k=rng.choice([2, 9, 1500])
+        )
+        ids += [258] * rng.randrange(2)
+        data = b"".join(tok.decode_tokens_bytes(ids))
+        for errors in ("replace", "ignore", "backslashreplace"):
+            assert tok.decode(ids, errors) == data.decode(errors=errors)
+    for alone in ([0x80], [0xC3], [0xFF] * 2000, [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x99]):
+        assert tok.decode(alone) == bytes(alone).decode(errors="replace")
+        with pytest.raises(UnicodeDecodeError):
+            tok.decode(alone, "strict")
+
+
+def test_ids_of_odd_types(tok):
+    """Subclasses of int, NumPy's numbers, and what only looks like an int; the error names the id."""
+    assert tok.decode([True, np.int8(97), 98]) == "\x01ab"
+    assert tok.decode(iter([97, 98])) == "ab" and tok.decode(np.array([[97, 98]])[0]) == "ab"
+    assert tok.decode(np.array([97, 98, 99])[::2]) == "ac"
+    for wrong in ([97, 1 << 40], [97, np.int64(-5)], np.array([97, 2**32 - 1], np.uint32), np.array([97, -1])):
+        with pytest.raises(UnknownTokenError):
+            tok.decode(wrong)
+
+
 def test_offsets(tok):
     ids = tok.encode("low 漢🙂 é")
     decoded, offsets = tok.decode_with_offsets(ids)
@@ -76,6 +138,5 @@ def test_stream_that_ends_inside_a_character(tok):
 
 
 def test_stream_takes_numpy(tok):
-    np = pytest.importorskip("numpy")
     stream = tok.stream_decoder()
     assert stream.feed(np.int64(97)) + stream.feed(np.array([98, 99])) == "abc"

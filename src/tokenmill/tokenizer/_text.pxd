@@ -1,0 +1,7 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t
+
+
+cdef extern from "tokenmill/tokenizer/_text.h":
+    long long tm_small_int(PyObject* o) noexcept
+    Py_ssize_t tm_widen(const uint8_t* p, size_t n, int width, void* data, size_t* count) noexcept nogil
