@@ -17,7 +17,7 @@ from parity_examples import (
 
 pytest.importorskip("tokenizers")
 NAMES = ("gpt2", "gpt-neox-20b")
-EXAMPLES = 20_000 if SWEEP else 300
+EXAMPLES = 3000 if SWEEP else 300
 
 
 def same_ids(pair, given_texts, batch=16):
