@@ -30,7 +30,7 @@ from pathlib import Path
 from .harness import CACHE, ROOT, SHARED, alternate, median, ratio, save
 
 SLICE = "enwiki-pages-articles-shortened.xml.bz2"
-COPIES = 3
+COPIES = 8
 PAGES_PER_STREAM = 100
 
 

@@ -9,15 +9,19 @@ same command takes for a tiny input is subtracted. The sizes are those of the fi
 from __future__ import annotations
 
 import bz2
+import json
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from .clean_wikipedia import dump
-from .harness import CACHE, corpus_file, run_job, save
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-TRAIN = ["--vocab-size", "32768", "--special-token", "<|endoftext|>"]
+from .clean_wikipedia import dump
+from .harness import CACHE, SHARED, corpus_file, run_job, save
+
+TRAIN = ["--vocab-size", "32768", "--special-token", "<|endoftext|>", "--min-count", "10"]
 
 
 def size(path: Path) -> int:
@@ -46,44 +50,44 @@ def run(folder: Path) -> dict:
     small_dump.write_text(
         f"<mediawiki><page><title>A</title><ns>0</ns><text>{tiny.read_text()}</text></page></mediawiki>"
     )
+    small_parquet = folder / "tiny.parquet"
+    pq.write_table(pa.table({"text": ["a text"]}), small_parquet)
     results: dict = {}
 
     source = dump()
     plain = len(bz2.decompress(source.read_bytes()))
     seconds, made = cost("clean", "wikipedia", "--num-workers", "1", source=str(source), tiny=str(small_dump))
     results["clean wikipedia"] = {"bytes": plain, "cpu": seconds, "stored": size(made)}
+    shards = [str(made)] * 4  # as every later step reads them: JSON lines in zstandard
+    once, often = (
+        min(step("count", "--num-threads", "1", *many)[0]["cpu"] for _ in range(2)) for many in (shards[:1], shards)
+    )
+    text = json.loads(made.with_name(f"{made.name}.report.json").read_text())["bytes_out"]
+    results["count shards"] = {"bytes": 3 * text, "cpu": often - once, "stored": 0}
+    parquet = [str(SHARED / "corpus" / "fineweb-schema-sample.parquet")] * 4
+    options = ["clean", "fineweb", "--num-workers", "1"]
+    runs = [step(*options, *parquet) for _ in range(2)]
+    seconds, made = (
+        min(run["cpu"] for run, _ in runs) - step(*options, "--min-chars", "0", str(small_parquet))[0]["cpu"],
+        runs[0][1],
+    )
+    report = json.loads(made.with_name(f"{made.name}.report.json").read_text())
+    results["clean fineweb"] = {"bytes": report["bytes_in"], "cpu": seconds, "stored": size(made)}
     for corpus in ("en", "multi"):
         path = str(corpus_file(corpus))
         nbytes = Path(path).stat().st_size
-        part = corpus_file(corpus, 30_000_000)
-        seconds, made = cost("clean", "text", "--num-workers", "1", source=str(part), tiny=str(tiny))
-        results[f"clean text {corpus}"] = {"bytes": part.stat().st_size, "cpu": seconds, "stored": size(made)}
         seconds, counts = cost("count", "--num-threads", "1", source=path, tiny=str(tiny))
         results[f"count {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(counts)}
-        results[f"count {corpus}"] |= pieces(counts)
+        results[f"count {corpus}"] |= run_job(["benchmarks.cluster_costs", "pieces", str(counts)])
         estimate = run_job(["tokenmill", "count", "--estimate", path, "--json"])
         results[f"count {corpus}"]["growth"] = estimate["growth_exponent"]
         once = step("count", "--merge", str(counts))[0]["cpu"]
         often = step("count", "--merge", *[str(counts)] * 16)[0]["cpu"]
         rows = 15 * results[f"count {corpus}"]["distinct"]
         results[f"merge {corpus}"] = {"rows": rows, "cpu": often - once}
-        trained, tokenizer = step("train", str(counts), *TRAIN)
-        results[f"train {corpus}"] = {
-            "cpu": trained["cpu"],
-            "seconds": trained["seconds"],
-            "peak_mib": trained["peak_mib"],
-        }
-        seconds, made = cost(
-            "encode",
-            "--tokenizer",
-            str(tokenizer),
-            "--format",
-            "bin",
-            "--num-threads",
-            "1",
-            source=path,
-            tiny=str(tiny),
-        )
+        _, tokenizer = step("train", str(counts), *TRAIN)
+        options = ["encode", "--tokenizer", str(tokenizer), "--format", "bin", "--num-threads", "1"]
+        seconds, made = cost(*options, source=path, tiny=str(tiny))
         results[f"encode {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(made)}
     for name, row in results.items():
         print(f"{name:<20} {row}", file=sys.stderr)
@@ -109,6 +113,9 @@ def pieces(folder: Path) -> dict:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["pieces"]:
+        print(json.dumps(pieces(Path(sys.argv[2]))))
+        sys.exit()
     CACHE.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=CACHE))
     try:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 
 from .harness import corpus_file, save
 from .picky import counts_folder
@@ -90,6 +91,7 @@ def variations(name: str) -> list[dict]:
     for limit in (20_000_000, 60_000_000):
         cases.append((f"the first {limit // 1_000_000} MB", tokenmill.count(corpus_file(name, limit)), {}))
     cases.append(("cut at white space only", tokenmill.count(corpus_file(name), split="whitespace"), {}))
+    cases.append(("each line once", tokenmill.count_iterator(distinct_lines(name)), {}))
     rows = []
     for case, counts, options in cases:
         vocabulary = tokenmill.train_from_counts(counts, SIZES[-1], refine=0.9, **options).vocabulary
@@ -104,6 +106,20 @@ def variations(name: str) -> list[dict]:
         )
         print(name, rows[-1], file=sys.stderr)
     return rows
+
+
+def distinct_lines(name: str) -> Iterator[str]:
+    """The text without the lines that stand earlier in it, in chunks."""
+    seen: set[int] = set()
+    with open(corpus_file(name), "rb") as file:
+        while lines := file.readlines(1 << 20):
+            new = []
+            for line in lines:
+                mark = hash(line)
+                if mark not in seen:
+                    seen.add(mark)
+                    new.append(line)
+            yield b"".join(new).decode("utf-8", "replace")
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ def report_encoders(rows: list[dict]) -> None:
         print(f"{row['file']:<20} ids {'equal' if row['same'] else 'DIFFER'}; {'; '.join(parts)}")
 
 
-def main() -> None:
+def run() -> dict:
     from playwright.sync_api import sync_playwright
 
     scratch = tempfile.TemporaryDirectory(prefix="tokenmill-bench-")
@@ -177,8 +177,8 @@ def main() -> None:
         print(f"{name:<20}{size:>10,} bytes")
     server.shutdown()
     scratch.cleanup()
-    print(save("playground", results))
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    print(save("playground", run()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 
 from .harness import RESULTS, ROOT, median, ratio
 
@@ -147,7 +148,39 @@ def encode(results: dict) -> list[str]:
     ]
 
 
-TOPICS = {"train": training, "merge_loop": merge_loop, "split": split, "count": count, "encode": encode}
+def playground(results: dict) -> list[str]:
+    """Key presses by the size of the text, the page's encoder beside gpt-tokenizer, and what a visitor downloads."""
+    keys = []
+    for size, name in ((10_000, "10 kB"), (1_000_000, "1 MB")):
+        times = [sorted(results["keys"][f"{corpus} {size} at once"]["repaint"]) for corpus in CORPORA]
+        keys.append([f"key press to repaint, {name}", *(f"{statistics.median(each):.0f} ms" for each in times)])
+    speeds = []
+    for kind, name in (("Cold", "new text"), ("", "again")):
+        cells = []
+        for each in results["encoders"]:
+            ours, theirs = (each["rounds"][f"{whose}{kind}"] for whose in ("ours", "theirs"))
+            gain = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
+            cells.append(f"{each['bytes'] / min(ours) / 1000:.0f} MB/s, {gain:.1f}x")
+        speeds.append([f"encode in JavaScript beside gpt-tokenizer, {name}", *cells])
+    sizes = results["sizes"]
+    page = sum(size for name, size in sizes.items() if not name.startswith("packs/"))
+    return [
+        "**Playground** in Chromium, frames drawn as soon as they are ready (a screen of 60 Hz adds a wait of 0 to 17 ms); "
+        f"its encoder and gpt-tokenizer {results['gpt-tokenizer']} with cl100k in one Node {results['node']} process (MB/s of the best round). The "
+        f"exported page is {page / 1000:.0f} kB, cl100k's 100,277 tokens in it {sizes['packs/0.tmpack'] / 1000:.0f} kB.",
+        "",
+        *table(["", *CORPORA], [*keys, *speeds]),
+    ]
+
+
+TOPICS = {
+    "train": training,
+    "merge_loop": merge_loop,
+    "split": split,
+    "count": count,
+    "encode": encode,
+    "playground": playground,
+}
 
 
 def tables() -> str:

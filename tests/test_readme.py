@@ -50,7 +50,7 @@ def test_the_page_runs_as_printed(page, tmp_path):
     if not runnable:
         pytest.skip("the page has nothing to run" + (" without the real corpora" if blocks(page, True) else ""))
     if len(blocks(page, False)) < len(runnable):
-        for path in corpora.iterdir():
+        for path in (*corpora.iterdir(), *(SHARED / "vocab").glob("*")):
             (tmp_path / path.name).symlink_to(path)
     commands_folder = tmp_path / "bin"  # `tokenmill` and `python` are those of the Python that runs the tests
     commands_folder.mkdir()

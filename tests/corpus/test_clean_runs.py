@@ -241,6 +241,19 @@ def test_a_full_disk_is_one_error_and_the_run_goes_on_when_there_is_room(
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def test_a_limit_on_files_is_one_error_and_the_run_goes_on_without_it(corpus, tmp_path):
+    """It stands for a full disk where none can be mounted."""
+    command = [sys.executable, "-m", "tokenmill", "clean", "text", *map(str, corpus), "--format", "text", "-o"]
+    limited = ["bash", "-c", 'ulimit -f 50; exec "$@"', "bash", *command, str(tmp_path / "out")]
+    result = subprocess.run(limited, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert "File too large. Nothing was left half-written there." in " ".join(result.stderr.split())
+    assert not list((tmp_path / "out").glob("*shard*"))
+    for name in ("out", "whole"):
+        subprocess.run([*command, str(tmp_path / name)], check=True, capture_output=True, timeout=60)
+    assert digest(tmp_path / "out") == digest(tmp_path / "whole")
+
+
 def test_text_shards_read_back_by_their_blank_lines(corpus, tmp_path):
     report = clean("text", corpus, tmp_path / "text", format="text", filters=[])
     clean("text", corpus, tmp_path / "jsonl", filters=[])

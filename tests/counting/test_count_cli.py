@@ -113,3 +113,21 @@ def test_a_pipe_is_a_source(tmp_path):
             pipe.write("text " * 100)
     assert process.wait(timeout=30) == 0
     assert dict(WordCounts.load(tmp_path / "c").items()) == {b"text": 1, b" text": 99_999, b" ": 1}
+
+
+def test_no_room_for_the_counts_is_one_error_and_the_next_call_makes_them(tmp_path):
+    """A limit on the size of a file stands for a full disk where none can be mounted."""
+    (tmp_path / "a.txt").write_text(" ".join(str(i * 7919 % 10**6) for i in range(60_000)))
+    whole = run("a.txt", "--split", WORDS, "-o", "whole", cwd=tmp_path)
+    assert whole.returncode == 0, whole.stderr
+    command = [sys.executable, "-m", "tokenmill", "count", "a.txt", "--split", WORDS, "-o", "c"]
+    limited = ["bash", "-c", 'ulimit -f 20; exec "$@"', "bash", *command]
+    result = subprocess.run(limited, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 1
+    assert "cannot write" in result.stderr and "File too large" in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "c").exists()
+    assert subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, timeout=60).returncode == 0
+    for path in (tmp_path / "whole").iterdir():
+        assert (tmp_path / "c" / path.name).read_bytes() == path.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "c", "whole"]

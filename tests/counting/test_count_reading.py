@@ -246,6 +246,27 @@ def test_missing_and_forbidden_files(tmp_path):
         count(path, WORDS)
 
 
+def test_a_folder_without_permission_stops_or_is_left_out(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.txt").write_text("some words")
+    scandir = os.scandir
+
+    def refusing(path):
+        if os.fspath(path).endswith("/b"):
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(InputError, match="b: the folder cannot be read: Permission denied"):
+        count(tmp_path, WORDS)
+    skips = []
+    assert count(tmp_path, WORDS, on_skip=skips.append).total_bytes == 10
+    assert [str(skip).removeprefix(f"{tmp_path}/") for skip in skips] == [
+        "b: the folder cannot be read: Permission denied"
+    ]
+
+
 def test_a_read_error_names_the_file(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_bytes(TEXT)

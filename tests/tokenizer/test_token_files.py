@@ -229,3 +229,22 @@ def test_the_output_may_not_be_a_source(tok, tmp_path):
     (tmp_path / "a.txt").write_text("a")
     with pytest.raises(UsageError, match="one of the sources"):
         tokenmill.encode_files(tok, tmp_path, tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "int16", "int32", "uint32", "int64", "uint64"])
+def test_arrays_of_every_width_are_decoded(tok, tmp_path, dtype):
+    ids = (np.array(tok.encode_ordinary("the lowest of all")) % 120).astype(dtype)
+    (tmp_path / "ids").write_bytes(ids.tobytes())
+    for given in (ids, ids[::-1][::-1], np.memmap(tmp_path / "ids", dtype, "r")):
+        assert tok.decode(given) == tok.decode(ids.tolist())
+        assert tok.decode_bytes(given) == tok.decode_bytes(ids.tolist())
+
+
+def test_offsets_that_go_back_are_refused(tok, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": "two"}\n')
+    path = tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / "t.bin").path
+    offsets = np.load(tmp_path / "t.bin.offsets.npy")
+    offsets[1] = offsets[2] + 1
+    np.save(tmp_path / "t.bin.offsets.npy", offsets)
+    with pytest.raises(FormatError, match="ends before it begins"):
+        tokenmill.load_tokens(path, tok)

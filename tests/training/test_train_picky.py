@@ -5,8 +5,10 @@ import random
 
 import pytest
 
+import tokenmill
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
+from tokenmill.tokenizer import Tokenizer
 from tokenmill.tokenizer.naive import removal_parts, replay_events
 from tokenmill.training import driving, train_from_counts
 from tokenmill.training.alphabet import byte_alphabet
@@ -101,6 +103,41 @@ def test_the_end_of_training_is_what_the_events_give():
         parts = removal_parts(events)
         for word, ids in zip(words, pieces, strict=True):
             assert replay_events(list(word), events, parts) == ids
+
+
+def test_the_kernels_agree_on_every_piece():
+    """What training ends with is what the encoding kernel makes of each piece, in the bytes of its tokens."""
+    rng = random.Random(18)
+    for _ in range(100):
+        words, size, threshold = random_words(rng), 256 + rng.choice([5, 20, 60]), rng.choice(THRESHOLDS)
+        _, tokens, pieces = oracle(words, size, threshold)
+        tok = Tokenizer(train_from_counts(WordCounts.from_mapping(words), size, refine=threshold))
+        for word, ids in zip(words, pieces, strict=True):
+            got = tok.encode_bytes(word)
+            assert [tok.decode_single_token_bytes(id) for id in got] == [tokens[id] for id in ids]
+
+
+def test_threads_and_counts_do_not_matter(tmp_path):
+    rng = random.Random(19)
+    words = [
+        "".join(rng.choices("abcdé 1.", weights=[9, 7, 5, 3, 1, 6, 1, 1], k=rng.randrange(1, 9))) for _ in range(4000)
+    ]
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("\n".join(words[number::3]) + "\n", encoding="utf-8")
+    counts = tokenmill.count(tmp_path / "*.txt", num_threads=1)
+    counts.save(tmp_path / "counts")
+    saved = tokenmill.WordCounts.load(tmp_path / "counts")
+    made = {train_from_counts(counts, 500, refine=0.7), train_from_counts(saved, 500, refine=0.7)}
+    made |= {
+        tokenmill.train(tmp_path / "*.txt", vocab_size=500, refine=0.7, num_threads=n).vocabulary for n in (1, 2, 5)
+    }
+    assert len({vocabulary.fingerprint() for vocabulary in made}) == 1
+    written = set()
+    for number, vocabulary in enumerate(made):
+        Tokenizer(vocabulary).save(tmp_path / f"tok{number}")
+        written.add(tuple((file.name, file.read_bytes()) for file in sorted((tmp_path / f"tok{number}").iterdir())))
+    assert len(written) == 1
+    assert "events.txt" in {name for name, _ in next(iter(written))}
 
 
 def test_off_is_plain_bpe():
@@ -232,8 +269,6 @@ def test_low_thresholds_end(threshold):
 
 def test_real_text(corpus_bytes):
     import regex
-
-    from tokenmill.tokenizer import Tokenizer
 
     text = corpus_bytes("en", 1_000_000).decode()
     words: dict[bytes, int] = {}

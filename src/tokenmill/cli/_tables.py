@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
@@ -10,12 +11,26 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from ..quality import Comparison, Inspection, Table
 
-__all__ = ["check_forms", "show"]
+__all__ = ["check_forms", "short_name", "show"]
 
 
 def check_forms(as_json: bool, as_markdown: bool) -> None:
     if as_json and as_markdown:
         raise UsageError("--json and --markdown are two forms of the same answer: choose one")
+
+
+def short_name(path: str) -> str:
+    """What to call a tokenizer: the name of its file or folder, without what every such file is called.
+
+    >>> short_name("published/cl100k_base.tiktoken"), short_name("gpt2/tokenizer.json")
+    ('cl100k_base', 'gpt2')
+    """
+    place = Path(path)
+    if place.name in ("tokenizer.json", "merges.txt", "vocab.json") and place.parent.name:
+        return place.parent.name
+    while place.suffix in (".tiktoken", ".json", ".ddtok", ".gz", ".zst"):
+        place = place.with_suffix("")
+    return place.name or path
 
 
 def show(found: Inspection | Comparison, top: int, as_json: bool, as_markdown: bool) -> None:

@@ -10,7 +10,7 @@ import typer
 from ..errors import UsageError
 from ._console import progress_bar, say
 from ._many import taking_many
-from ._tables import check_forms, show
+from ._tables import check_forms, short_name, show
 from .main import app
 
 __all__ = ["compare"]
@@ -52,8 +52,8 @@ def compare(
 
 
 def _names(paths: list[str]) -> list[str]:
-    """The last part of each path, where that tells them apart; else the paths."""
-    short = [Path(path).name or path for path in paths]
+    """A short name of each path, where that tells them apart; else the paths."""
+    short = [short_name(path) for path in paths]
     names = short if len(set(short)) == len(short) else paths
     if len(set(names)) < len(names):
         raise UsageError("the same tokenizer is named twice")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ._console import progress_bar, say
-from ._tables import check_forms, show
+from ._tables import check_forms, short_name, show
 from .main import app
 
 __all__ = ["inspect"]
@@ -50,8 +50,8 @@ def inspect(
             tok,
             sources or None,
             baseline=None if baseline is None else load(baseline),
-            name=_name_of(tokenizer),
-            baseline_name=None if baseline is None else _name_of(baseline),
+            name=short_name(tokenizer),
+            baseline_name=None if baseline is None else short_name(baseline),
             junk_at=threshold,
             rare_below=rare_below,
             num_threads=num_threads,
@@ -62,7 +62,3 @@ def inspect(
         say(f"wrote {html}")
     if html is None or json or markdown:
         show(found, 10 if top is None else top, json, markdown)
-
-
-def _name_of(tokenizer: str) -> str:
-    return Path(tokenizer).name or tokenizer

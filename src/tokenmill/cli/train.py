@@ -125,8 +125,10 @@ def train_and_report(
         seconds["train"] = time.perf_counter() - start
     start = time.perf_counter()
     tok = Tokenizer(vocabulary)
-    tok.save(output)
+    notes = tok.save(output)
     seconds["save"] = time.perf_counter() - start
+    for note in notes:
+        say(f"note: {note}")
     tokens = tok.count_tokens_in(counts)
     whole = "count" in seconds or wanted.min_count == 1  # or the rare pieces were not loaded
     ordinary = sum(t is not None for t in vocabulary.tokens) - len(vocabulary.removed)

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -168,9 +168,13 @@ def count_to_folder(
         from .ray_engine import count_with_ray
 
         limit = memory_limit_of(memory_limit or RAY_MEMORY)
-        paths = find_sources(sources)
+        skips: list[Skip] = []
+        paths = find_sources(sources, None if on_skip is None else skips.append)
+        for skip in skips:
+            if on_skip is not None:
+                on_skip(skip)
         with working_folder(output, resume=False) as folder, _into(output, folder) as beside:
-            return count_with_ray(
+            summary = count_with_ray(
                 paths,
                 beside,
                 splitter,
@@ -182,6 +186,7 @@ def count_to_folder(
                 address=ray_address,
                 progress=progress,
             )
+        return replace(summary, skipped=summary.skipped + len(skips))
     job = _Job(sources, splitter, field, binary, on_skip, progress)
     limit = memory_limit_of(memory_limit)
     options = {
@@ -314,14 +319,14 @@ class _Job:
         on_skip: OnSkip | None,
         progress: Progress | None,
     ):
-        self.paths = find_sources(sources)
-        self.resumable = all(is_url(path) or Path(path).is_file() for path in self.paths)  # a pipe is read once only
         self.documents = 0
         self.total_bytes = 0
         self.skipped = 0
         self._on_skip = on_skip
         self._skipping = threading.Lock()
         leave_out = None if on_skip is None else self._leave_out
+        self.paths = find_sources(sources, leave_out)
+        self.resumable = all(is_url(path) or Path(path).is_file() for path in self.paths)  # a pipe is read once only
         self._sources = Sources(open_source(path, splitter, field, binary, None, leave_out) for path in self.paths)
         self._size = sum(size_of(path) for path in self.paths) if self.resumable else None
         self._progress = progress

@@ -136,7 +136,7 @@ def ios_distribution(swallowed: Mapping[str, Sequence[Swallowed]], sizes: Mappin
                 axes.plot([threshold], [share], "o", color=style["color"], markersize=5)
                 if len(swallowed) == 1:
                     axes.annotate(f"{100 * share:.1f} %", (threshold, share), (4, 6), textcoords="offset points")
-        axes.set(xlabel="threshold T", ylabel="share of the vocabulary with IoS ≥ T", xlim=(0.3, 1.0), ylim=(0, None))
+        axes.set(xlabel="threshold T", ylabel="share with IoS ≥ T", xlim=(0.3, 1.0), ylim=(0, None))
         axes.yaxis.set_major_formatter(_percent())
         _legend(axes, len(swallowed))
 
@@ -164,14 +164,14 @@ def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, flo
             drawn = axes.barh(at + (place - (len(figures) - 1) / 2) * height, values, height * 0.92, label=name, **look)
             axes.bar_label(drawn, [f"{value:.2f}" if value else "" for value in values], padding=3, fontsize=10)
         axes.set_yticks(at, groups)
-        axes.invert_yaxis()
+        axes.set_ylim(len(groups) - 0.5, -0.5)  # the first on top
         axes.grid(axis="y", visible=False)
         axes.set(xlabel=what)
         axes.margins(x=0.12)
         axes.set_xlim(left=0)
         _legend(axes, len(figures))
 
-    return _picture(key, title, note, draw, 0.9 + 0.3 * len(groups) * max(1.0, len(figures) * 0.6))
+    return _picture(key, title, note, draw, 1.0 + len(groups) * (0.1 + 0.22 * len(figures)))
 
 
 def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Picture:
@@ -214,7 +214,9 @@ def _lines() -> list[dict[str, Any]]:
 def _legend(axes: Any, series: int = 2) -> None:
     """Above the drawing, where it hides nothing. One series needs none."""
     if series > 1:
-        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, fontsize=10)
+        handles, labels = axes.get_legend_handles_labels()
+        ncols = len(labels) if sum(map(len, labels)) <= 40 else 2
+        axes.figure.legend(handles, labels, loc="outside upper left", ncols=ncols, fontsize=10)
 
 
 def _percent() -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
@@ -90,11 +91,11 @@ def render_comparison(found: Comparison, top: int | None = 200) -> str:
     totals = {name: found.totals[name] for name in names}
     sizes = {name: len(ordinary_tokens(tok)) for name, tok in toks.items()}
     pictures = [
-        _by_script({name: found.scripts[name] for name in names}),
         rank_frequency(totals),
         usage_by_id(toks, totals),
         token_lengths(toks, totals),
         ios_distribution({name: found.swallowed[name] for name in names}, sizes),
+        _by_script({name: found.scripts[name] for name in names}),
     ]
     if totals[names[0]].words is not None:
         pictures.insert(0, _fertility({name: found.usages[name] for name in names}))
@@ -265,7 +266,9 @@ def _table(table: Table) -> str:
 def _head(column: Column) -> str:
     kind = ' class="num"' if column.kind in NUMERIC else ""
     help = f' title="{escape(column.help)}"' if column.help else ""
-    return f'<th scope="col"{kind}{help}>{escape(column.name)}</th>'
+    # The name of a file may be broken where it has a sign between letters.
+    name = re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(column.name))
+    return f'<th scope="col"{kind}{help}>{name}</th>'
 
 
 def _cell(value: object, column: Column) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Usage", "bare", "check_split", "measure_usage", "ordinary_tokens", "segment"]
 
 Progress = Callable[[str, int, "int | None"], None]
-SLICE = 1 << 18  # bytes of pieces encoded at a time
+SLICE = 1 << 18  # bytes of pieces encoded at a time, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,27 +100,47 @@ def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
 
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of every piece, one after the other (uint32), and how many each piece has (int64)."""
+    """The ids of every piece, one after the other (uint32), and how many each piece has (int64).
+
+    Word counts lie in the order of the hash that the encoder's cache takes its slots from. Put in one after the other,
+    they would all crowd at the table's beginning: that took ten times as long. So each slice takes every n-th piece.
+    """
     import numpy as np
 
     vocabulary = tok.vocabulary
-    at_once = vocabulary.alphabet == "bytes" and vocabulary.order != "events"
+    at_once = vocabulary.alphabet == "bytes"
     encode = _encode_at_once if at_once else _encode_one_by_one
     tok = tok if at_once else bare(tok)
     sizes = np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
-    ids = [np.zeros(0, np.uint32)]
     numbers = np.zeros(len(counts), np.int64)
-    offsets = counts.offsets.astype(np.uint64)
-    first = 0
-    while first < len(counts):
-        stop = max(int(np.searchsorted(offsets, offsets[first] + np.uint64(SLICE), "right")) - 1, first + 1)
-        data = counts.arena[int(offsets[first]) : int(offsets[stop])].tobytes()
-        found, numbers[first:stop] = encode(tok, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
-        ids.append(found)
-        first = stop
+    offsets = counts.offsets.astype(np.int64)
+    slices = len(counts.arena) // SLICE + 1
+    found = []
+    for first in range(slices):
+        starts, ends = offsets[first:-1:slices], offsets[first + 1 :: slices]
+        data = counts.arena[_spread(starts, ends - starts)].tobytes()
+        ids, numbers[first::slices] = encode(tok, data, np.cumsum(ends - starts), sizes)
+        found.append(ids)
         if progress is not None:
-            progress("encode", first, len(counts))
-    return np.concatenate(ids), numbers
+            progress("encode", (first + 1) * len(counts) // slices, len(counts))
+    starts = np.cumsum(numbers) - numbers
+    together = np.zeros(int(numbers.sum()), np.uint32)
+    for first, ids in enumerate(found):
+        together[_spread(starts[first::slices], numbers[first::slices])] = ids
+    return together, numbers
+
+
+def _spread(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """The places starts[0], starts[0] + 1, ... of each stretch in turn.
+
+    >>> import numpy as np
+    >>> _spread(np.array([5, 20]), np.array([3, 2])).tolist()
+    [5, 6, 7, 20, 21]
+    """
+    import numpy as np
+
+    begin = np.cumsum(lengths) - lengths
+    return np.repeat(starts - begin, lengths) + np.arange(int(lengths.sum()))
 
 
 def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,15 +148,15 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
     import numpy as np
 
     kernel: Any = tok._encoder.kernel
-    ids = np.frombuffer(kernel.encode_to_ids(data, ends=np.unique(ends[ends > 0])), np.uint32)
-    last = np.searchsorted(np.cumsum(sizes[ids]), ends.astype(np.int64), "right")
+    ids = np.frombuffer(kernel.encode_to_ids(data, ends=np.unique(ends[ends > 0]).astype(np.uintp)), np.uint32)
+    last = np.searchsorted(np.cumsum(sizes[ids]), ends, "right")
     return ids, np.diff(last, prepend=0)
 
 
 def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pieces whose tokens may stand for what is not their bytes, or that the kernel does not take: `tok` splits nothing."""
+    """Pieces whose tokens may stand for what is not their bytes: `tok` splits nothing."""
     import numpy as np
 
     ids: list[int] = []

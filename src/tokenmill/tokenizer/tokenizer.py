@@ -211,11 +211,11 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int] | np.ndarray, errors: str = "replace") -> str:
         """The text that `ids` stand for. Bytes that are no UTF-8 are treated as `errors` says, as in bytes.decode."""
-        return self._decoder.decode(ids, errors)
+        return self._decoder.decode(ids if type(ids) is list else _widened(ids), errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes that `ids` stand for. Raises UnknownTokenError (a KeyError) for an id that is none."""
-        return self._decoder.decode_bytes(ids)
+        return self._decoder.decode_bytes(ids if type(ids) is list else _widened(ids))
 
     def decode_tokens_bytes(self, ids: Iterable[int]) -> list[bytes]:
         """The bytes of each token."""
@@ -409,6 +409,12 @@ def repaired(text: str | bytes) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
+
+
+def _widened(ids: Any) -> Any:
+    """Ids as the kernel reads them straight from memory: NumPy arrays of narrower types, as in token files, in 64 bits."""
+    narrow = getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i")
+    return ids.astype("int64") if narrow else ids
 
 
 def _tokens_by_id(vocabulary: Vocabulary) -> list[bytes | None]:

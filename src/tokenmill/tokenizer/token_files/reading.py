@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TokenFile", "is_token_file", "load_tokens"]
 
+BLOCK = 1 << 20
+
 
 class TokenFile:
     """The documents of a token file, as arrays of ids; made by `load_tokens`.
@@ -137,8 +139,9 @@ class _Arrays:
             return
         if bounds.dtype != np.int64 or not len(bounds) or bounds[0] != 0 or bounds[-1] != len(self.ids):
             raise FormatError(f"{path}: it has {len(self.ids):,} ids, and its documents do not end there")
-        if (np.diff(bounds) < 0).any():
-            raise FormatError(f"{path}: a document ends before it begins")
+        for start in range(0, len(bounds), BLOCK):
+            if (np.diff(bounds[start : start + BLOCK + 1]) < 0).any():
+                raise FormatError(f"{path}: a document ends before it begins")
 
     def __len__(self) -> int:
         return 1 if self.offsets is None else len(self.offsets) - 1
