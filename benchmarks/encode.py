@@ -4,7 +4,7 @@ python -m benchmarks encode
 
 First every library encodes odd text and some of each corpus; whoever's ids are not tiktoken's, or do not decode to the
 text, is named under "wrong" and not timed. Each timing is a fresh process, whose first call is the cold one. Libraries
-of a few MB/s get the first 5 MB of each corpus only, and tokenmill once more beside them.
+of a few MB/s get the first 2 MB of each corpus only, and tokenmill once more beside them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def wrong() -> dict[str, str]:
 def compare(libraries, task: str, path, rounds: int, vocabulary: str = "cl100k") -> dict[str, list[dict]]:
     print(f"encode: {task} {path}", file=sys.stderr)
     jobs = {library: ["benchmarks.encode_jobs", library, vocabulary, task, str(path)] for library in libraries}
-    return alternate(jobs, rounds=rounds, skip_after=15)
+    return alternate(jobs, rounds=rounds, skip_after=3)
 
 
 def import_times(rounds: int = 5) -> dict[str, list[dict]]:
@@ -71,7 +71,7 @@ def run(quick: bool = False) -> dict:
         results["array"][corpus] = compare(right(ARRAYS), "one_array", corpus_file(corpus, 50_000_000), rounds)
     for corpus in CORPORA:
         results["list"][corpus] = compare(right(LISTS), "one_listed", corpus_file(corpus, 20_000_000), min(rounds, 2))
-        results["slow"][corpus] = compare(right(SLOW), "one_listed_once", corpus_file(corpus, 5_000_000), 1)
+        results["slow"][corpus] = compare(right(SLOW), "one_listed_once", corpus_file(corpus, 2_000_000), 1)
         results["decode"][corpus] = compare(right(DECODERS), "one_decode", corpus_file(corpus, 20_000_000), 1)
     results["gpt2"] = compare(
         right(("tokenmill", "gigatoken")), "one_array", corpus_file("en", 50_000_000), rounds, "gpt2"

@@ -122,11 +122,12 @@ def encode(results: dict) -> list[str]:
         f"{name} {1000 * min(each['seconds'] for each in rounds):.0f}" for name, rounds in results["import"].items()
     )
     return [
-        "**Encode** with cl100k_base on one core, a text of 50 MB to an array of ids, MB/s cold / warm",
+        "**Encode** with cl100k_base on one core, a text of 50 MB to an array of ids, MB per second of processor time, "
+        "cold / warm, best of the rounds",
         "",
         *table(["", *CORPORA], arrays),
         "",
-        "The same to a list of ids, a text of 20 MB (5 MB from rs_bpe on)",
+        "The same to a list of ids, a text of 20 MB (2 MB from rs_bpe on)",
         "",
         *table(["", *CORPORA], lists),
         "",

@@ -1,13 +1,16 @@
 """The kernels give the ids of the definitions in naive.py, for any vocabulary and any bytes."""
 
+from collections import Counter
 from random import Random
 
 import numpy as np
 import pytest
 from random_vocabularies import SWEEP, random_events, random_merges, random_ranks, random_text
 
+from tokenmill import formats
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
+from tokenmill.tokenizer._build_cy import list_merger, rank_merger
 from tokenmill.tokenizer.encoder import TextEncoder
 from tokenmill.tokenizer.naive import NaiveEncoder, removal_parts, replay_events
 from tokenmill.vocabulary import Vocabulary
@@ -39,7 +42,7 @@ def test_random_vocabularies(order):
 
 @pytest.mark.parametrize("order", MAKERS)
 def test_long_pieces(order):
-    """Past 128 parts a heap takes over, past 4096 lists by rank: the same ids at the borders and beyond."""
+    """Past 16 and 256 bytes, and past 128 parts, other loops take over: the same ids at the borders and beyond."""
     for seed in range(4 * SWEEP):
         rng = Random(f"long {order} {seed}")
         vocabulary = MAKERS[order](rng)
@@ -48,7 +51,7 @@ def test_long_pieces(order):
         )
         encoder = TextEncoder(vocabulary, 1 << 20)
         naive = NaiveEncoder(vocabulary, Splitter().ends)
-        for size in (127, 128, 129, 1000, 4095, 4096):
+        for size in (15, 16, 17, 127, 128, 129, 255, 256, 257, 1000, 4096):
             if size > 1000 and (order == "events" or seed % 4):
                 continue  # the slow twin is too slow
             letters = rng.sample([b"a", b"b", b"c", b" "], rng.randint(1, 3))
@@ -57,9 +60,9 @@ def test_long_pieces(order):
             assert ids_or_error(encoder.encode, data) == expected, (seed, size)
 
 
-def test_the_list_of_lists_equals_the_heap():
-    """Runs of one letter, where one rank has all places, and a vocabulary whose ranks do not only rise; tiktoken is the
-    judge, since the slow twin takes seconds for each."""
+def test_runs_of_one_letter():
+    """In a vocabulary whose ranks rise, and in one where they do not; tiktoken is the judge, since the slow twin takes
+    seconds for each."""
     tiktoken = pytest.importorskip("tiktoken")
     rising = [bytes([i]) for i in range(256)] + [b"a" * n for n in (2, 4, 8, 3, 16, 6)]
     falling = rising[:256] + rising[:255:-1]
@@ -102,3 +105,36 @@ def test_removal_falls_apart_into_what_is_present():
 def test_too_many_tokens():
     with pytest.raises(UsageError, match="at most 2,096,894"):
         TextEncoder(Vocabulary((b"a",) * (2**21), ()), 1 << 20)
+
+
+def test_the_random_vocabularies_are_of_both_kinds():
+    """Those whose pieces are found token by token, and those that must go merge by merge."""
+    kinds = Counter()
+    for seed in range(150):
+        rng = Random(f"ranks {seed}")
+        kinds["ranks", type(rank_merger(random_ranks(rng).tokens, None)[0]).__name__] += 1
+        rng = Random(f"merges {seed}")
+        vocabulary = random_merges(rng)
+        if vocabulary.alphabet == "bytes":
+            merger = list_merger(vocabulary.tokens, vocabulary.events, list(range(256)), None, None)
+            kinds["merges", type(merger).__name__] += 1
+    assert min(kinds.values()) > 10 and len(kinds) == 4, kinds
+
+
+def test_published_vocabulary_is_proper(shared):
+    vocabulary = formats.read(shared / "vocab" / "cl100k_base.tiktoken")
+    assert type(rank_merger(vocabulary.tokens, None)[0]).__name__ == "ProperMerger"
+
+
+def test_tokens_of_any_length():
+    """Tokens of 64 kB: nothing about them is quadratic; tiktoken is the judge."""
+    tiktoken = pytest.importorskip("tiktoken")
+    tokens = [bytes([i]) for i in range(256)] + [b"a" * 2**n for n in range(1, 17)]
+    tokens += [b"a" * 2**n + b"b" for n in range(17)] + [b"ab" * 2**n for n in range(1, 14)]
+    tok = TextEncoder(Vocabulary(tuple(tokens), ()), 1 << 20)
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    judge = tiktoken.Encoding("judge", pat_str=r"[\s\S]+", mergeable_ranks=ranks, special_tokens={})
+    rng = Random(3)
+    for size in (17, 255, 256, 257, 70_000):
+        for text in ("a" * size, "a" * size + "b", "ab" * size, "".join(rng.choices("ab", [9, 1], k=size))):
+            assert tok.encode(text) == judge.encode_ordinary(text)

@@ -2,10 +2,10 @@
 """The merge kernel for proper vocabularies: token by token instead of merge by merge.
 
 A vocabulary is proper if all bytes have tokens, and no token can come about of halves of higher rank. All that training
-made are. Then, where merging leaves two tokens side by side in any text, it leaves
-them so in the text of the two alone; and a row of tokens of which all neighbours are so is what merging gives. So the
-ids of a piece are found from left to right: take the longest token; if it does not fit its neighbour, the next
-shorter one; if none does, what was taken before was wrong, and no row of tokens ends where it did.
+made are. Then, where merging leaves two tokens side by side in any text, it leaves them so in the text of the two alone;
+and a row of tokens of which all neighbours are so is what merging gives. So the ids of a piece are found from left to
+right: take the longest token; if it does not fit its neighbour, the next shorter one; if none does, what was taken
+before was wrong, and no row of tokens ends where it did.
 
 Whether two tokens fit is found by undoing their merges, the latest first: the two halves that face each other must
 not be a pair that would have merged before (Antoniadis and van Antwerpen: So many tokens, so little time, 2024).
@@ -18,7 +18,6 @@ from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_free
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
-    ID_BITS,
     LONGEST,
     NO_ID,
     NO_MEMORY,
