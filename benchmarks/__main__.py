@@ -11,7 +11,7 @@ import sys
 from . import render
 from .harness import SHARED, save
 
-TOPICS = ("train", "merge_loop", "split", "count")
+TOPICS = ("train", "merge_loop", "split", "count", "encode")
 NAMED = ("playground",)  # needs Chromium and Node, too: run only where it is named
 
 if not (SHARED / "corpus").is_dir():

@@ -67,6 +67,86 @@ def count(results: dict) -> list[str]:
     ]
 
 
+def rate(rounds: list[dict], key: str) -> str:
+    """MB/s of the best round: what others on the machine take away, they take from every library."""
+    return f"{max(each['bytes'] / each[key] for each in rounds) / 1e6:,.0f}"
+
+
+def encode(results: dict) -> list[str]:
+    """Encoding to an array and to a list, decoding, short texts and long ones."""
+    arrays = [
+        [
+            library,
+            *(
+                f"{rate(results['array'][c][library], 'cold')} / {rate(results['array'][c][library], 'warm')}"
+                for c in CORPORA
+            ),
+        ]
+        for library in results["array"]["en"]
+    ]
+    lists = [
+        [
+            library,
+            *(
+                f"{rate(results[kind][c][library], 'cold')} / {rate(results[kind][c][library], 'warm')}"
+                for c in CORPORA
+            ),
+        ]
+        for kind, names in (("list", results["list"]["en"]), ("slow", results["slow"]["en"]))
+        for library in names
+        if not (kind == "slow" and library == "tokenmill")
+    ]
+    decoded = [
+        [library, *(rate(results["decode"][c][library], "seconds") for c in CORPORA)]
+        for library in results["decode"]["en"]
+    ]
+    shorts = [
+        [library, f"{min(each['microseconds'] for each in rounds):.2f}"]
+        for library, rounds in results["latency"].items()
+    ]
+    kinds = [
+        kind
+        for kind in results["monsters"]["tokenmill"][0]
+        if isinstance(results["monsters"]["tokenmill"][0][kind], float)
+    ]
+    kinds = [kind for kind in kinds if kind not in ("load", "wall", "cpu", "peak_mib")]
+    monsters = [
+        [library, *(f"{rounds[0][kind]:.3f}" if kind in rounds[0] else "gave up" for kind in kinds)]
+        for library, rounds in results["monsters"].items()
+    ]
+    both = {
+        library: f"{max(a['warm'] / b['warm'] for a, b in zip(rounds, results['threads']['2'][library], strict=True)):.2f}x"
+        for library, rounds in results["threads"]["1"].items()
+    }
+    imports = ", ".join(
+        f"{name} {1000 * min(each['seconds'] for each in rounds):.0f}" for name, rounds in results["import"].items()
+    )
+    return [
+        "**Encode** with cl100k_base on one core, a text of 50 MB to an array of ids, MB/s cold / warm",
+        "",
+        *table(["", *CORPORA], arrays),
+        "",
+        "The same to a list of ids, a text of 20 MB (5 MB from rs_bpe on)",
+        "",
+        *table(["", *CORPORA], lists),
+        "",
+        "**Decode** a list of ids to a str, MB/s",
+        "",
+        *table(["", *CORPORA], decoded),
+        "",
+        "**100 characters** to a list, microseconds a call; **a megabyte of one thing** to a list, seconds",
+        "",
+        *table(["", "100 characters"], shorts),
+        "",
+        *table(["", *kinds], monsters),
+        "",
+        f"Two threads beside one, a batch of documents to lists: {', '.join(f'{k} {v}' for k, v in both.items())}. "
+        f"To import, milliseconds: {imports}. Event order (T = 0.9) beside plain merges, both trained on 20 MB of English: "
+        f"{rate(results['orders']['picky'], 'cold')} / {rate(results['orders']['picky'], 'warm')} beside "
+        f"{rate(results['orders']['plain'], 'cold')} / {rate(results['orders']['plain'], 'warm')} MB/s.",
+    ]
+
+
 def playground(results: dict) -> list[str]:
     """Key presses by the size of the text, the page's encoder beside gpt-tokenizer, and what a visitor downloads."""
     keys = []
@@ -92,7 +172,14 @@ def playground(results: dict) -> list[str]:
     ]
 
 
-TOPICS = {"train": training, "merge_loop": merge_loop, "split": split, "count": count, "playground": playground}
+TOPICS = {
+    "train": training,
+    "merge_loop": merge_loop,
+    "split": split,
+    "count": count,
+    "encode": encode,
+    "playground": playground,
+}
 
 
 def tables() -> str:

@@ -6,10 +6,15 @@ import signal
 import subprocess
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
+
+# Tests hold results, not times: a machine busy with something else is no failure.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 def pytest_sessionstart(session):

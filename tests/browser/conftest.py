@@ -82,7 +82,7 @@ def open_page(chromium):
         context = chromium.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         problems.watch(page, address.split("#")[0])
         page.problems = problems
         page.goto(address + fragment)

@@ -126,13 +126,18 @@ def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
 
 
 @pytest.fixture(scope="module")
-def published(chromium, shared, tmp_path_factory):
-    """Published vocabularies as a static site: tiktoken's, and two tokenizer.json with their own rules."""
-    from tokenmill import formats
+def published(chromium, shared, corpus_bytes, tmp_path_factory):
+    """Published vocabularies, and a plain and a Picky one that are trained here, as a static site."""
+    from tokenmill import formats, train_from_iterator
     from tokenmill.playground.export import export
 
     names = ["cl100k_base.tiktoken", "gpt2-tokenizer.json.zst", "gpt-neox-20b-tokenizer.json.zst"]
     found = [(name, formats.read(shared / "vocab" / name)) for name in names]
+    text = corpus_bytes("multi", 1_000_000).decode("utf-8", "replace")
+    for name, refine in (("plain", None), ("picky", 0.8)):
+        trained = train_from_iterator([text], 4000, special_tokens=["<|endoftext|>"], refine=refine)
+        found.append((name, trained.vocabulary))
+    assert found[-1][1].removed
     folder = tmp_path_factory.mktemp("published") / "site"
     export(found, folder)
     with file_server(folder) as address:
@@ -148,7 +153,7 @@ def test_published_vocabularies_on_real_text(published, corpus_bytes, corpus):
     page, found = published
     text = corpus_bytes(corpus, 2_000_000).decode("utf-8", "replace")
     for seed, (name, tok) in enumerate(found):
-        assert_same(page, name, tok, list(slices(text, 80 * SWEEP, 400, seed)), special=seed == 2)
+        assert_same(page, name, tok, list(slices(text, 80 * SWEEP, 400, seed)), special=seed in (2, 4))
 
 
 def test_published_vocabularies_on_tricky_texts(published):

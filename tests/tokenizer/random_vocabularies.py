@@ -17,7 +17,7 @@ def patterns(rng: Random) -> tuple[str, ...]:
 
 def random_ranks(rng: Random) -> Vocabulary:
     """Order "ranks": as training makes them, or any strings in any order, with bytes missing and holes."""
-    letters = [b"a", b"b", b"c"][: rng.randint(1, 3)] + [b" "]
+    letters = [*[b"a", b"b", b"c"][: rng.randint(1, 3)], b" "]
     tokens: list[bytes | None] = [bytes([i]) for i in range(256)]
     if rng.random() < 0.3:
         missing = set(rng.sample(range(256), rng.randint(1, 200)))

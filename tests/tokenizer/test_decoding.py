@@ -79,7 +79,9 @@ def test_bytes_that_are_no_text_go_through_the_handlers():
     tok = Tokenizer(Vocabulary((*(bytes([i]) for i in range(256)), "é".encode(), b"\xe2\x82", b"ab" * 3000), ()))
     rng = Random(1)
     for _ in range(400):
-        ids = rng.choices([97, 98, 0xC3, 0xA9, 0xED, 0xA0, 0x80, 0xF0, 0xF4, 0x90, 256, 257], k=rng.choice([2, 9, 1500]))
+        ids = rng.choices(
+            [97, 98, 0xC3, 0xA9, 0xED, 0xA0, 0x80, 0xF0, 0xF4, 0x90, 256, 257], k=rng.choice([2, 9, 1500])
+        )
         ids += [258] * rng.randrange(2)
         data = b"".join(tok.decode_tokens_bytes(ids))
         for errors in ("replace", "ignore", "backslashreplace"):

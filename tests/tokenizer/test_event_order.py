@@ -70,7 +70,11 @@ def test_real_text(corpus_bytes):
     assert (vocabulary.events[:, 1] < 0).sum() > 300
     tok = Tokenizer(vocabulary)
     naive = NaiveEncoder(vocabulary, Splitter(*vocabulary.split_patterns).ends)
-    for sample in (data[-30_000:], corpus_bytes("multi", 1_000_000)[-20_000:], corpus_bytes("code", 1_000_000)[-20_000:]):
+    for sample in (
+        data[-30_000:],
+        corpus_bytes("multi", 1_000_000)[-20_000:],
+        corpus_bytes("code", 1_000_000)[-20_000:],
+    ):
         assert tok.encode_bytes(sample) == naive.encode(sample)
     text = data[:200_000].decode(errors="replace")
     assert tok.decode(tok.encode_ordinary(text)) == text

@@ -96,7 +96,9 @@ def test_many_tokens_with_many_beginnings():
 
 def test_tokens_that_are_not_special_are_always_found():
     tok = make(AddedToken("  ", 300, special=False), AddedToken("   ", 301, special=False), EOT)
-    assert tok.encode("a  b   c     d") == tok.encode_ordinary("a  b   c     d") == [97, 300, 98, 301, 99, 301, 300, 100]
+    assert (
+        tok.encode("a  b   c     d") == tok.encode_ordinary("a  b   c     d") == [97, 300, 98, 301, 99, 301, 300, 100]
+    )
     assert tok.encode_bytes(b"a  b") == [97, 32, 32, 98]  # bytes are bytes
     assert tok.special_tokens_set == {EOT}
 

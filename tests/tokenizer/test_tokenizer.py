@@ -3,6 +3,7 @@
 import copy
 import pickle
 from array import array
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_batches(tok, text):
         assert tok.encode_batch(texts, num_threads=threads) == expected
         assert tok.encode_ordinary_batch(iter(texts), num_threads=threads) == expected
         ids, offsets = tok.encode_batch_to_numpy(texts, num_threads=threads)
-        assert [ids[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)] == expected
+        assert [ids[a:b].tolist() for a, b in pairwise(offsets)] == expected
         assert tok.decode_batch(expected, num_threads=threads) == texts
         assert tok.decode_bytes_batch(expected, num_threads=threads) == [t.encode() for t in texts]
     assert tok.encode_batch([]) == [] and tok.decode_batch([]) == []

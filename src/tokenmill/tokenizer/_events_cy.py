@@ -12,7 +12,15 @@ from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.tokenmill.tokenizer._heap import pop, push
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
-    NO_ID, NO_MEMORY, SHORT, SIGNALLED, Merger, Node, Workspace, reserve, signalled,
+    NO_ID,
+    NO_MEMORY,
+    SHORT,
+    SIGNALLED,
+    Merger,
+    Node,
+    Workspace,
+    reserve,
+    signalled,
 )
 
 from .naive import removal_parts
@@ -91,7 +99,7 @@ class EventMerger(Merger):
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, least: cython.Py_ssize_t,
+    def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
                     piece: cython.pointer(cython.const[uint8_t]), work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
         return self.replay_short(ids, n) if n <= SHORT else self.replay(ids, n, work)
 

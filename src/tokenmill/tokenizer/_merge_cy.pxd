@@ -49,10 +49,8 @@ cdef class Merger:
     # The ids of piece[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
     cdef Py_ssize_t merge(self, const uint8_t* piece, size_t n, uint32_t* out, Workspace* work) noexcept nogil
-    # The same for parts in place, until no pair merges or only `least` are left. `piece` are their bytes, or NULL if
-    # they are characters.
-    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, Py_ssize_t least, const uint8_t* piece,
-                                Workspace* work) noexcept nogil
+    # The same for parts in place. `piece` are their bytes, or NULL if they are characters.
+    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, const uint8_t* piece, Workspace* work) noexcept nogil
 
 
 cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; false without memory

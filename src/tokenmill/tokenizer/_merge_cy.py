@@ -156,7 +156,7 @@ class Merger:
             return TOO_LONG
         count: cython.Py_ssize_t = self.parts(piece, n, out)
         if count > 1:
-            count = self.merge_parts(out, count, 1, cython.NULL if self.characters != cython.NULL else piece, work)
+            count = self.merge_parts(out, count, cython.NULL if self.characters != cython.NULL else piece, work)
         if not self.complete and count > 0:
             i: cython.Py_ssize_t
             for i in range(count):
@@ -166,14 +166,14 @@ class Merger:
                     out[i] = self.unknown
         return count
 
-    def merge_parts(self, ids, n, least, piece, work):
-        return _by_scan(self, ids, n, least, piece) if n <= SHORT else _by_heap(self, ids, n, least, work)
+    def merge_parts(self, ids, n, piece, work):
+        return _by_scan(self, ids, n, piece) if n <= SHORT else _by_heap(self, ids, n, work)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, least: cython.Py_ssize_t,
+def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
              piece: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
     """Up to SHORT parts; ranks[i] is the rank of the pair at i. Both arrays close up after each merge."""
     ranks: uint32_t[SHORT]
@@ -183,7 +183,7 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, 
     id: uint32_t
     for i in range(n - 1):
         ranks[i] = self.byte_pairs[piece[i] << 8 | piece[i + 1]] if piece != cython.NULL else pair_in(self, ids[i], ids[i + 1])
-    while n > least:
+    while n > 1:
         best = NO_ID
         at = 0
         for i in range(n - 1):
@@ -211,7 +211,7 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, least: cython.Py_ssize_t,
+def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
              work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
     """Any number of parts, with a heap of (rank, place)."""
     if not reserve(work, n * cython.sizeof(Node) + 3 * n * 8):
@@ -231,7 +231,7 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, 
         nodes[i].rank = pair_in(self, ids[i], ids[i + 1]) if i + 1 < n else NO_ID
         if nodes[i].rank != NO_ID:
             used = push(heap, used, cython.cast(uint64_t, nodes[i].rank) << 32 | i)
-    while used > 0 and n > least:
+    while used > 0:
         place = cython.cast(uint32_t, heap[0])
         rank = cython.cast(uint32_t, heap[0] >> 32)
         used = pop(heap, used)
@@ -240,7 +240,6 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t, 
             return SIGNALLED
         if nodes[place].rank != rank:
             continue  # the pair that stood here is gone
-        n -= 1
         other = _join(self, nodes, place)
         nodes[place].rank = NO_ID if other == NOWHERE else pair_in(self, nodes[place].id, nodes[other].id)
         if nodes[place].rank != NO_ID:

@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from tokenmill.tokenizer._merge_cy cimport Merger, Workspace
+from tokenmill.tokenizer._merge_cy cimport Merger
+from tokenmill.tokenizer._trie_cy cimport Trie
 
 cdef enum:
     FEW = 16  # up to so many bytes, to merge them by scanning is as fast or faster, since it touches less memory
@@ -17,10 +18,12 @@ cdef class ProperMerger(Merger):
     cdef uint64_t* filter  # a bit for each hash of a pair, 16 times as many as pairs at least: set for those that exist
     cdef int filter_shift
     cdef uint32_t* shorter  # by id: the longest token that it begins with, or NO_ID
-    # All tokens as a trie in a double array: the child of node i by a byte stands at (base of i) ^ byte, if that node
-    # is marked with the byte. No two nodes have the same base. A node is base << 32 | mark << 24 | 1 << 21 | id, or
-    # without the last two where no token ends there; base 0 where nothing follows.
-    cdef uint64_t* trie
+    cdef uint64_t* trie  # see Trie.lay_out
     cdef size_t trie_size
 
+    # Let `left` and `right` merge to the token `id`: to be called in order of rank. False where there is no memory.
+    cdef bint make(self, uint32_t left, uint32_t right, uint32_t rank, uint32_t id) noexcept
+    # Whether merging leaves these two tokens side by side in the text of the two, by what was made so far.
+    cdef bint fit(self, uint32_t left, uint32_t right) noexcept nogil
+    cdef int finish(self, Trie trie) except -1  # after the last token; the trie has all that were made, and the bytes
     cdef Py_ssize_t encode(self, const uint8_t* piece, size_t n, uint32_t* out, uint64_t* closed) noexcept nogil

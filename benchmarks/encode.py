@@ -1,0 +1,95 @@
+"""Encoding and decoding on one core and on two: tokenmill beside the peers, by cl100k_base, cold and warm apart.
+
+python -m benchmarks encode
+
+First every library encodes odd text and some of each corpus; whoever's ids are not tiktoken's, or do not decode to the
+text, is named under "wrong" and not timed. Each timing is a fresh process, whose first call is the cold one. Libraries
+of a few MB/s get the first 5 MB of each corpus only, and tokenmill once more beside them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from .encoders import ENCODERS
+from .harness import alternate, corpus_file, run_job
+
+CORPORA = ("en", "multi", "code")
+ARRAYS = ("tokenmill", "gigatoken", "gigatoken_files", "fastokens")
+LISTS = ("tokenmill", "gigatoken", "fastokens")
+SLOW = ("tokenmill", "rs_bpe", "wordchipper", "tiktoken", "tokenizers")
+DECODERS = ("tokenmill", "gigatoken", "fastokens", "rs_bpe", "wordchipper", "tiktoken")
+MONSTERS = ("tokenmill", "gigatoken", "fastokens", "tiktoken")
+IMPORTS = ("tokenmill", "gigatoken", "tiktoken", "tokenizers", "numpy")
+
+
+def wrong() -> dict[str, str]:
+    """The libraries whose ids are not tiktoken's, with what was found."""
+    paths = ",".join(str(corpus_file(name, 1_000_000)) for name in CORPORA)
+    found = {}
+    expected = run_job(["benchmarks.encode_jobs", "tiktoken", "cl100k", "check", paths])["check"]
+    for library in ENCODERS:
+        try:
+            check = run_job(["benchmarks.encode_jobs", library, "cl100k", "check", paths])["check"]
+        except RuntimeError as error:
+            check = str(error)
+        if check != expected:
+            found[library] = check if " " in check else "its ids are not tiktoken's"
+            print(f"  {library}: {found[library]}", file=sys.stderr)
+    return found
+
+
+def compare(libraries, task: str, path, rounds: int, vocabulary: str = "cl100k") -> dict[str, list[dict]]:
+    print(f"encode: {task} {path}", file=sys.stderr)
+    jobs = {library: ["benchmarks.encode_jobs", library, vocabulary, task, str(path)] for library in libraries}
+    return alternate(jobs, rounds=rounds, skip_after=15)
+
+
+def import_times(rounds: int = 5) -> dict[str, list[dict]]:
+    """Seconds that importing a library takes, without those that Python takes to start."""
+    kept: dict[str, list[dict]] = {name: [] for name in IMPORTS}
+    for _ in range(rounds):
+        for name in IMPORTS:
+            code = f"import time; t = time.perf_counter(); import {name}; print(time.perf_counter() - t)"
+            kept[name].append({"seconds": float(subprocess.check_output([sys.executable, "-c", code]))})
+    return kept
+
+
+def run(quick: bool = False) -> dict:
+    """quick: one round of each."""
+    start = time.monotonic()
+    rounds = 1 if quick else 3
+    bad = wrong()
+
+    def right(libraries):
+        return [library for library in libraries if library not in bad]
+
+    results: dict = {"wrong": bad, "array": {}, "list": {}, "slow": {}, "decode": {}}
+    for corpus in CORPORA:
+        results["array"][corpus] = compare(right(ARRAYS), "one_array", corpus_file(corpus, 50_000_000), rounds)
+    for corpus in CORPORA:
+        results["list"][corpus] = compare(right(LISTS), "one_listed", corpus_file(corpus, 20_000_000), min(rounds, 2))
+        results["slow"][corpus] = compare(right(SLOW), "one_listed_once", corpus_file(corpus, 5_000_000), 1)
+        results["decode"][corpus] = compare(right(DECODERS), "one_decode", corpus_file(corpus, 20_000_000), 1)
+    results["gpt2"] = compare(
+        right(("tokenmill", "gigatoken")), "one_array", corpus_file("en", 50_000_000), rounds, "gpt2"
+    )
+    threads = [
+        compare(right(LISTS[:2]), task, corpus_file("en", 50_000_000), rounds) for task in ("one_batch", "batch")
+    ]
+    results["threads"] = dict(zip(("1", "2"), threads, strict=True))
+    results["latency"] = compare(right((*LISTS, "tiktoken")), "latency", "-", min(rounds, 2))
+    results["monsters"] = compare(right(MONSTERS), "monsters", "-", 1)
+    results["orders"] = {
+        order: compare(["tokenmill"], "one_array", corpus_file("en", 50_000_000), rounds, order)["tokenmill"]
+        for order in ("plain", "picky")
+    }
+    results["import"] = import_times()
+    print(f"encode: {time.monotonic() - start:.0f} s in all", file=sys.stderr)
+    return results
+
+
+if __name__ == "__main__":
+    sys.exit("run it as: python -m benchmarks encode")
