@@ -96,6 +96,7 @@ def train_and_report(
     """Count, train, save, and say what was made."""
     from ..counting import WordCounts, count
     from ..counting.memory import free_memory
+    from ..quality.usage import measure_usage
     from ..tokenizer import Tokenizer
     from ..training import Options, Training, estimate_memory
 
@@ -129,7 +130,7 @@ def train_and_report(
     seconds["save"] = time.perf_counter() - start
     for note in notes:
         say(f"note: {note}")
-    tokens = tok.count_tokens_in(counts)
+    tokens = measure_usage(tok, counts).tokens
     whole = "count" in seconds or wanted.min_count == 1  # or the rare pieces were not loaded
     ordinary = sum(t is not None for t in vocabulary.tokens) - len(vocabulary.removed)
     report(

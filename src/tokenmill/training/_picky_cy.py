@@ -495,22 +495,14 @@ class PickyLoop:
     def _end_split(self, pairs: Pairs, tokens: Tokens) -> cython.int:
         """Count the parts, and note where they were born."""
         j: cython.size_t
-        i: cython.size_t
         offset: cython.size_t = 0
         part: uint32_t
-        places: cython.p_char
         tokens.token[self.removed].count = 0
         for j in range(tokens.n_apart):
             part = tokens.apart[j]
             tokens.token[part].count += self.moved
             if j > 0 and part >= tokens.n_alphabet and self.live:
-                places = pairs.new_places(self.live)
-                if places == cython.NULL:
-                    with cython.gil:
-                        raise MemoryError(f"no memory for {self.live} positions")
-                for i in range(self.live):
-                    put_place(places, i, self.corpus.wide, get_place(self.places, i, self.corpus.wide) + offset)
-                self.segments.add(cython.address(tokens.token[part].births), places, self.live)
+                self.segments.add_moved(cython.address(tokens.token[part].births), pairs, self.places, self.live, offset)
             offset += tokens.token[part].span
         self._keep_births(pairs, tokens, tokens.apart[0])
         self.at = 0

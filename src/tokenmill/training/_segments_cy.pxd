@@ -44,6 +44,8 @@ cdef class Segments:
         self, Corpus corpus, Pairs pairs, uint32_t token, uint32_t* births) except? -1 nogil
     cdef long long _gather(
         self, Corpus corpus, Pairs pairs, uint32_t key, bint of_token, uint32_t* head) except? -1 nogil
+    cdef int add_moved(
+        self, uint32_t* head, Pairs pairs, char* places, size_t size, size_t offset) except? -1 nogil
     cdef int take(self, uint32_t* head, Segment* taken) noexcept nogil
 
 

@@ -142,6 +142,27 @@ class Segments:
 
     @cython.cfunc
     @cython.nogil
+    @cython.exceptval(-1)
+    def add_moved(
+        self,
+        head: cython.pointer(uint32_t),
+        pairs: Pairs,
+        places: cython.p_char,
+        size: cython.size_t,
+        offset: cython.size_t,
+    ) -> cython.int:
+        """Put the positions that lie `offset` nodes after these in front of a list."""
+        i: cython.size_t
+        moved: cython.p_char = pairs.new_places(size)
+        if moved == cython.NULL:
+            with cython.gil:
+                raise MemoryError(f"no memory for {size} positions")
+        for i in range(size):
+            put_place(moved, i, self.wide, get_place(places, i, self.wide) + offset)
+        return self.add(head, moved, size)
+
+    @cython.cfunc
+    @cython.nogil
     @cython.exceptval(check=False)
     def take(self, head: cython.pointer(uint32_t), taken: cython.pointer(Segment)) -> cython.int:
         """Take the first segment off a list; 0 if there is none."""
