@@ -23,7 +23,9 @@ EXAMPLES = 3000 if SWEEP else 300
 def same_ids(pair, given_texts, batch=16):
     def compare(some):
         rows = pair.ours.encode_batch(some, allowed_special="all")
-        for text, ids, other in zip(some, rows, pair.theirs.encode_batch_fast(some, add_special_tokens=False), strict=True):
+        for text, ids, other in zip(
+            some, rows, pair.theirs.encode_batch_fast(some, add_special_tokens=False), strict=True
+        ):
             expected = other.ids
             if ids != expected:
                 at = next((i for i, (a, b) in enumerate(zip(ids, expected, strict=False)) if a != b), len(ids))
