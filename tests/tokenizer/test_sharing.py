@@ -1,5 +1,6 @@
 """One tokenizer shared by threads and across fork, and caches that stay bounded."""
 
+import gc
 import os
 import random
 import signal
@@ -146,6 +147,18 @@ def test_memory_given_back_is_used_again_but_never_shared():
     del first
     third = tok.encode_to_numpy("ef" * 3_000_000)
     assert second[-1] == 100 and third[0] == 101
+
+
+def test_batches_leave_the_garbage_collector_as_it_was(text):
+    tok = tokenmill.train_from_iterator([text], vocab_size=400)
+    for turn in (gc.enable, gc.disable):
+        turn()
+        try:
+            was = gc.isenabled()
+            assert tok.encode_batch([text] * 2000) == [tok.encode(text)] * 2000
+            assert gc.isenabled() is was
+        finally:
+            gc.enable()
 
 
 def test_no_leak_of_references(text):

@@ -3,6 +3,8 @@ from cpython.object cimport PyObject
 cdef extern from "Python.h":
     PyObject** tm_items "PySequence_Fast_ITEMS" (object sequence) noexcept
     void tm_incref "Py_INCREF" (PyObject* item) noexcept
+    int tm_collect_never "PyGC_Disable" ()  # returns whether garbage was collected before
+    int tm_collect_again "PyGC_Enable" ()
     const char* tm_utf8 "PyUnicode_AsUTF8AndSize" (object text, Py_ssize_t* size) except NULL
 
 cdef extern from *:
