@@ -21,7 +21,7 @@ from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.counting._pages import (
-    tm_pages_extend, tm_pages_free, tm_pages_grow, tm_pages_new, tm_pages_reserve, tm_prefetch,
+    tm_mulhi, tm_pages_extend, tm_pages_free, tm_pages_grow, tm_pages_new, tm_pages_reserve, tm_prefetch,
 )
 from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
 
@@ -196,41 +196,46 @@ class CountTable:
                 last = other.home((ONE * self.part + 1) << shift, other.slots)
         at: cython.size_t = max(first, slot)
         stop: cython.size_t = at + limit
+        entries: cython.pointer(Entry) = other.entries
+        slots: cython.size_t = other.slots
+        bits: cython.int = other.part_bits
+        part: uint64_t = self.part
         entry: cython.pointer(Entry)
         hash: uint64_t
-        home: cython.size_t
         place: cython.size_t
+        i: cython.Py_ssize_t
         done: cython.bint = False
         with cython.nogil:
             # Past `last` the cluster that began before it must still be looked through, round the end if need be.
             while at < stop and self.has_room(MOST):
-                place = at if at < other.slots else at - other.slots
-                entry = other.entries + place
-                if entry.hi == 0:
-                    if at >= last:
+                while at < stop and n < MOST:
+                    place = at if at < slots else at - slots
+                    entry = entries + place
+                    if entry.hi == 0 and at >= last:
                         done = True
+                        stop = at
                         break
                     at += 1
-                    continue
-                hash = hash_of(entry)
-                home = other.home(hash, other.slots)
-                at += 1
-                if self.part_bits and (hash >> shift) != cython.cast(uint64_t, self.part):
-                    continue
-                if (home > place) != (at > other.slots):
-                    continue  # it wrapped, and comes at the end; or the end is passed, and it came at the front
-                some[n].lo = entry.lo
-                some[n].hi = entry.hi
-                some[n].count = entry.count
-                some[n].piece = other.bytes_of(entry)
-                some[n].length = other.length(entry)
-                n += 1
-                if n == MOST:
-                    if not self.add_all(some, n):
-                        break
-                    n = 0
-            if n and not self.no_memory:
-                self.add_all(some, n)
+                    hash = hash_of(entry)
+                    some[n].lo = entry.lo
+                    some[n].hi = entry.hi
+                    some[n].count = entry.count
+                    if (entry.hi >> 56) == LONG:
+                        some[n].piece = other.bytes_of(entry)
+                        tm_prefetch(some[n].piece - 8)
+                    # One slot in three is full, no one knows which, so nothing branches on it. An entry that wrapped
+                    # comes at the end; and once the end is passed, what is at home there came at the front.
+                    n += (
+                        (entry.hi != 0)
+                        & ((hash >> (shift - 1)) >> 1 == part)
+                        & ((tm_mulhi(hash << bits, slots) > place) == (at > slots))
+                    )
+                for i in range(n):  # the long pieces lie anywhere in the arena: now they have been fetched
+                    if (some[i].hi >> 56) == LONG:
+                        memcpy(cython.address(some[i].length), some[i].piece - 8, 8)
+                if not self.add_all(some, n):
+                    break
+                n = 0
         self.check()
         return None if done else at
 
