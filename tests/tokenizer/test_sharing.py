@@ -101,6 +101,20 @@ def test_the_bound_is_shared_by_the_threads():
     assert kernel.nbytes <= (4 << 20) + 8 * (1 << 19)  # each may keep what it held before it shared, once
 
 
+def test_counted_pieces_do_not_crowd_the_cache():
+    """Word counts stand in the order of their hash. Their first quarter must not crowd at one place of the table."""
+    rng = random.Random(4)
+    words = {rng.randbytes(6).hex() for _ in range(200_000)}
+    counts = tokenmill.counting.count_iterator([" ".join(words)], split="whitespace")
+    tok = Tokenizer(Vocabulary(BYTES, ("whitespace",)))
+    pieces = [counts.arena[a:b].tobytes() for a, b in zip(counts.offsets[:-1], counts.offsets[1:], strict=True)]
+    assert tok._encoder.kernel.crowding == 0
+    for piece in pieces[: len(pieces) // 4]:
+        tok._encoder.kernel.encode_piece(piece)
+    assert 0 < tok._encoder.kernel.crowding < 2
+    assert tok.count_tokens_in(counts) == 12 * len(words) + (len(words) - 1)
+
+
 def test_ctrl_c_is_heard(text):
     """Also inside of one endless piece, and the tokenizer goes on working."""
     tok = Tokenizer(Vocabulary((*BYTES, b"aa", b"aaaa"), ()))

@@ -18,16 +18,22 @@ cdef struct Record:
     uint32_t length, count
 
 
+cdef class Seed:
+    cdef Entry* entries
+    cdef size_t used, slots  # slots: of the table that they fill
+    cdef uint8_t* arena
+    cdef size_t arena_used
+
+
 cdef class PieceCache:
     cdef Merger merger
     cdef Workspace work
     cdef Entry* entries
     cdef size_t slots, used
-    cdef int shift
     cdef uint8_t* arena
     cdef size_t arena_used, arena_room
     cdef size_t bound  # of all bytes held
-    cdef PieceCache seed  # what the cache begins with, and returns to when it is full
+    cdef Seed seed  # what the cache begins with, and returns to when it is full
     cdef size_t cleared  # how often it was
 
     # The ids of the pieces text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that

@@ -18,7 +18,7 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.split._scan_cy import Scanner
-from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache
+from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache, Seed
 from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
     NO_MEMORY,
@@ -174,13 +174,15 @@ class State:
 class Encoder:
     """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
 
+    cache: the pieces that all caches begin with; it becomes the cache of the first thread.
     scanner: cuts text into pieces; None where the caller must say where they end.
     n_ids: ids are below this.
     cache_bytes: what the caches of all threads together may hold, if that is more than the seed of each.
     """
 
     _merger: Merger
-    _seed: PieceCache
+    _first: PieceCache  # None once it is taken
+    _seed: Seed
     _scanner: Scanner
     _pool: list
     _spare: Spare
@@ -189,9 +191,11 @@ class Encoder:
     _cache_bytes: cython.size_t
     _states: cython.size_t
 
-    def __init__(self, merger: Merger, seed: PieceCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
+    def __init__(self, merger: Merger, cache: PieceCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
+        cache.begin()
         self._merger = merger
-        self._seed = seed
+        self._first = cache
+        self._seed = cache.seed
         self._scanner = scanner
         self._cache_bytes = cache_bytes
         self._pool = []
@@ -207,8 +211,10 @@ class Encoder:
         if self._pool:
             state = self._pool.pop()
         else:
+            cache: PieceCache = self._first if self._first is not None else PieceCache(self._merger, self._seed)
+            self._first = None
             self._states += 1
-            state = State(PieceCache(self._merger, self._seed), self._spare)
+            state = State(cache, self._spare)
         state.cache.bound = self._cache_bytes // self._states
         state.ids.used = 0
         return state
@@ -223,6 +229,11 @@ class Encoder:
     def nbytes(self) -> int:
         """Bytes of memory that the caches in the pool hold."""
         return sum([cython.cast(State, state).cache.nbytes for state in self._pool])
+
+    @property
+    def crowding(self) -> float:
+        """How many slots past their home the pieces of the most crowded cache stand on average."""
+        return max([cython.cast(State, state).cache.crowding for state in self._pool], default=0)
 
     # ------------------------------------------------------------------ texts
 

@@ -31,12 +31,12 @@ class TextEncoder:
         self.splitter = Splitter(*vocabulary.split_patterns)
         self.scanner = self.splitter.scanner
         self.simple = self.scanner is not None
-        merger, seed = _merger(vocabulary)
+        merger, cache = _merger(vocabulary)
         if not vocabulary.whole_pieces:
-            seed = token_cache(merger, ())
-        elif seed is None:
-            seed = token_cache(merger, vocabulary.tokens, vocabulary.removed)
-        self.kernel = Encoder(merger, seed, self.scanner, max(len(vocabulary.tokens), vocabulary.n_vocab), cache_bytes)
+            cache = token_cache(merger, ())
+        elif cache is None:
+            cache = token_cache(merger, vocabulary.tokens, vocabulary.removed)
+        self.kernel = Encoder(merger, cache, self.scanner, max(len(vocabulary.tokens), vocabulary.n_vocab), cache_bytes)
 
     def encode(self, text: str | bytes) -> list[int]:
         """The ids of text without added tokens. Raises UnicodeEncodeError where it has lone surrogates."""
