@@ -1,4 +1,4 @@
-"""The merge loop alone, from word counts: 100,000 tokens beside 32,768.
+"""100,000 tokens beside 32,768: the merge loop alone, from word counts; and the whole training, from text.
 
 python -m benchmarks.merge_loop                     # all corpora, results kept
 python -m benchmarks.merge_loop job COUNTS SIZE     # one training, as JSON
@@ -29,16 +29,25 @@ def job(folder: str, size: int) -> None:
 def run() -> dict:
     import tokenmill
 
-    results = {}
+    results: dict = {}
     for corpus in ("en", "multi", "code"):
         folder = CACHE / f"{corpus}-counts"
         if not folder.exists():
             tokenmill.count(corpus_file(corpus)).save(folder)
         print(f"merge loop {corpus}", file=sys.stderr)
         jobs = {str(size): ["benchmarks.merge_loop", "job", str(folder), str(size)] for size in (32_768, 100_000)}
+        for size in (32_768, 100_000):
+            jobs[f"train {size}"] = [
+                "benchmarks.train_jobs",
+                "tokenmill_unchecked",
+                str(corpus_file(corpus)),
+                str(size),
+            ]
         kept = alternate(jobs, rounds=5)
         results[corpus] = kept
-        print(f"  100,000 costs {ratio(kept['100000'], kept['32768'], 'seconds'):.2f}x 32,768", file=sys.stderr)
+        for what, key in (("", "seconds"), ("train ", "wall")):
+            cost = ratio(kept[f"{what}100000"], kept[f"{what}32768"], key)
+            print(f"  {what}100,000 costs {cost:.2f}x 32,768", file=sys.stderr)
     return results
 
 

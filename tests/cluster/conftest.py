@@ -10,9 +10,12 @@ import tokenmill
 os.environ["RAY_AUTH_MODE"] = "disabled"  # newer versions want a token in the home directory; read when ray is imported
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster():
-    """Two nodes with one core each, to which this process is connected. A test that kills a node adds one for that."""
+    """Two nodes with one core each, to which this process is connected. A test that kills a node adds one for that.
+
+    Gone before other tests begin: Ray prints what it has to say of dead nodes into whatever runs then.
+    """
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 

@@ -113,6 +113,48 @@ def test_a_crowded_end_of_the_table_wraps_round_and_still_comes_out_in_order():
         assert items_of(concatenate(list(read_batches(each, 50, 200)))) == canonical(dict(high + low))
 
 
+def many_hashes(pieces):
+    arena, offsets, counts = rows_of((piece, 1) for piece in pieces)
+    out = np.zeros(len(counts), np.uint64)
+    hashes(arena, offsets, out)
+    return out
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_large_table_that_doubles_where_it_stands(seed):
+    rng = random.Random(seed)
+    pieces = [b"%x" % n * rng.choice([1, 1, 1, 4]) for n in rng.sample(range(10**9), 400_000)]
+    where = many_hashes(pieces)
+    part = 1 << 52  # in a table of 2**17 slots, the first and last 32: clusters at the front, at the end and round it
+    ends = [pieces[i] for i in np.flatnonzero((where < part) | (where >= np.uint64(2**64 - part)))]
+    middle = [pieces[i] for i in np.flatnonzero(where >> np.uint64(53) == 1234)]
+    assert len(ends) > 150 and len(middle) > 150
+    crowds = [ends, middle, []][seed % 3]
+    items = [(piece, rng.randrange(1, 9)) for piece in crowds + pieces[: rng.choice([70_000, 140_000, 260_000])]]
+    expected = collections.Counter()
+    for piece, count in items:
+        expected[piece] += count
+    rows, table, start, doubled = rows_of(items), CountTable(1 << 16), 0, 0
+    while start < len(items):
+        start = table.add(*rows, start)
+        if start < len(items) or seed > 2 and table.slots < 1 << 19:
+            before = table.slots
+            table.grow(2 * table.slots)
+            doubled += table.nbytes - table.arena_bytes == 64 * before  # and not both tables at once
+            while table.grow_step(rng.choice([1000, 1 << 14, 1 << 20])):
+                pass
+            assert table.slots == 2 * before
+    assert doubled or table.slots <= 1 << 17
+    assert len(table) == len(expected)
+    table.add(*rows, 0)  # all are found again
+    assert len(table) == len(expected)
+    sort(table)
+    got = concatenate(list(read_batches(table, 100_000, 1 << 20)))
+    assert dict(items_of(got)) == {piece: 2 * count for piece, count in expected.items()}
+    order = [(int(h), piece) for h, (piece, _) in zip(many_hashes(expected), expected.items(), strict=True)]
+    assert [piece for piece, _ in items_of(got)] == [piece for _, piece in sorted(order)]
+
+
 def test_merging_many_pieces_uses_parts():
     rng = random.Random(3)
     groups = [[(b"%d" % rng.randrange(300_000), 1) for _ in range(200_000)] for _ in range(2)]

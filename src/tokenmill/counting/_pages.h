@@ -37,6 +37,34 @@ static inline void tm_pages_free(void *p, size_t size) {
     if (p) munmap(p, size);
 }
 
+/* As tm_pages_new, at the front of a range of `room` addresses into which it can grow where it stands. What lies beyond
+ * takes no memory. NULL where the system has no such range. */
+static inline void *tm_pages_reserve(size_t size, size_t room) {
+    uint8_t *p = (uint8_t *)mmap(NULL, room + TM_HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == (uint8_t *)MAP_FAILED) return NULL;
+    size_t head = (TM_HUGE - (uintptr_t)p % TM_HUGE) % TM_HUGE;
+    if (head) munmap(p, head);
+    p += head;
+    if (head < TM_HUGE) munmap(p + room, TM_HUGE - head);
+    if (mprotect(p, size, PROT_READ | PROT_WRITE)) {
+        munmap(p, room);
+        return NULL;
+    }
+#ifdef MADV_HUGEPAGE
+    madvise(p, size, MADV_HUGEPAGE);
+#endif
+    return p;
+}
+
+/* Let the `old` bytes at p of such a range be `size`, both whole pages; 0 where there is no memory. */
+static inline int tm_pages_extend(void *p, size_t old, size_t size) {
+    if (mprotect((uint8_t *)p + old, size - old, PROT_READ | PROT_WRITE)) return 0;
+#ifdef MADV_HUGEPAGE
+    madvise((uint8_t *)p + old, size - old, MADV_HUGEPAGE);
+#endif
+    return 1;
+}
+
 /* `size` bytes that begin with the `old` bytes at p, which is freed; NULL, and p untouched, where there is no memory. */
 static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
 #ifdef MREMAP_MAYMOVE

@@ -42,9 +42,14 @@ cdef class CountTable:
     cdef uint8_t* arena
     cdef size_t arena_used
     cdef size_t arena_size
-    cdef Entry* next             # the larger table while growing
+    cdef size_t reserved         # bytes of addresses into which the entries may grow where they stand
+    cdef Entry* next             # the larger table while growing; the same as `entries` where it grows in place
     cdef size_t next_slots
+    cdef size_t next_reserved
     cdef size_t moved
+    cdef Entry* aside            # entries that find their place last, while growing in place
+    cdef size_t n_aside
+    cdef size_t aside_room
     cdef size_t wrapped          # once sorted: how many entries at the front belong behind the last slot
     cdef int part
     cdef int part_bits
@@ -52,6 +57,8 @@ cdef class CountTable:
     cdef bint no_memory
     cdef bint overflow
 
+    cdef bint put_aside(self, const Entry* entry) noexcept nogil
+    cdef bint widen(self, size_t stop) noexcept nogil
     cdef bint add_all(self, const Addition* some, Py_ssize_t n) noexcept nogil
     cdef bint reserve_arena(self, size_t room) noexcept nogil
     cdef size_t keep(self, const uint8_t* piece, size_t length) noexcept nogil

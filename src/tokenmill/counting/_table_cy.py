@@ -18,12 +18,17 @@ through _count_cy, rows go out through _rows_cy.
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint64_t
-from cython.cimports.libc.stdlib import free
+from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_grow, tm_pages_new, tm_prefetch
+from cython.cimports.tokenmill.counting._pages import (
+    tm_mulhi, tm_pages_extend, tm_pages_free, tm_pages_grow, tm_pages_new, tm_pages_reserve, tm_prefetch,
+)
 from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
 
 ONE = cython.declare(uint64_t, 1)
+FRONT = cython.declare(cython.size_t, 512)  # slots that are emptied last when a table doubles in place
+LARGE = cython.declare(cython.size_t, 1 << 22)  # bytes from which on a table is given addresses to grow into,
+ROOM = cython.declare(cython.size_t, 256)  # this many times what it needs now
 
 
 @cython.cclass
@@ -44,10 +49,12 @@ class CountTable:
             raise MemoryError
 
     def __dealloc__(self):
-        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
-        tm_pages_free(self.next, self.next_slots * cython.sizeof(Entry))
+        if self.next != self.entries:
+            tm_pages_free(self.next, max(self.next_reserved, self.next_slots * cython.sizeof(Entry)))
+        tm_pages_free(self.entries, max(self.reserved, self.slots * cython.sizeof(Entry)))
         tm_pages_free(self.arena, self.arena_size)
         free(self.recent)
+        free(self.aside)
 
     def __len__(self):
         return self.used
@@ -65,7 +72,8 @@ class CountTable:
     @property
     def nbytes(self):
         """Bytes of memory held, those of a growth in progress included."""
-        return (self.slots + self.next_slots) * cython.sizeof(Entry) + self.arena_used
+        slots: cython.size_t = self.next_slots if self.next == self.entries else self.slots + self.next_slots
+        return slots * cython.sizeof(Entry) + self.arena_used
 
     @property
     def arena_bytes(self):
@@ -188,41 +196,46 @@ class CountTable:
                 last = other.home((ONE * self.part + 1) << shift, other.slots)
         at: cython.size_t = max(first, slot)
         stop: cython.size_t = at + limit
+        entries: cython.pointer(Entry) = other.entries
+        slots: cython.size_t = other.slots
+        bits: cython.int = other.part_bits
+        part: uint64_t = self.part
         entry: cython.pointer(Entry)
         hash: uint64_t
-        home: cython.size_t
         place: cython.size_t
+        i: cython.Py_ssize_t
         done: cython.bint = False
         with cython.nogil:
             # Past `last` the cluster that began before it must still be looked through, round the end if need be.
             while at < stop and self.has_room(MOST):
-                place = at if at < other.slots else at - other.slots
-                entry = other.entries + place
-                if entry.hi == 0:
-                    if at >= last:
+                while at < stop and n < MOST:
+                    place = at if at < slots else at - slots
+                    entry = entries + place
+                    if entry.hi == 0 and at >= last:
                         done = True
+                        stop = at
                         break
                     at += 1
-                    continue
-                hash = hash_of(entry)
-                home = other.home(hash, other.slots)
-                at += 1
-                if self.part_bits and (hash >> shift) != cython.cast(uint64_t, self.part):
-                    continue
-                if (home > place) != (at > other.slots):
-                    continue  # it wrapped, and comes at the end; or the end is passed, and it came at the front
-                some[n].lo = entry.lo
-                some[n].hi = entry.hi
-                some[n].count = entry.count
-                some[n].piece = other.bytes_of(entry)
-                some[n].length = other.length(entry)
-                n += 1
-                if n == MOST:
-                    if not self.add_all(some, n):
-                        break
-                    n = 0
-            if n and not self.no_memory:
-                self.add_all(some, n)
+                    hash = hash_of(entry)
+                    some[n].lo = entry.lo
+                    some[n].hi = entry.hi
+                    some[n].count = entry.count
+                    if (entry.hi >> 56) == LONG:
+                        some[n].piece = other.bytes_of(entry)
+                        tm_prefetch(some[n].piece - 8)
+                    # One slot in three is full, no one knows which, so nothing branches on it. An entry that wrapped
+                    # comes at the end; and once the end is passed, what is at home there came at the front.
+                    n += (
+                        (entry.hi != 0)
+                        & ((hash >> (shift - 1)) >> 1 == part)
+                        & ((tm_mulhi(hash << bits, slots) > place) == (at > slots))
+                    )
+                for i in range(n):  # the long pieces lie anywhere in the arena: now they have been fetched
+                    if (some[i].hi >> 56) == LONG:
+                        memcpy(cython.address(some[i].length), some[i].piece - 8, 8)
+                if not self.add_all(some, n):
+                    break
+                n = 0
         self.check()
         return None if done else at
 
@@ -264,41 +277,133 @@ class CountTable:
     # ------------------------------------------------------------------ growing
 
     def grow(self, slots: cython.size_t):
-        """Begin to move the entries to a table of `slots` slots, by as many `grow_step` calls as it takes."""
+        """Begin to move the entries to a table of `slots` slots, by as many `grow_step` calls as it takes.
+
+        A large table doubles where it stands: the system clears fresh memory at a tenth of the speed at which it is
+        copied, so a second table for every doubling cost a tenth of all counting.
+        """
+        size: cython.size_t = slots * cython.sizeof(Entry)
         if slots <= self.slots or self.next != cython.NULL:
             raise ValueError("a table grows to more slots, once at a time")
-        self.next = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
-        if self.next == cython.NULL:
-            raise MemoryError
+        if slots == 2 * self.slots and size <= self.reserved:
+            if not tm_pages_extend(self.entries, size // 2, size):
+                raise MemoryError
+            self.next = self.entries
+            self.moved = self.slots
+        else:
+            self.next_reserved = size * ROOM if size >= LARGE else 0
+            if self.next_reserved:
+                self.next = cython.cast(cython.pointer(Entry), tm_pages_reserve(size, self.next_reserved))
+            if self.next == cython.NULL:
+                self.next_reserved = 0
+                self.next = cython.cast(cython.pointer(Entry), tm_pages_new(size))
+            if self.next == cython.NULL:
+                raise MemoryError
+            self.moved = 0
         self.next_slots = slots
-        self.moved = 0
 
     def grow_step(self, limit: cython.size_t) -> bool:
         """Move the entries of `limit` slots; whether there are more."""
-        stop: cython.size_t = min(self.slots, self.moved + limit)
+        stop: cython.size_t
         entry: cython.pointer(Entry)
         slot: cython.size_t
-        with cython.nogil:
-            while self.moved < stop:
-                entry = self.entries + self.moved
-                self.moved += 1
-                if entry.hi == 0:
-                    continue
-                slot = self.home(hash_of(entry), self.next_slots)
-                while self.next[slot].hi != 0:
-                    slot += 1
-                    if slot == self.next_slots:
-                        slot = 0
-                self.next[slot] = entry[0]
-        if self.moved < self.slots:
-            return True
-        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
-        self.entries = self.next
+        if self.next == self.entries:
+            stop = self.moved - limit if self.moved > FRONT + limit else FRONT
+            with cython.nogil:
+                self.widen(stop)
+            if self.no_memory:
+                raise MemoryError
+            if self.moved > 0:
+                return True
+        else:
+            stop = min(self.slots, self.moved + limit)
+            with cython.nogil:
+                while self.moved < stop:
+                    entry = self.entries + self.moved
+                    self.moved += 1
+                    if entry.hi == 0:
+                        continue
+                    slot = self.home(hash_of(entry), self.next_slots)
+                    while self.next[slot].hi != 0:
+                        slot += 1
+                        if slot == self.next_slots:
+                            slot = 0
+                    self.next[slot] = entry[0]
+            if self.moved < self.slots:
+                return True
+            tm_pages_free(self.entries, max(self.reserved, self.slots * cython.sizeof(Entry)))
+            self.entries = self.next
+            self.reserved = self.next_reserved
         self.slots = self.next_slots
         self.next = cython.NULL
-        self.next_slots = 0
+        self.next_slots = self.next_reserved = 0
         self.most = self.slots // 2
         return False
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def widen(self, stop: cython.size_t) -> cython.bint:
+        """Go on doubling in place, from the last entry down to the slot `stop`, and to the end if that is FRONT.
+
+        The home of an entry doubles, so it moves up, over slots that have been emptied already. Where that is not so
+        (at the very front, in a long cluster, round the end of the table) it is put aside until all others stand.
+        """
+        entries: cython.pointer(Entry) = self.entries
+        entry: Entry
+        slot: cython.size_t
+        i: cython.size_t
+        while self.moved > stop:
+            self.moved -= 1
+            if entries[self.moved].hi == 0:
+                continue
+            entry = entries[self.moved]
+            slot = self.home(hash_of(cython.address(entry)), self.next_slots)
+            if slot > self.moved:
+                while slot < self.next_slots and entries[slot].hi != 0:
+                    slot += 1
+                if slot < self.next_slots:
+                    entries[self.moved].hi = 0
+                    entries[slot] = entry
+                    continue
+            if not self.put_aside(cython.address(entry)):
+                return False
+            entries[self.moved].hi = 0
+        if stop > FRONT:
+            return True
+        while self.moved > 0:
+            self.moved -= 1
+            if entries[self.moved].hi != 0 and not self.put_aside(entries + self.moved):
+                return False
+            entries[self.moved].hi = 0
+        for i in range(self.n_aside):
+            slot = self.home(hash_of(self.aside + i), self.next_slots)
+            while entries[slot].hi != 0:
+                slot += 1
+                if slot == self.next_slots:
+                    slot = 0
+            entries[slot] = self.aside[i]
+        free(self.aside)
+        self.aside = cython.NULL
+        self.n_aside = self.aside_room = 0
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def put_aside(self, entry: cython.pointer(cython.const[Entry])) -> cython.bint:
+        room: cython.size_t = max(2 * FRONT, 2 * self.aside_room)
+        more: cython.pointer(cython.void)
+        if self.n_aside == self.aside_room:
+            more = realloc(self.aside, room * cython.sizeof(Entry))
+            if more == cython.NULL:
+                self.no_memory = True
+                return False
+            self.aside = cython.cast(cython.pointer(Entry), more)
+            self.aside_room = room
+        self.aside[self.n_aside] = entry[0]
+        self.n_aside += 1
+        return True
 
     def crowd(self):
         """Let three quarters of the slots be used: slower, but where there is no memory to grow it saves writing out."""

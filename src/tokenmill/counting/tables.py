@@ -270,7 +270,7 @@ def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pau
         return read_all(tables[0])
     sources = [TableRows(table) for table in tables]
     bits = bits_for(sum(source.rows for source in sources), sum(source.nbytes for source in sources))
-    step = max(1, (1 << bits) // 64)
+    step = max(1, (1 << bits) // 16)  # a task has one table for all its parts
 
     def merge_parts(first: int) -> Rows:
         return concatenate(list(merged(sources, bits, range(first, first + step), pause)))

@@ -339,3 +339,14 @@ class MergeLoop:
             pairs.free_places(places[self.merged], pair[self.merged].size)
             self.stage = 0
         return stop - begin
+
+
+def append_tokens(tokens: list, merges: cython.const[uint32_t][:, ::1]):
+    """tokens[left] + tokens[right] for each merge (left, right); in Python this took a tenth of the whole loop."""
+    i: cython.Py_ssize_t
+    left: bytes
+    right: bytes
+    for i in range(merges.shape[0]):
+        left = tokens[merges[i, 0]]
+        right = tokens[merges[i, 1]]
+        tokens.append(left + right)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ._corpus_cy import Corpus
     from .alphabet import Alphabet
 
-__all__ = ["lay_down", "merge", "refine"]
+__all__ = ["lay_down", "merge", "refine", "spell"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -87,6 +87,13 @@ def merge(
         while not index.compact(_SLICE):
             progress("index", 0, 2 * corpus.nodes)
         pairs.clear(threshold)
+
+
+def spell(tokens: list[bytes], merges: np.ndarray) -> None:
+    """Append to the tokens by id the one that each merge makes."""
+    from ._merge_cy import append_tokens
+
+    append_tokens(tokens, merges)
 
 
 def refine(

@@ -94,8 +94,7 @@ class Training:
                 self.progress,
             )
             first = len(tokens)
-            for left, right in zip(merges[:, 0].tolist(), merges[:, 1].tolist(), strict=True):
-                tokens.append(tokens[left] + tokens[right])
+            driving.spell(tokens, merges)
             new = np.arange(first, len(tokens), dtype=np.uint32)
             events = np.column_stack([merges, new]).astype(np.int32)
         return self._vocabulary(tokens, [], events, "merges")
