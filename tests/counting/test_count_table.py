@@ -137,7 +137,7 @@ def test_a_large_table_that_doubles_where_it_stands(seed):
     rows, table, start, doubled = rows_of(items), CountTable(1 << 16), 0, 0
     while start < len(items):
         start = table.add(*rows, start)
-        if start < len(items) or seed > 2 and table.slots < 1 << 19:
+        if start < len(items) or (seed > 2 and table.slots < 1 << 19):
             before = table.slots
             table.grow(2 * table.slots)
             doubled += table.nbytes - table.arena_bytes == 64 * before  # and not both tables at once

@@ -21,7 +21,13 @@ from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.counting._pages import (
-    tm_mulhi, tm_pages_extend, tm_pages_free, tm_pages_grow, tm_pages_new, tm_pages_reserve, tm_prefetch,
+    tm_mulhi,
+    tm_pages_extend,
+    tm_pages_free,
+    tm_pages_grow,
+    tm_pages_new,
+    tm_pages_reserve,
+    tm_prefetch,
 )
 from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
 
