@@ -3,8 +3,9 @@
 
 Few pieces are most of the text. Before the table stands a small memory of the pieces seen last (RECENT of them, each in
 the one slot that its hash names): a piece that is there is counted there, one that is not takes the slot, and what stood
-in it goes on to the table with its count. So three of five pieces never touch the table, whose entries lie scattered
-over more memory than the caches hold. Which of the two happens cannot be predicted, so nothing branches on it: what
+in it goes on to the table with its count. In samples of 4 MB, 82 % of the pieces of many
+languages and 92 to 94 % of English and code never touched the table, whose entries lie scattered over more memory than
+the caches hold. Which of the two happens cannot be predicted, so nothing branches on it: what
 stood in the slot is always written out, and the place to write to moves on only where it was another piece.
 
 The memory of the last pieces is empty between two calls, so a table is always whole for who looks at it from outside.
