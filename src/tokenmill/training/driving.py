@@ -70,14 +70,18 @@ def merge(
     merges = np.zeros((wanted, 2), np.uint32)
     counts = np.zeros(wanted, np.uint64)
     threshold = max(min_pair_count, _guess_threshold(weight, wanted))
-    pairs = Pairs(threshold, corpus.wide)
+    pairs = Pairs(threshold, corpus.wide, min(2 * corpus.nodes, 8 * wanted + (1 << 16)))
     index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
     done = 0
     while True:
         _build(index, corpus, progress)
         loop = MergeLoop(corpus, pairs, spans, lengths, merges, counts, first + done, done, max_bytes)
-        while loop.done < wanted and loop.merge(wanted, _SLICE):
+        look = max(64, wanted // 64)
+        while loop.done < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.done, wanted)
+            if look <= loop.done < wanted:
+                threshold = pairs.raise_threshold(wanted - loop.done)
+                look = 2 * loop.done
         done = loop.done
         if done == wanted or threshold == min_pair_count:
             progress("merge", done, done)
