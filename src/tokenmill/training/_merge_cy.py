@@ -22,7 +22,8 @@ One step
     the token would be too long, there is none, the node is FREE, and FREE begets FREE without any work.
     `sweep` walks along the segment, in ascending order, or `aaa` comes out wrong. It takes counts from the old pairs,
     gives them to the heirs and writes down the new positions; `lay_out` then cuts the heirs' segments, whose sizes are
-    now known, and fills them.
+    now known, and fills them. An heir that stayed below the threshold is taken out of its nodes, which become FREE, and
+    its id and that of the merged pair are given to the heirs of the next steps: the records of pairs stay few and warm.
 
 The threshold is a guess that saves work (pairs seen a few times are most of all pairs, and few of them are ever merged),
 never a change of the result: if no pair reaches it and more merges are wanted, the caller compacts the nodes and begins
@@ -30,8 +31,8 @@ a new phase with a lower one.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at
@@ -39,7 +40,6 @@ from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
 
 AHEAD = cython.declare(cython.size_t, 32)  # how many entries before its turn a node is fetched
-NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
 
 
 @cython.final

@@ -3,7 +3,8 @@
 Definitions
     segment    the positions of a pair in ascending order, 32 bits each (64 in a corpus of more nodes). An entry whose
                node no longer holds the pair is dead; entries are never removed one by one.
-    threshold  a count below which no pair will be wanted. A pair that falls below it is out of the race for good.
+    threshold  a count below which no pair will be wanted. A pair that falls below it is out of the race for good. It may
+               rise on the way, as it becomes clearer how rare the last pairs will be.
 
 Segment memory: segments are cut from one region after the other, and the region of a large segment that is no longer
 needed becomes the next one. Touching fresh memory is what costs: on a corpus of 22 million nodes the kernel spent more
@@ -21,7 +22,14 @@ from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.training._corpus_cy import FREE, get_place
-from cython.cimports.tokenmill.training._machine import TM_LEVELS, tm_alloc, tm_level, tm_level_start, tm_log2, tm_prefetch
+from cython.cimports.tokenmill.training._machine import (
+    TM_LEVELS,
+    tm_alloc,
+    tm_level,
+    tm_level_start,
+    tm_log2,
+    tm_prefetch,
+)
 
 REGION = cython.declare(cython.size_t, 8 << 20)  # bytes of a fresh region for segments, at least
 SMALLEST_HOLE = cython.declare(cython.size_t, 1 << 12)
