@@ -95,7 +95,7 @@ def test_a_threshold_that_was_raised_too_far(monkeypatch):
     monkeypatch.setattr(driving, "_build", lambda *arguments: (phases.append(1), build(*arguments)))
     merges = same(words, vocab_size=256 + 600, max_token_bytes=2)
     assert len(merges) == 600
-    assert len(phases) == 2
+    assert len(phases) > 1
 
 
 def test_every_threshold_gives_the_same(monkeypatch):
