@@ -2,6 +2,8 @@
 
 import collections
 import random
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
 
 import numpy as np
 import pytest
@@ -80,7 +82,6 @@ def test_merged_tables_are_the_sum_whatever_the_parts(seed, monkeypatch):
     for group in groups:
         for piece, count in group:
             expected[piece] += count
-    assert items_of(merge_tables(tables)) == canonical(expected)
     assert items_of(merge_rows([rows_of(group) for group in groups])) == canonical(expected)
     bits = rng.randrange(1, 6)
     parts = []
@@ -93,6 +94,7 @@ def test_merged_tables_are_the_sum_whatever_the_parts(seed, monkeypatch):
         sort(small)
         parts.append(concatenate(list(read_batches(small, 100, 1000))))
     assert items_of(concatenate(parts)) == canonical(expected)
+    assert items_of(merge_tables(tables, memory=rng.choice([0, inf]))) == canonical(expected)
 
 
 def test_a_crowded_end_of_the_table_wraps_round_and_still_comes_out_in_order():
@@ -155,12 +157,21 @@ def test_a_large_table_that_doubles_where_it_stands(seed):
     assert [piece for piece, _ in items_of(got)] == [piece for _, piece in sorted(order)]
 
 
-def test_merging_many_pieces_uses_parts():
+@pytest.mark.parametrize(
+    ("slots", "shared", "memory", "into_the_largest"),
+    [(1 << 20, 0, 0, True), (1 << 19, 50_000, inf, True), (1 << 19, 0, inf, True), (1 << 19, 0, 0, False)],
+    ids=["room", "room enough", "it grows", "part by part"],
+)
+def test_merging_large_tables(slots, shared, memory, into_the_largest):
     rng = random.Random(3)
-    groups = [[(b"%d" % rng.randrange(300_000), 1) for _ in range(200_000)] for _ in range(2)]
-    tables = [table_of(group, rng, 1 << 20) for group in groups]
-    expected = collections.Counter(piece for group in groups for piece, _ in group)
-    assert items_of(merge_tables(tables)) == canonical(expected)
+    groups = [[(b"%d" % i, i + 1) for i in range(first, first + 200_000)] for first in (0, 200_000 - shared)]
+    tables = [table_of(group, rng, slots) for group in groups]
+    expected = collections.Counter()
+    for group in groups:
+        expected.update(dict(group))
+    with ThreadPoolExecutor(2) as pool:
+        assert items_of(merge_tables(tables, pool, memory=memory)) == canonical(expected)
+    assert (max(map(len, tables)) == len(expected)) == into_the_largest
 
 
 def test_counts_pass_2_to_the_32_and_never_wrap():

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ._rows_cy import hashes, measure, read, sort_clusters
@@ -47,6 +48,8 @@ __all__ = [
 ]
 
 SLOTS = 1 << 20  # looked at in one kernel call: 32 MB
+ROWS = 1 << 16  # read in one kernel call, at most
+SHORT = 15  # bytes of the longest piece that stands in its slot
 ENTRY = 32  # bytes of one slot
 PART_ROWS = 1 << 14  # rows of one part of a merge, about: the table for it has 1 MB
 PART_BYTES = 1 << 21  # bytes of their pieces, about
@@ -127,9 +130,42 @@ def read_batches(table: CountTable, max_rows: int, max_bytes: int) -> Iterator[R
         yield arena, offsets, counts
 
 
-def read_all(table: CountTable) -> Rows:
-    """All rows of a sorted table."""
-    return concatenate(list(read_batches(table, SLOTS // 4, 1 << 26)))
+def read_all(table: CountTable, pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
+    """All rows of a sorted table. What has been measured is read in the pool while the rest is measured."""
+    import numpy as np
+
+    rows = len(table)
+    # As long as it can be: memory that nobody touches is not taken.
+    arena = np.empty(SHORT * rows + table.arena_bytes, np.uint8)
+    offsets, counts = np.zeros(rows + 1, np.uint64), np.empty(rows, np.uint64)
+    slot = first = position = 0
+    reading: list[Future[None]] = []
+    try:
+        while True:
+            end, n, size = measure(table, slot, ROWS, 1 << 26)
+            if n == 0:
+                break
+            ends = np.empty(n + 1, np.uint64)
+            ends[0] = position
+            last = first + n
+
+            def read_batch(
+                slot: int = slot, end: int = end, first: int = first, last: int = last, ends: Any = ends
+            ) -> None:
+                read(table, slot, end, arena, ends, counts[first:last])
+                offsets[first + 1 : last + 1] = ends[1:]
+
+            if pool is None:
+                read_batch()
+            else:
+                reading.append(pool.submit(read_batch))
+            slot, first, position = end, last, position + size
+            pause()
+        for future in reading:
+            future.result()
+    finally:
+        wait(reading)
+    return arena[:position], offsets, counts
 
 
 def concatenate(batches: Sequence[Rows]) -> Rows:
@@ -263,11 +299,30 @@ def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause:
         yield read_all(table)
 
 
-def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
-    """The sum of several tables as rows in canonical order, in memory."""
-    if len(tables) == 1:
-        sort(tables[0], pause)
-        return read_all(tables[0])
+def merge_tables(
+    tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause, memory: float = inf
+) -> Rows:
+    """The sum of several tables as rows in canonical order, in memory. The tables are used up.
+
+    If the largest has room for the others, they are added to it: entries come in the order of their hashes, and so go
+    through it from front to back. Else all are added up part by part.
+
+    memory: bytes that the tables may take.
+    """
+    largest = max(tables, key=len)
+    others = [table for table in tables if table is not largest]
+    if others:
+        largest.crowd()
+    room = len(largest) + largest.room
+    needed = sum(map(len, tables))
+    # Two tables of one text have many pieces in common, a quarter or more of all. If these have not, the largest doubles.
+    if 2 * largest.nbytes + sum(table.nbytes for table in others) <= memory:
+        needed = int(0.85 * needed)
+    if needed <= room:
+        for table in others:
+            TableRows(table).add_to(largest, 0, 0, pause)
+        sort(largest, pause)
+        return read_all(largest, pool, pause)
     sources = [TableRows(table) for table in tables]
     bits = bits_for(sum(source.rows for source in sources), sum(source.nbytes for source in sources))
     step = max(1, (1 << bits) // 16)  # a task has one table for all its parts

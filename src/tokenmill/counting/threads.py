@@ -181,6 +181,7 @@ class Threads:
         every: float | None = None,
     ):
         self.n = cores(num_threads)
+        self._memory = memory_limit
         budget = max(1024 * ENTRY, memory_limit // self.n - BUFFERS)
         self.counters = [Counter(splitter, budget, spill, self.pause) for _ in range(self.n)]
         self.spill = spill
@@ -266,7 +267,7 @@ class Threads:
     def rows(self, min_count: int = 1) -> Rows:
         """All that was counted, in canonical order, in memory."""
         if not self.spill.runs:
-            return filter_rows(merge_tables(self.tables(), self.pool, self.pause), min_count)
+            return filter_rows(merge_tables(self.tables(), self.pool, self.pause, self._memory), min_count)
         return concatenate(list(self.part_of(0, 0, min_count)))
 
     def part_of(self, part: int, bits: int, min_count: int = 1) -> Iterator[Rows]:
