@@ -196,7 +196,7 @@ def test_a_cache_that_doubles_keeps_what_it_has():
     words = [f"{rng.choice(('', 'the', 'he'))}{rng.randrange(10**rng.randint(1, 20))}" for _ in range(40_000)]
     expected = [[*tok._encoder.kernel.encode_piece(word.encode())] for word in words]
     for word, ids in zip(words, expected, strict=True):
-        assert bytes().join(tok.decode_tokens_bytes(ids)) == word.encode()
+        assert b"".join(tok.decode_tokens_bytes(ids)) == word.encode()
         assert ids == tok._encoder.kernel.encode_piece(word.encode())
 
 
