@@ -1,7 +1,9 @@
 """tokenmill inspect, compare and prune, as a user runs them."""
 
 import contextlib
+import dataclasses
 import json
+import random
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from typer.testing import CliRunner
 
 import tokenmill
 from tokenmill.cli.main import app
+from tokenmill.tokenizer.cost import cost_without_events
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
 
@@ -92,6 +95,23 @@ def test_prune(folder):
     (folder / "bad").write_text("1\nx\n", encoding="utf-8")
     assert "line 2: 'x' is no id" in run(folder, "prune", "large", "--ids", "bad", "-o", "no", code=1).stderr
     assert not (folder / "no").exists()
+
+
+def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
+    rng = random.Random(0)
+    stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
+    (folder / "words.txt").write_text(
+        " ".join(rng.choice(stems) + rng.choice(["", "", "ed", "ade"]) for _ in range(3000)), encoding="utf-8"
+    )
+    tokenmill.train(folder / "words.txt", 330, refine=0.6).save(folder / "picky")
+    (folder / "some").write_text("\n".join(map(str, range(320, 330))), encoding="utf-8")
+    wanted = ("prune", "picky", "--ids", "some", "-o", "picky-small")
+    result = run(folder, *wanted, "--sample", "words.txt", "b.txt", "--json")
+    found = json.loads(result.stdout)["without_events"]
+    cost = cost_without_events(tokenmill.load(folder / "picky-small"), [folder / "words.txt", folder / "b.txt"])
+    assert found == dataclasses.asdict(cost) and cost.differing
+    assert str(cost) in run(folder, *wanted, "--sample", "words.txt", "b.txt").stderr
+    assert "give --sample SRC to measure" in run(folder, *wanted).stderr
 
 
 @pytest.mark.parametrize(

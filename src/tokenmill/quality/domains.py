@@ -15,9 +15,10 @@ from ..corpus.streams import COMPRESSIONS
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
+from ..tokenizer.cost import check_split
 from ..tokenizer.special import AddedTokens
 from ..vocabulary import Vocabulary
-from .usage import Usage, check_split, measure_usage
+from .usage import Usage, measure_usage
 
 __all__ = ["Domains", "Text"]
 
