@@ -3,10 +3,10 @@
 import contextlib
 import dataclasses
 import json
-import random
 
 import numpy as np
 import pytest
+from quality_examples import random_text
 from typer.testing import CliRunner
 
 import tokenmill
@@ -98,11 +98,7 @@ def test_prune(folder):
 
 
 def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
-    rng = random.Random(0)
-    stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
-    (folder / "words.txt").write_text(
-        " ".join(rng.choice(stems) + rng.choice(["", "", "ed", "ade"]) for _ in range(3000)), encoding="utf-8"
-    )
+    (folder / "words.txt").write_text(random_text(0), encoding="utf-8")
     tokenmill.train(folder / "words.txt", 330, refine=0.6).save(folder / "picky")
     (folder / "some").write_text("\n".join(map(str, range(320, 330))), encoding="utf-8")
     wanted = ("prune", "picky", "--ids", "some", "-o", "picky-small")
@@ -143,3 +139,22 @@ def test_extend(folder):
     assert all(larger.decode([id]) == small.decode([id]) for id in range(265))
     short = run(folder, "extend", "small", "b.txt", "--vocab-size", "5000", "-o", "larger2")
     assert "ran out of pairs" in short.stderr
+
+
+def test_extend_a_picky_tokenizer(folder):
+    for seed, name in enumerate(("first", "second")):
+        (folder / f"{name}.txt").write_text(random_text(seed), encoding="utf-8")
+    tokenmill.train(folder / "first.txt", 300, refine=0.6).save(folder / "picky-a")
+    wanted = ("extend", "picky-a", "first.txt", "second.txt", "--vocab-size", "350", "-o", "picky-b")
+    result = run(folder, *wanted, "--json", "--sample", "second.txt")
+    found = json.loads(result.stdout)
+    small, larger = tokenmill.load(folder / "picky-a"), tokenmill.load(folder / "picky-b")
+    assert found["ids"] == larger.n_vocab == 350 and found["removed_tokens"] == len(larger.vocabulary.removed) > 0
+    assert found["without_events"] == dataclasses.asdict(cost_without_events(larger, folder / "second.txt"))
+    assert all(larger.decode([id]) == small.decode([id]) for id in range(300))
+    told = run(folder, *wanted, "--refine", "1.0").stderr
+    assert tokenmill.load(folder / "picky-b").vocabulary.refine == 1.0
+    both = [folder / "first.txt", folder / "second.txt"]
+    assert f"{cost_without_events(tokenmill.load(folder / 'picky-b'), both)}, on a share of the text trained on" in told
+    run(folder, "extend", "large", "b.txt", "--vocab-size", "290", "--refine", "0.9", "-o", "now-picky")
+    assert tokenmill.load(folder / "now-picky").vocabulary.order == "events"

@@ -83,6 +83,10 @@ class Domains:
         """The word counts of one domain, cut as `tok` cuts. Text is counted again only for a new way of cutting."""
         return self._counts(name, tok, progress)[0]
 
+    def together(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
+        """The word counts of all domains, cut as `tok` cuts."""
+        return WordCounts.merge([self.counts(name, tok, progress) for name in self.names])
+
     def _counts(self, name: str, tok: Tokenizer, progress: Progress | None) -> tuple[WordCounts, Counter[int]]:
         """The word counts of one domain, and how often it spells each added token that any text is searched for."""
         part = self.parts[name]
