@@ -123,18 +123,18 @@ export class TokensTab {
     byId("count-bytes").textContent = grouped(encoded.bytes);
     byId("count-ratio").textContent =
       encoded.ids.length > 0 ? (encoded.bytes / encoded.ids.length).toFixed(2) : "\u2013";
+    this.hint(encoded);
+  }
+
+  /** Say what there is to do, in place of the token that was looked at. */
+  private hint(encoded: Encoded): void {
+    const told =
+      encoded.ids.length === 0
+        ? "Tokens show here as you type."
+        : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text.";
     const changed = encoded.text !== this.session.text;
-    fill(
-      byId("detail"),
-      h(
-        "p",
-        { class: "hint" },
-        encoded.ids.length === 0
-          ? "Tokens show here as you type."
-          : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text.",
-        changed ? " This tokenizer normalises the text first; what it makes of it is shown." : null,
-      ),
-    );
+    const more = changed ? " This tokenizer normalises the text first; what it makes of it is shown." : "";
+    if (byId("detail").textContent !== told + more) fill(byId("detail"), h("p", { class: "hint" }, told, more));
   }
 
   private explain(token: number): void {
