@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import tokenizers
 
     from ..counting import WordCounts
+    from .cost import Report, Sample
 
 __all__ = ["Tokenizer"]
 
@@ -330,11 +331,24 @@ class Tokenizer:
         """The bytes of all ordinary tokens, sorted."""
         return sorted(self.mergeable_ranks)
 
-    def save(self, folder: str | os.PathLike, **options: Any) -> Any:
-        """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open: `formats.write`."""
-        from .. import formats
+    def save(
+        self, folder: str | os.PathLike, *, sample: Sample | None = None, report: Report = print, **options: Any
+    ) -> list[str]:
+        """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open: `formats.write`.
 
-        return formats.write(self._vocabulary, folder, **options)
+        sample: of a Picky tokenizer, text (files, folders, globs, word counts) to measure on how often others that
+            read its tokenizer.json get other ids, and how many tokens that costs.
+        report: takes the Cost that was measured; unless told, it is printed.
+        Returns what the format does not hold, item by item.
+        """
+        from .. import formats
+        from .cost import cost_without_events
+
+        cost = cost_without_events(self, sample)
+        notes = formats.write(self._vocabulary, folder, **options)
+        if cost is not None:
+            report(cost)
+        return notes
 
     @classmethod
     def from_file(cls, path: str | os.PathLike, **options: Any) -> Tokenizer:
@@ -345,20 +359,33 @@ class Tokenizer:
         tok._encoder  # noqa: B018  made now: who loads a tokenizer is going to encode
         return tok
 
-    def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
+    def to_tiktoken(
+        self, *, lossy: bool = False, sample: Sample | None = None, report: Report = print
+    ) -> tiktoken.Encoding:
         """A tiktoken.Encoding that gives the same ids; ConversionError where none does, such as for Picky BPE.
 
         lossy: for a Picky tokenizer, give its present tokens, encoded by rank; some texts then get other ids.
+        sample, report: how many, and what that costs in tokens, is measured and printed as in `save`.
         """
         from .. import formats
+        from .cost import cost_without_events
 
-        return formats.to_tiktoken(self._vocabulary, self._name, lossy=lossy)
+        encoding = formats.to_tiktoken(self._vocabulary, self._name, lossy=lossy)
+        if (cost := cost_without_events(self, sample)) is not None:
+            report(cost)
+        return encoding
 
-    def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
+    def to_hf(
+        self, *, lossy: bool = False, sample: Sample | None = None, report: Report = print
+    ) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
         from .. import formats
+        from .cost import cost_without_events
 
-        return formats.to_hf(self._vocabulary, lossy=lossy)
+        encoder = formats.to_hf(self._vocabulary, lossy=lossy)
+        if (cost := cost_without_events(self, sample)) is not None:
+            report(cost)
+        return encoder
 
     def __reduce__(self) -> tuple:
         return _restore, (self._vocabulary, self._name, self._cache_bytes)

@@ -22,6 +22,12 @@ static inline int tm_level(uint64_t x) {
     return 16 * shift + (int)(x >> shift);
 }
 
+/* The smallest x of a level that is not empty. */
+static inline uint64_t tm_level_start(int level) {
+    int shift = level < 32 ? 0 : level / 16 - 1;
+    return (uint64_t)(level - 16 * shift) << shift;
+}
+
 /* a / b >= p / q, exactly. */
 static inline int tm_reaches(uint64_t a, uint64_t b, uint64_t p, uint64_t q) {
     return (__uint128_t)a * q >= (__uint128_t)p * b;

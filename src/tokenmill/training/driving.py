@@ -70,14 +70,18 @@ def merge(
     merges = np.zeros((wanted, 2), np.uint32)
     counts = np.zeros(wanted, np.uint64)
     threshold = max(min_pair_count, _guess_threshold(weight, wanted))
-    pairs = Pairs(threshold, corpus.wide)
+    pairs = Pairs(threshold, corpus.wide, min(2 * corpus.nodes, 8 * wanted + (1 << 16)))
     index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
     done = 0
     while True:
         _build(index, corpus, progress)
         loop = MergeLoop(corpus, pairs, spans, lengths, merges, counts, first + done, done, max_bytes)
-        while loop.done < wanted and loop.merge(wanted, _SLICE):
+        look = max(64, wanted // 64)
+        while loop.done < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.done, wanted)
+            if look <= loop.done < wanted:
+                threshold = pairs.raise_threshold(wanted - loop.done)
+                look = 2 * loop.done
         done = loop.done
         if done == wanted or threshold == min_pair_count:
             progress("merge", done, done)
@@ -105,11 +109,14 @@ def refine(
     min_pair_count: int,
     max_bytes: int,
     progress: Progress,
+    gone: Sequence[tuple[bytes, int, int]] = (),
 ) -> tuple[np.ndarray, list[bytes], list[int]]:
     """Picky BPE until `wanted` tokens are present: the events, all tokens by id, and the ids of the removed ones.
 
     spans: the nodes that each token of `tokens` lies on, where the corpus was laid down so; None where it is 1.
     threshold: T as a fraction, (0, 0) to remove nothing.
+    gone: tokens removed in an earlier training, with the pair that each was first made from. They get the ids after
+        `tokens`, lie on as many nodes as they have bytes, and may come back.
     """
     import numpy as np
 
@@ -119,6 +126,7 @@ def refine(
     from ._tokens_cy import Tokens
 
     known = Tokens(list(tokens), list(spans or [1] * len(tokens)))
+    known.recall([(token, left, right, len(token)) for token, left, right in gone])
     lengths = np.array([len(token) for token in tokens], np.uint32)
     pairs = Pairs(1, corpus.wide)
     widths = np.asarray(spans or [1] * len(tokens), np.uint32)
