@@ -30,8 +30,8 @@ a new phase with a lower one.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at

@@ -21,7 +21,14 @@ from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.training._corpus_cy import FREE, get_place
-from cython.cimports.tokenmill.training._machine import TM_LEVELS, tm_alloc, tm_level, tm_level_start, tm_log2, tm_prefetch
+from cython.cimports.tokenmill.training._machine import (
+    TM_LEVELS,
+    tm_alloc,
+    tm_level,
+    tm_level_start,
+    tm_log2,
+    tm_prefetch,
+)
 
 REGION = cython.declare(cython.size_t, 8 << 20)  # bytes of a fresh region for segments, at least
 SMALLEST_HOLE = cython.declare(cython.size_t, 1 << 12)
