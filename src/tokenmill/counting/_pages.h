@@ -34,6 +34,14 @@ static inline void *tm_pages_new(size_t size) {
     return p;
 }
 
+/* Ask for huge pages for large memory of another allocator, before it is first touched. */
+static inline void tm_pages_huge(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+    uintptr_t start = ((uintptr_t)p + TM_HUGE - 1) & ~(TM_HUGE - 1), end = ((uintptr_t)p + size) & ~(TM_HUGE - 1);
+    if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
+#endif
+}
+
 static inline void tm_pages_free(void *p, size_t size) {
     if (p) munmap(p, size);
 }
