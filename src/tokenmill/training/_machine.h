@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #endif
 
-#define tm_prefetch(address) __builtin_prefetch((const void *)(address), 0, 3)
+/* The empty asm is for gcc, which drops calls of functions that do nothing but prefetch. */
+#define tm_prefetch(address) (__extension__({ __builtin_prefetch((const void *)(address), 0, 3); __asm__ volatile(""); }))
 #define tm_likely(x) __builtin_expect(!!(x), 1)
 #define tm_unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -20,6 +21,12 @@ static inline int tm_log2(uint64_t x) { return 63 - __builtin_clzll(x); }
 static inline int tm_level(uint64_t x) {
     int shift = x < 32 ? 0 : tm_log2(x) - 4;
     return 16 * shift + (int)(x >> shift);
+}
+
+/* The smallest x of a level that is not empty. */
+static inline uint64_t tm_level_start(int level) {
+    int shift = level < 32 ? 0 : level / 16 - 1;
+    return (uint64_t)(level - 16 * shift) << shift;
 }
 
 /* a / b >= p / q, exactly. */
