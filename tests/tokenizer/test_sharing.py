@@ -193,7 +193,7 @@ def test_a_cache_that_doubles_keeps_what_it_has():
     """Pieces of one to many ids, short and long, looked up again after each doubling."""
     tok = Tokenizer(Vocabulary((*BYTES, b"th", b"he", b"the"), ("whitespace",)))
     rng = random.Random(5)
-    words = [f"{rng.choice(('', 'the', 'he'))}{rng.randrange(10**rng.randint(1, 20))}" for _ in range(40_000)]
+    words = [f"{rng.choice(('', 'the', 'he'))}{rng.randrange(10 ** rng.randint(1, 20))}" for _ in range(40_000)]
     expected = [[*tok._encoder.kernel.encode_piece(word.encode())] for word in words]
     for word, ids in zip(words, expected, strict=True):
         assert b"".join(tok.decode_tokens_bytes(ids)) == word.encode()

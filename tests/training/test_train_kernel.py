@@ -43,6 +43,7 @@ def test_random_corpora(seed, monkeypatch):
         monkeypatch.setattr(driving, "_NARROW_LIMIT", rng.choice([5, 2**32 - 1]))
         monkeypatch.setattr(driving, "_SLICE", rng.choice([1, 2, 3, 7, 1 << 20]))
         monkeypatch.setattr(driving, "_PIECES", rng.choice([1, 3, 1 << 16]))
+        monkeypatch.setattr(driving, "_FIRST_LOOK", rng.choice([1, 2, 5, 64]))
         guess = rng.choice([1, 2, 5, 100, 2**34])
         monkeypatch.setattr(driving, "_guess_threshold", lambda weight, wanted, guess=guess: guess)
         same(
@@ -83,6 +84,18 @@ def test_the_sum_of_a_pair_passes_32_bits():
     # No single piece is seen 2**32 times, but the pair (a, b) is; a 32-bit sum would wrap to 2 and put it last.
     words = {b"xab": 2**31, b"yab": 2**31, b"zab": 2, b"cd": 2**31 + 1}
     assert same(words, vocab_size=257) == [[97, 98, 256]]
+
+
+def test_a_threshold_that_was_raised_too_far(monkeypatch):
+    # At the first look there are pairs enough with a count of 1,000; but each merge takes two others with it.
+    rng = random.Random(1)
+    words = {bytes(rng.sample(range(256), 40)): count for count in [1000, 10] for _ in range(20)}
+    phases = []
+    build = driving._build
+    monkeypatch.setattr(driving, "_build", lambda *arguments: (phases.append(1), build(*arguments)))
+    merges = same(words, vocab_size=256 + 600, max_token_bytes=2)
+    assert len(merges) == 600
+    assert len(phases) > 1
 
 
 def test_every_threshold_gives_the_same(monkeypatch):

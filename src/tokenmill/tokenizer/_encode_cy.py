@@ -12,7 +12,7 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
-from cython.cimports.libc.stdint import uint8_t, uint32_t
+from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.counting._pages import tm_prefetch
@@ -162,21 +162,6 @@ class Encoder:
         finally:
             self._give(state)
 
-    def encode_many(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None,
-                    finder: Finder | None, lists: list) -> None:
-        """A list of the ids of each of texts[first:last], str or bytes, to lists[first:last]; under one release of the GIL."""
-        state: State = self._take()
-        n: cython.Py_ssize_t = last - first
-        ends: cython.pointer(cython.Py_ssize_t) = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((n + 1) * 8))
-        i: cython.Py_ssize_t
-        try:
-            self._run_many(state, texts, first, n, refused, finder, ends)
-            for i in range(n):
-                lists[first + i] = self._list(state.ids.data + ends[i], ends[i + 1] - ends[i])
-        finally:
-            free(ends)
-            self._give(state)
-
     def encode_flat(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None,
                     finder: Finder | None) -> tuple:
         """The ids of texts[first:last] in one array, for `reuse` when they have been read, and as 64-bit integers where
@@ -189,10 +174,19 @@ class Encoder:
             self._run_many(state, texts, first, n, refused, finder, ends)
             ids = state.ids
             state.ids = self._read.pop() if self._read else Ids(self._spare)
-            return ids, PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ends + 1), n * 8)
+            found = PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ends + 1), n * 8)
+            return ids, memoryview(found).cast("q")
         finally:
             free(ends)
             self._give(state)
+
+    def list_each(self, ids: Ids, ends: cython.const[int64_t][::1], lists: list, first: cython.Py_ssize_t) -> None:
+        """What encode_flat gave, as a list for each text, to lists[first:]."""
+        i: cython.Py_ssize_t
+        start: cython.Py_ssize_t = 0
+        for i in range(ends.shape[0]):
+            lists[first + i] = self._list(ids.data + start, ends[i] - start)
+            start = ends[i]
 
     def reuse(self, ids: Ids) -> None:
         """Take an array that nobody reads any more, to write further ids to: memory that was just used is fast."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import threading
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +25,7 @@ __all__ = ["arrow_array", "arrow_lists", "encode_batch", "encode_flat", "encode_
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Job = tuple[int, int, int]  # the first of some texts, the one after the last, and how many characters they have
 
 JOB = 1 << 19  # characters that one call of the kernel takes: a few milliseconds, so that no thread waits long
 SMALL = 1 << 16  # with less text in all, threads take longer to start than to work
@@ -66,25 +69,19 @@ def encode_to_ids(tok: Tokenizer, text: str | bytes, plan: Plan) -> Any:
 
 
 def encode_batch(tok: Tokenizer, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
-    """A list of ids for each text."""
+    """A list of ids for each text.
+
+    The lists are made by this thread alone: two that take turns at it, since they need the GIL for it, wait for each
+    other's counts of references and memory, and together take longer than one.
+    """
     given = tuple(texts)
-    lists: list[list[int]] = [[]] * len(given)
     kernel = tok._encoder.kernel
-
-    def encode(job: tuple[int, int, int]) -> None:
-        first, last, _ = job
-        if tok._simple:
-            try:
-                return kernel.encode_many(given, first, last, plan.refused_finder, plan.token_finder, lists)
-            except ForbiddenText as found:
-                refuse(str(found))
-            except UnicodeEncodeError:
-                pass
-        lists[first:last] = [tok._encode(text, plan) for text in given[first:last]]
-
+    lists: list[list[int]] = [[]] * len(given)
+    jobs, threads = _jobs(given, num_threads)
     with _garbage:
-        for _ in _ordered(encode, *_jobs(given, num_threads)):
-            pass
+        for (first, _, _), (ids, ends) in zip(jobs, _encoded(tok, given, plan, jobs, threads), strict=True):
+            kernel.list_each(ids, ends, lists, first)
+            kernel.reuse(ids)
     return lists
 
 
@@ -96,27 +93,12 @@ def encode_flat(
 
     given = tuple(texts)
     kernel = tok._encoder.kernel
-
-    def encode(job: tuple[int, int, int]) -> tuple[Any, Any]:
-        first, last, _ = job
-        if tok._simple:
-            try:
-                return kernel.encode_flat(given, first, last, plan.refused_finder, plan.token_finder)
-            except ForbiddenText as found:
-                refuse(str(found))
-            except UnicodeEncodeError:
-                pass
-        lists = [tok._encode(text, plan) for text in given[first:last]]
-        ids = kernel.new_ids()
-        ids.extend(np.array([id for some in lists for id in some], np.uint32), 0)
-        return ids, np.cumsum([len(some) for some in lists], dtype=np.int64)
-
-    offsets = np.zeros(len(given) + 1, np.int64)
     whole = kernel.new_ids()
+    offsets = np.zeros(len(given) + 1, np.int64)
     jobs, threads = _jobs(given, num_threads)
     left, done = sum(size for _, _, size in jobs), 0
-    for (first, last, size), (ids, ends) in zip(jobs, _ordered(encode, jobs, threads), strict=True):
-        offsets[first + 1 : last + 1] = np.frombuffer(ends, np.int64) + len(whole)
+    for (first, last, size), (ids, ends) in zip(jobs, _encoded(tok, given, plan, jobs, threads), strict=True):
+        offsets[first + 1 : last + 1] = np.asarray(ends) + len(whole)
         done += size
         whole.extend(ids, (len(whole) + len(ids)) * left // max(done, 1))  # a character takes as many as so far
         kernel.reuse(ids)
@@ -124,8 +106,29 @@ def encode_flat(
     return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), offsets
 
 
-def _jobs(texts: tuple[str, ...], num_threads: int | None) -> tuple[list[tuple[int, int, int]], int]:
-    """Ranges of the texts, (first, last, characters), and how many threads to encode them with."""
+def _encoded(tok: Tokenizer, texts: tuple[str, ...], plan: Plan, jobs: list[Job], threads: int) -> Iterator[Any]:
+    """For each job the ids of its texts in one array, and where those of each text end."""
+    kernel = tok._encoder.kernel
+
+    def encode(job: Job) -> tuple[Any, Any]:
+        first, last, _ = job
+        if tok._simple:
+            try:
+                return kernel.encode_flat(texts, first, last, plan.refused_finder, plan.token_finder)
+            except ForbiddenText as found:
+                refuse(str(found))
+            except UnicodeEncodeError:
+                pass
+        lists = [tok._encode(text, plan) for text in texts[first:last]]
+        ids = kernel.new_ids()
+        ids.extend(array("I", itertools.chain.from_iterable(lists)), 0)
+        return ids, array("q", itertools.accumulate(map(len, lists)))
+
+    return _ordered(encode, jobs, threads)
+
+
+def _jobs(texts: tuple[str, ...], num_threads: int | None) -> tuple[list[Job], int]:
+    """Ranges of the texts, and how many threads to encode them with."""
     threads = threads_for(num_threads)
     jobs = cut(texts, JOB, 2 * threads)
     if threads > 1 and sum(size for _, _, size in jobs) < SMALL:

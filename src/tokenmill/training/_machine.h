@@ -8,7 +8,8 @@
 #include <sys/mman.h>
 #endif
 
-#define tm_prefetch(address) __builtin_prefetch((const void *)(address), 0, 3)
+/* The empty asm is for gcc, which drops calls of functions that do nothing but prefetch. */
+#define tm_prefetch(address) (__extension__({ __builtin_prefetch((const void *)(address), 0, 3); __asm__ volatile(""); }))
 #define tm_likely(x) __builtin_expect(!!(x), 1)
 #define tm_unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -22,7 +22,8 @@ One step
     the token would be too long, there is none, the node is FREE, and FREE begets FREE without any work.
     `sweep` walks along the segment, in ascending order, or `aaa` comes out wrong. It takes counts from the old pairs,
     gives them to the heirs and writes down the new positions; `lay_out` then cuts the heirs' segments, whose sizes are
-    now known, and fills them.
+    now known, and fills them. An heir that stayed below the threshold is taken out of its nodes, which become FREE, and
+    its id and that of the merged pair are given to the heirs of the next steps: the records of pairs stay few and warm.
 
 The threshold is a guess that saves work (pairs seen a few times are most of all pairs, and few of them are ever merged),
 never a change of the result: if no pair reaches it and more merges are wanted, the caller compacts the nodes and begins
@@ -30,16 +31,15 @@ a new phase with a lower one.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at
 from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
 
-AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
-NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
+AHEAD = cython.declare(cython.size_t, 32)  # how many entries before its turn a node is fetched
 
 
 @cython.final
@@ -244,20 +244,6 @@ class MergeLoop:
             pair[old].heir = self._new_pair(left, right)
 
     @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _fetch_neighbours(self, place: cython.size_t, middle: cython.size_t) -> cython.void:
-        """Fetch the pairs beside a position. Without a branch: whether the entry is dead is anybody's guess."""
-        node: cython.pointer(uint32_t) = self.corpus.node
-        pair: cython.pointer(Pair) = self.pairs.pair
-        left: uint32_t = node[place - 1]
-        right: uint32_t = node[place + middle]
-        left = node[place - (left & ~LAST if left & LAST else 1)]
-        tm_prefetch(cython.address(pair[left if left < FREE else 0]))
-        tm_prefetch(cython.address(pair[right if right < FREE else 0]))
-
-    @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _sweep(self, work: cython.size_t) -> cython.size_t:
@@ -287,15 +273,11 @@ class MergeLoop:
         for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
             place = get_place(places, i, wide)
             tm_prefetch(cython.address(node[place]))
-        for i in range(begin, begin + NEAR if stop - begin > NEAR else stop):
-            self._fetch_neighbours(get_place(places, i, wide), middle)
         for i in range(begin, stop):
             if i + AHEAD < size:
                 place = get_place(places, i + AHEAD, wide)
                 tm_prefetch(cython.address(node[place - 1]))
                 tm_prefetch(cython.address(node[place + whole]))
-            if i + NEAR < stop:
-                self._fetch_neighbours(get_place(places, i + NEAR, wide), middle)
             place = get_place(places, i, wide)
             if node[place] != merged:
                 continue

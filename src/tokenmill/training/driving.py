@@ -17,6 +17,7 @@ Progress = Callable[[str, int, "int | None"], None]
 
 _SLICE = 1 << 20  # positions that a kernel looks at before it comes back: 20 to 100 ms
 _PIECES = 1 << 16  # pieces laid down at once, for the same reason
+_FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time
 _NARROW_LIMIT = 2**32 - 1  # nodes whose positions fit into 32 bits
 
 
@@ -76,7 +77,7 @@ def merge(
     while True:
         _build(index, corpus, progress)
         loop = MergeLoop(corpus, pairs, spans, lengths, merges, counts, first + done, done, max_bytes)
-        look = max(64, wanted // 64)
+        look = max(_FIRST_LOOK, wanted // 64)
         while loop.done < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.done, wanted)
             if look <= loop.done < wanted:
@@ -151,7 +152,8 @@ def _build(index, corpus: Corpus, progress: Progress) -> None:
 
 
 def _guess_threshold(weight: int, wanted: int) -> int:
-    """A count that the last pair to be merged will surely reach. If the guess is wrong, another phase follows.
+    """A count that the last pair to be merged will surely reach, for a beginning: `Pairs.raise_threshold` knows better
+    once there are pairs of many kinds. If the guess is wrong, another phase follows.
 
     Had all merges equal shares of the corpus, each would take weight / wanted of it. At 32,768 and at 100,000 tokens
     the last pair's count was 20 to 120 times smaller than that, on English, on 20 languages and on code.
