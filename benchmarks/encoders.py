@@ -67,6 +67,9 @@ class Tokenmill:
     def batch(self, texts: list[str]):
         return self.tok.encode_ordinary_batch(texts)
 
+    def batch_array(self, texts: list[str]):
+        return self.tok.encode_batch_to_numpy(texts, disallowed_special=())
+
     def decode(self, ids):
         return self.tok.decode(ids)
 

@@ -13,6 +13,8 @@ await build({
   entryPoints: { app: "src/main.ts", worker: "src/worker.ts", style: "src/style.css" },
   outdir: out,
   bundle: true,
+  splitting: true, // the page and the worker share the encoder
+  chunkNames: "encoder",
   minify: true,
   format: "esm",
   target: ["chrome123", "firefox120", "safari17.5"],

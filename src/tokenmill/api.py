@@ -89,9 +89,7 @@ def load(path: str | os.PathLike, *, split: str | None = None, **options: Any) -
     split: the split pattern, for formats that do not hold it (an unknown .tiktoken file). Never guessed.
     A name of a published encoding ("cl100k_base") is looked up in the local caches; `download=True` allows a download.
     """
-    from . import formats
-
-    return Tokenizer(formats.read(path, split=split, **options))
+    return Tokenizer.from_file(path, split=split, **options)
 
 
 def _options(vocab_size: int, **options: Any) -> Options:

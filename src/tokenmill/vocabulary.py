@@ -61,6 +61,8 @@ class Vocabulary:
         added tokens is a text of its own here.
     notes: what the file it was read from says beyond all this, in words, such as a template for chats. No id
         depends on it.
+    refine: the threshold T that Picky training removed tokens at, where it is known. No id depends on it; it is what
+        training goes on with.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -74,6 +76,7 @@ class Vocabulary:
     normalizers: tuple[str, ...] = ()
     add_prefix_space: bool = False
     notes: tuple[str, ...] = ()
+    refine: float | None = None
     _cache: dict = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:

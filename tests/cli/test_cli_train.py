@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -46,6 +47,32 @@ def test_train_from_saved_counts_gives_the_same_bytes(corpus, tmp_path):
     assert run("train", corpus, "--vocab-size", 300, "-o", tmp_path / "b").returncode == 0
     for name in os.listdir(tmp_path / "b"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
+    from tokenmill.tokenizer.cost import cost_without_events
+
+    rng = random.Random(0)
+    stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
+    corpus.write_text(" ".join(rng.choice(stems) + rng.choice(["", "", "ed", "ade"]) for _ in range(3000)))
+    (tmp_path / "other.txt").write_text(" ".join(stem + "ade" for stem in stems))
+    wanted = ("train", corpus, "--vocab-size", 330, "--refine", 0.6, "-o", tmp_path / "tok")
+    told = run(*wanted).stderr
+    tok = tokenmill.load(tmp_path / "tok")
+    assert f"{cost_without_events(tok, corpus)}, on a share of the text trained on" in told
+    assert "without events: 0 of" not in told
+    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
+    assert str(cost_without_events(tok, corpus)) in run(wanted[0], tmp_path / "counts", *wanted[2:]).stderr
+    other = tmp_path / "other.txt"
+    cost = cost_without_events(tok, other)
+    assert f"{cost}\n" in run(*wanted, "--sample", other).stderr
+    found = json.loads(run(*wanted, "--sample", other, other, "--json").stdout)["without_events"]
+    assert found["pieces"] == 2 * cost.pieces > 0 and found["differing"] == 2 * cost.differing > 0
+    assert (found["tokens"], found["other_tokens"]) == (2 * cost.tokens, 2 * cost.other_tokens)
+    result = run(*wanted[:-1], tmp_path / "no", "--sample", "none.txt")
+    assert result.returncode == 1 and "none.txt" in result.stderr and not (tmp_path / "no").exists()
+    result = run("train", corpus, "--vocab-size", 300, "-o", tmp_path / "plain", "--sample", other)
+    assert result.returncode == 0 and "nothing to measure on --sample" in result.stderr
 
 
 def test_rare_pieces_of_saved_counts_are_not_loaded_and_the_need_of_memory_is_stated(corpus, tmp_path):

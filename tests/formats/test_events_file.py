@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import json
 
 import pytest
 import tokenizers
@@ -23,6 +24,22 @@ def test_the_folder_comes_back(picky, tmp_path):
     assert found.event_list() == picky.event_list()
     (tmp_path / "tokenmill.json").unlink()
     assert read(tmp_path).fingerprint() == picky.fingerprint()
+
+
+@pytest.mark.parametrize("wrong", [0, 1.5, True, "0.9"])
+def test_the_threshold_comes_back(picky, tmp_path, wrong):
+    picky = dataclasses.replace(picky, refine=0.9)
+    write(picky, tmp_path)
+    assert read(tmp_path).refine == 0.9
+    write(picky, tmp_path / "ranks", lossy=True)
+    assert read(tmp_path / "ranks").refine is None
+    held = json.loads((tmp_path / "tokenmill.json").read_text())
+    del held["check"]
+    held["refine"] = wrong
+    held["check"] = hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+    (tmp_path / "tokenmill.json").write_text(json.dumps(held))
+    with pytest.raises(FormatError, match="refine: expected a number above 0 and at most 1"):
+        read(tmp_path)
 
 
 def test_tokenizer_json_beside_holds_the_present_tokens_by_rank(picky, tmp_path):

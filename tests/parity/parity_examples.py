@@ -24,7 +24,7 @@ class Pair:
     encode: Any
 
 
-def texts_of(data: bytes, size: int = 100_000):
+def texts_of(data: bytes, size: int = 15_000):
     """The text in parts of about so many bytes, cut at line ends."""
     start = 0
     while start < len(data):

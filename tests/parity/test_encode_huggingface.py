@@ -20,7 +20,7 @@ NAMES = ("gpt2", "gpt-neox-20b")
 EXAMPLES = 3000 if SWEEP else 300
 
 
-def same_ids(pair, given_texts, batch=16):
+def same_ids(pair, given_texts, batch=100):
     def compare(some):
         rows = pair.ours.encode_batch(some, allowed_special="all")
         for text, ids, other in zip(

@@ -27,7 +27,7 @@ NAMES = ("cl100k", "gpt2")
 EXAMPLES = 3000 if SWEEP else 300
 
 
-def same_ids(pair, given_texts, batch=16):
+def same_ids(pair, given_texts, batch=100):
     """Compare in batches, which both libraries spread among threads."""
 
     def compare(some):

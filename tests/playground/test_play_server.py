@@ -78,8 +78,9 @@ def frame(files):
 def test_the_page_and_its_files(port):
     status, headers, body = ask(port)
     assert status == 200 and headers["content-type"].startswith("text/html") and b"tokenmill" in body
-    for name, kind in (("app.js", "text/javascript"), ("worker.js", "text/javascript"), ("style.css", "text/css")):
+    for name in ("app.js", "encoder.js", "worker.js", "style.css"):
         status, headers, body = ask(port, f"/{name}")
+        kind = "text/css" if name.endswith(".css") else "text/javascript"
         assert status == 200 and headers["content-type"].startswith(kind) and body
     listing = json.loads(ask(port, "/catalog.json")[2])
     assert [one["name"] for one in listing["tokenizers"]] == ["bytes"]

@@ -41,6 +41,13 @@ def random_pieces(rng: random.Random, letters: bytes, number: int) -> dict[bytes
     return pieces | {bytes([letters[0]]) * rng.randint(1, 20): 2**33}
 
 
+def random_text(seed: int, words: int = 3000) -> str:
+    """Words made of a few stems and endings, so that some tokens are only steps on the way to others."""
+    rng = random.Random(seed)
+    stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
+    return " ".join(rng.choice(stems) + rng.choice(["", "", "ed", "ade"]) for _ in range(words)) + "\n"
+
+
 def make_vocabulary(tokens, events=None, order=None, **options) -> Vocabulary:
     """A Vocabulary from plain lists; without events it is one of ranks."""
     order = order or ("ranks" if events is None else "merges")

@@ -1,14 +1,17 @@
 """tokenmill inspect, compare and prune, as a user runs them."""
 
 import contextlib
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+from quality_examples import random_text
 from typer.testing import CliRunner
 
 import tokenmill
 from tokenmill.cli.main import app
+from tokenmill.tokenizer.cost import cost_without_events
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
 
@@ -94,6 +97,19 @@ def test_prune(folder):
     assert not (folder / "no").exists()
 
 
+def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
+    (folder / "words.txt").write_text(random_text(0), encoding="utf-8")
+    tokenmill.train(folder / "words.txt", 330, refine=0.6).save(folder / "picky")
+    (folder / "some").write_text("\n".join(map(str, range(320, 330))), encoding="utf-8")
+    wanted = ("prune", "picky", "--ids", "some", "-o", "picky-small")
+    result = run(folder, *wanted, "--sample", "words.txt", "b.txt", "--json")
+    found = json.loads(result.stdout)["without_events"]
+    cost = cost_without_events(tokenmill.load(folder / "picky-small"), [folder / "words.txt", folder / "b.txt"])
+    assert found == dataclasses.asdict(cost) and cost.differing
+    assert str(cost) in run(folder, *wanted, "--sample", "words.txt", "b.txt").stderr
+    assert "give --sample SRC to measure" in run(folder, *wanted).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -123,3 +139,22 @@ def test_extend(folder):
     assert all(larger.decode([id]) == small.decode([id]) for id in range(265))
     short = run(folder, "extend", "small", "b.txt", "--vocab-size", "5000", "-o", "larger2")
     assert "ran out of pairs" in short.stderr
+
+
+def test_extend_a_picky_tokenizer(folder):
+    for seed, name in enumerate(("first", "second")):
+        (folder / f"{name}.txt").write_text(random_text(seed), encoding="utf-8")
+    tokenmill.train(folder / "first.txt", 300, refine=0.6).save(folder / "picky-a")
+    wanted = ("extend", "picky-a", "first.txt", "second.txt", "--vocab-size", "350", "-o", "picky-b")
+    result = run(folder, *wanted, "--json", "--sample", "second.txt")
+    found = json.loads(result.stdout)
+    small, larger = tokenmill.load(folder / "picky-a"), tokenmill.load(folder / "picky-b")
+    assert found["ids"] == larger.n_vocab == 350 and found["removed_tokens"] == len(larger.vocabulary.removed) > 0
+    assert found["without_events"] == dataclasses.asdict(cost_without_events(larger, folder / "second.txt"))
+    assert all(larger.decode([id]) == small.decode([id]) for id in range(300))
+    told = run(folder, *wanted, "--refine", "1.0").stderr
+    assert tokenmill.load(folder / "picky-b").vocabulary.refine == 1.0
+    both = [folder / "first.txt", folder / "second.txt"]
+    assert f"{cost_without_events(tokenmill.load(folder / 'picky-b'), both)}, on a share of the text trained on" in told
+    run(folder, "extend", "large", "b.txt", "--vocab-size", "290", "--refine", "0.9", "-o", "now-picky")
+    assert tokenmill.load(folder / "now-picky").vocabulary.order == "events"

@@ -9,7 +9,8 @@ from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import UsageError
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.tokenizer.check import check, cost, document_texts, proof
+from tokenmill.tokenizer.check import check, document_texts, proof
+from tokenmill.tokenizer.cost import cost
 
 BYTES = [bytes([byte]) for byte in range(256)]
 WORDS = [b"th", b"he", b"the", b" the", b"ing", b"in", b"ng"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from random_vocabularies import SWEEP, random_events, random_merges, random_ranks, random_text
 
-from tokenmill import formats
+from tokenmill import Tokenizer, formats
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 from tokenmill.tokenizer._build_cy import list_merger, rank_merger
@@ -104,7 +104,7 @@ def test_removal_falls_apart_into_what_is_present():
 
 def test_too_many_tokens():
     with pytest.raises(UsageError, match="at most 2,096,894"):
-        TextEncoder(Vocabulary((b"a",) * (2**21), ()), 1 << 20)
+        Tokenizer(Vocabulary((b"a",) * (2**21), ()))
 
 
 def test_the_random_vocabularies_are_of_both_kinds():

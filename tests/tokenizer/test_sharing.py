@@ -161,6 +161,45 @@ def test_batches_leave_the_garbage_collector_as_it_was(text):
             gc.enable()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_process_forked_during_a_batch_collects_garbage(text):
+    tok = tokenmill.train_from_iterator([text], vocab_size=400)
+    stop = threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            tok.encode_batch([text] * 3000)
+
+    threads = [threading.Thread(target=busy) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    rested = 0
+    try:
+        while rested < 5:
+            rested += not gc.isenabled()
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if gc.isenabled() else 1)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert gc.isenabled()
+
+
+def test_a_cache_that_doubles_keeps_what_it_has():
+    """Pieces of one to many ids, short and long, looked up again after each doubling."""
+    tok = Tokenizer(Vocabulary((*BYTES, b"th", b"he", b"the"), ("whitespace",)))
+    rng = random.Random(5)
+    words = [f"{rng.choice(('', 'the', 'he'))}{rng.randrange(10 ** rng.randint(1, 20))}" for _ in range(40_000)]
+    expected = [[*tok._encoder.kernel.encode_piece(word.encode())] for word in words]
+    for word, ids in zip(words, expected, strict=True):
+        assert b"".join(tok.decode_tokens_bytes(ids)) == word.encode()
+        assert ids == tok._encoder.kernel.encode_piece(word.encode())
+
+
 def test_no_leak_of_references(text):
     tok = tokenmill.train_from_iterator([text], vocab_size=400)
     ids = tok.encode(text)

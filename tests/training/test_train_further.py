@@ -87,11 +87,9 @@ def test_what_cannot_be_trained_further():
     counts = WordCounts.from_mapping({b"abc": 9, b"ab": 1}, ("x",))
     plain = train_from_counts(counts, 258, special_tokens=["<s>"])
     ids, offsets = encoded(plain, counts)
-    picky = train_from_counts(counts, 258, refine=0.5)
     letters = train_from_counts(counts, 5, alphabet="characters")
     foreign = WordCounts(counts.arena, counts.offsets, counts.counts, ("y",))
     for arguments, message in [
-        ((counts, 300, picky, ids, offsets), "Picky BPE cannot be trained further"),
         ((counts, 300, letters, ids, offsets), "characters cannot be trained further"),
         ((foreign, 300, plain, ids, offsets), "count the corpus with the pattern"),
         ((counts, 257, plain, ids, offsets), "need 258"),

@@ -2,6 +2,7 @@
 
 import type { Encoded } from "./encoder/encoder";
 import type { Details, SearchKind, Where } from "./encoder/lookup";
+import type { Pack } from "./encoder/pack";
 
 export interface Summary {
   name: string;
@@ -20,6 +21,8 @@ export interface Calls {
   /** Load a packed vocabulary from an address or from its bytes. */
   load(key: string, source: string | Uint8Array): Summary;
   unload(key: string): void;
+  /** What an encoder of the page's own needs; see `received`. */
+  pack(key: string): Pack;
   encode(keys: string[], text: string, special: boolean): EncodeResult[];
   /** The pieces that the tokenizer's split pattern cuts a text into. */
   pieces(key: string, text: string): string[];

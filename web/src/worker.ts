@@ -39,6 +39,9 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
   unload(key) {
     loaded.delete(key);
   },
+  pack(key) {
+    return { ...find(key).pack, counts: null, ios: null };
+  },
   encode(keys, text, special) {
     return keys.map((key) => {
       try {

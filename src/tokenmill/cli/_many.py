@@ -9,21 +9,21 @@ from typer.core import TyperCommand
 __all__ = ["taking_many"]
 
 
-def taking_many(option: str) -> type[TyperCommand]:
-    """A command in which every argument between `option` and the next option is a value of `option`."""
+def taking_many(*options: str) -> type[TyperCommand]:
+    """A command in which every argument between one of `options` and the next option is a value of that one."""
 
     class Command(TyperCommand):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
             repeated: list[str] = []
-            after = False
+            after = ""
             for arg in args:
-                if arg == option:
-                    after = True
+                if arg in options:
+                    after = arg
                 elif arg.startswith("-"):
-                    after = False
+                    after = ""
                     repeated.append(arg)
                 else:
-                    repeated += [option, arg] if after else [arg]
+                    repeated += [after, arg] if after else [arg]
             return super().parse_args(ctx, repeated)
 
     return Command

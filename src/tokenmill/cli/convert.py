@@ -10,14 +10,13 @@ import typer
 
 from ..errors import UsageError
 from ._console import progress_bar, report, say
+from ._cost import cost_of_export
 from ._many import taking_many
 from .check import agreement_rows, difference_json, show_difference
 from .main import app
 
 if TYPE_CHECKING:
     from ..formats.objects import LibraryEncoder
-    from ..tokenizer import Tokenizer
-    from ..tokenizer.check import Cost
 
 __all__ = ["convert"]
 
@@ -79,7 +78,7 @@ def convert(
                     f"read by {name}: the same ids on {found.texts:,} texts, {found.bytes:,} bytes, {found.tokens:,} tokens{proof}"
                 )
     if vocabulary.order == "events":
-        certificate |= _cost_of_ranks(first, sample, to, json)
+        certificate |= cost_of_export(first, sample, json)
     if json:
         report(certificate | {"difference": difference_json(difference)}, True)
     if difference is not None:
@@ -94,33 +93,3 @@ def _special_tokens(given: list[str]) -> dict[str, int]:
             raise UsageError(f"--special-token {item!r}: expected TEXT=ID, such as '<|endoftext|>=50256'")
         specials[text] = int(id)
     return specials
-
-
-def _cost_of_ranks(tokenizer: Tokenizer, sample: list[str] | None, to: str, as_json: bool) -> dict[str, Any]:
-    """What an engine that knows only merges makes of a Picky vocabulary, measured on the sample."""
-    from ..counting import count
-    from ..formats.rank_merges import present_by_rank
-    from ..tokenizer import Tokenizer
-    from ..tokenizer.check import cost
-
-    if not sample:
-        say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
-        return {}
-    vocabulary = tokenizer.vocabulary
-    with progress_bar() as progress:
-        counts = count(sample, split=vocabulary.split_patterns, progress=progress)
-    found: Cost = cost(tokenizer, Tokenizer(present_by_rank(vocabulary)), counts)
-    share, more = found.differing / max(1, found.pieces), found.other_tokens / max(1, found.tokens) - 1
-    if not as_json:
-        say(
-            f"without events: {found.differing:,} of {found.pieces:,} pieces ({share:.3%}) get other ids than in event order; "
-            f"{found.other_tokens:,} tokens instead of {found.tokens:,} ({more:+.3%})"
-        )
-    return {
-        "without events": {
-            "pieces": found.pieces,
-            "differing": found.differing,
-            "tokens": found.tokens,
-            "other_tokens": found.other_tokens,
-        }
-    }

@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from ._console import progress_bar, report, say
+from ._cost import SampleOption, check_sample, cost_of_export
+from ._many import taking_many
 from .main import app
 
 __all__ = ["extend"]
 
 
-@app.command()
+@app.command(cls=taking_many("--sample"))
 def extend(
     tokenizer: Annotated[str, typer.Argument(help="The tokenizer: a file or folder of any format, or a name.")],
     sources: Annotated[
@@ -28,6 +30,13 @@ def extend(
     min_count: Annotated[int, typer.Option(help="Leave out pieces seen fewer times.")] = 1,
     min_pair_count: Annotated[int, typer.Option(help="Stop when the best pair is rarer.")] = 1,
     max_token_bytes: Annotated[int | None, typer.Option(help="Never make a longer token.")] = None,
+    refine: Annotated[
+        float | None,
+        typer.Option(
+            help="Picky BPE: remove new tokens whose IoS reaches this threshold. A Picky tokenizer goes on with its own."
+        ),
+    ] = None,
+    sample: SampleOption = None,
     split: Annotated[str | None, typer.Option(help="The split pattern, for a file that does not hold it.")] = None,
     num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
@@ -38,21 +47,27 @@ def extend(
     """
     from ..api import load
     from ..quality import extend as extend_tokenizer
+    from ..quality.domains import Domains
 
     tok = load(tokenizer, split=split)
+    check_sample(sample)
     with progress_bar() as progress:
+        counts = Domains(sources, num_threads).together(tok, progress)
         larger = extend_tokenizer(
             tok,
-            sources,
+            counts,
             vocab_size,
             special_tokens=special_token or [],
             min_count=min_count,
             min_pair_count=min_pair_count,
             max_token_bytes=max_token_bytes,
-            num_threads=num_threads,
+            refine=refine,
             progress=progress,
         )
     larger.save(output)
-    report({"tokenizer": str(output), "ids before": tok.n_vocab, "ids": larger.n_vocab}, json)
+    cost = cost_of_export(larger, sample, json, otherwise=counts)
+    removed = {"removed tokens": len(larger.vocabulary.removed)} if larger.vocabulary.order == "events" else {}
+    summary = {"tokenizer": str(output), "ids before": tok.n_vocab, "ids": larger.n_vocab}
+    report({**summary, **removed, **(cost if json else {})}, json)
     if larger.n_vocab < vocab_size:
         say(f"The text ran out of pairs at {larger.n_vocab:,} ids, short of {vocab_size:,}.")

@@ -9,13 +9,14 @@ import typer
 
 from ..errors import UsageError
 from ._console import progress_bar, report
+from ._cost import SampleOption, check_sample, cost_of_export
 from ._many import taking_many
 from .main import app
 
 __all__ = ["prune"]
 
 
-@app.command(cls=taking_many("--unused-on"))
+@app.command(cls=taking_many("--unused-on", "--sample"))
 def prune(
     tokenizer: Annotated[str, typer.Argument(help="The tokenizer: a file or folder of any format, or a name.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
@@ -25,6 +26,7 @@ def prune(
     ] = None,
     ids: Annotated[Path | None, typer.Option(help="Drop the tokens of this file: one id a line.")] = None,
     min_uses: Annotated[int, typer.Option(min=1, help="With --unused-on: drop tokens used fewer times.")] = 1,
+    sample: SampleOption = None,
     split: Annotated[str | None, typer.Option(help="The split pattern, for a file that does not hold it.")] = None,
     id_map: Annotated[
         Path | None,
@@ -47,6 +49,7 @@ def prune(
     if (ids is None) == (not unused_on):
         raise UsageError("say what is to go: either --unused-on SRC or --ids FILE")
     tok = load(tokenizer, split=split)
+    check_sample(sample)
     with progress_bar() as progress:
         if ids is None:
             smaller = prune_tokenizer(tok, unused_on=unused_on, min_uses=min_uses, progress=progress)
@@ -56,6 +59,7 @@ def prune(
     where = output / "id_map.npy" if id_map is None else id_map
     with atomic_file(where) as file:
         np.save(file, smaller.id_map, allow_pickle=False)
+    cost = cost_of_export(smaller.tok, sample, json)
     report(
         {
             "tokenizer": str(output),
@@ -64,6 +68,7 @@ def prune(
             "tokens": smaller.tok.n_vocab,
             "dropped": smaller.dropped,
             "kept because needed": len(smaller.needed),
+            **(cost if json else {}),
         },
         json,
     )

@@ -12,13 +12,15 @@ import typer
 
 from ..errors import UsageError
 from ._console import progress_bar, report, say
+from ._cost import SampleOption, check_sample, cost_of_export
+from ._many import taking_many
 from .main import app
 
 if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
 
 
-@app.command()
+@app.command(cls=taking_many("--sample"))
 def train(
     sources: Annotated[
         list[str],
@@ -49,6 +51,7 @@ def train(
         float | None,
         typer.Option(help="Picky BPE: remove intermediate tokens whose IoS reaches this threshold, such as 0.9."),
     ] = None,
+    sample: SampleOption = None,
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
     field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
     binary: Annotated[
@@ -67,6 +70,7 @@ def train(
         split=split,
         special_tokens=special_token or [],
         output=output,
+        sample=sample,
         reading={"field": field, "binary": binary},
         num_threads=num_threads,
         as_json=json,
@@ -88,6 +92,7 @@ def train_and_report(
     output: Path,
     split: str | None = None,
     special_tokens: list[str],
+    sample: list[str] | None = None,
     reading: dict[str, Any] | None = None,
     num_threads: int | None = None,
     as_json: bool = False,
@@ -101,7 +106,7 @@ def train_and_report(
     from ..training import Options, Training, estimate_memory
 
     wanted = Options(vocab_size=vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
-
+    check_sample(sample)
     seconds: dict[str, float] = {}
     with progress_bar() as progress:
         start = time.perf_counter()
@@ -130,6 +135,7 @@ def train_and_report(
     seconds["save"] = time.perf_counter() - start
     for note in notes:
         say(f"note: {note}")
+    cost = cost_of_export(tok, sample, as_json, otherwise=counts)
     tokens = measure_usage(tok, counts).tokens
     whole = "count" in seconds or wanted.min_count == 1  # or the rare pieces were not loaded
     ordinary = sum(t is not None for t in vocabulary.tokens) - len(vocabulary.removed)
@@ -145,6 +151,7 @@ def train_and_report(
             "bytes per token": round(counts.total_bytes / tokens, 4) if tokens and whole else None,
             "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
             "peak memory (MiB)": round(peak_memory() / 2**20),
+            **(cost if as_json else {}),
         },
         as_json,
     )

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #define TM_HUGE ((size_t)2 << 20)
+#define TM_ROOM ((size_t)16) /* how many times its size what is enlarged may become before it is copied */
 
 /* `size` zeroed bytes, aligned to 2 MB where they fill at least one huge page; NULL where there is no memory. */
 static inline void *tm_pages_new(size_t size) {
@@ -31,6 +32,14 @@ static inline void *tm_pages_new(size_t size) {
 #endif
     }
     return p;
+}
+
+/* Ask for huge pages for large memory of another allocator, before it is first touched. */
+static inline void tm_pages_huge(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+    uintptr_t start = ((uintptr_t)p + TM_HUGE - 1) & ~(TM_HUGE - 1), end = ((uintptr_t)p + size) & ~(TM_HUGE - 1);
+    if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
+#endif
 }
 
 static inline void tm_pages_free(void *p, size_t size) {
@@ -63,6 +72,21 @@ static inline int tm_pages_extend(void *p, size_t old, size_t size) {
     madvise((uint8_t *)p + old, size - old, MADV_HUGEPAGE);
 #endif
     return 1;
+}
+
+/* `size` bytes that begin with the `old` bytes at p, all whole pages: where they stand, if *reserved addresses there are
+ * enough, else at the front of a new range, which takes the place of the old. NULL, and p untouched, where there is no
+ * memory. To be freed with *reserved. */
+static inline void *tm_pages_enlarge(void *p, size_t old, size_t size, size_t *reserved) {
+    if (size <= *reserved) return tm_pages_extend(p, old, size) ? p : NULL;
+    size_t room = size * TM_ROOM;
+    void *fresh = tm_pages_reserve(size, room);
+    if (!fresh) fresh = tm_pages_new(room = size);
+    if (!fresh) return NULL;
+    if (old) memcpy(fresh, p, old);
+    tm_pages_free(p, *reserved);
+    *reserved = room;
+    return fresh;
 }
 
 /* `size` bytes that begin with the `old` bytes at p, which is freed; NULL, and p untouched, where there is no memory. */

@@ -40,6 +40,8 @@ def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
         "split_patterns": vocabulary.split_patterns,
         "added_tokens": [dataclasses.asdict(token) for token in vocabulary.added_tokens],
     }
+    if vocabulary.refine is not None:
+        held["refine"] = vocabulary.refine
     held["check"] = _check(held)
     return (json.dumps(held, ensure_ascii=False, indent=2) + "\n").encode()
 
@@ -95,8 +97,18 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
             "add_prefix_space": root["add_prefix_space"].expect(bool),
             "alphabet": _one_of(root["alphabet"], ("bytes", "characters")),
             "unknown": None if root["unknown"].absent else root["unknown"].expect(int),
+            "refine": _share(root["refine"]),
         },
     )
+
+
+def _share(item: Json) -> float | None:
+    """A number above 0 and at most 1, or None where there is none."""
+    if item.absent:
+        return None
+    if type(item.value) not in (int, float) or not 0 < item.value <= 1:
+        item.fail(f"expected a number above 0 and at most 1, found {item.value!r}")
+    return item.value
 
 
 def added_token(item: Json) -> AddedToken:

@@ -114,7 +114,7 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
     """The present tokens of a Picky vocabulary under their ids, encoded by rank instead of by events."""
     gone = vocabulary.removed
     tokens = tuple(None if id in gone else token for id, token in enumerate(vocabulary.tokens))
-    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=None, whole_pieces=True)
+    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=None, whole_pieces=True, refine=None)
 
 
 def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:

@@ -15,9 +15,10 @@ from ..corpus.streams import COMPRESSIONS
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
+from ..tokenizer.cost import check_split
 from ..tokenizer.special import AddedTokens
 from ..vocabulary import Vocabulary
-from .usage import Usage, check_split, measure_usage
+from .usage import Usage, measure_usage
 
 __all__ = ["Domains", "Text"]
 
@@ -81,6 +82,10 @@ class Domains:
     def counts(self, name: str, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
         """The word counts of one domain, cut as `tok` cuts. Text is counted again only for a new way of cutting."""
         return self._counts(name, tok, progress)[0]
+
+    def together(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
+        """The word counts of all domains, cut as `tok` cuts."""
+        return WordCounts.merge([self.counts(name, tok, progress) for name in self.names])
 
     def _counts(self, name: str, tok: Tokenizer, progress: Progress | None) -> tuple[WordCounts, Counter[int]]:
         """The word counts of one domain, and how often it spells each added token that any text is searched for."""

@@ -13,7 +13,6 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
-from ..counting import WordCounts
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
@@ -94,8 +93,7 @@ def _used(tok: Tokenizer, text: Text, min_uses: int, progress: Progress | None) 
     used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
     if min_uses > 1:
         return used, set()
-    counts = WordCounts.merge([domains.counts(name, tok) for name in domains.names])
-    result = replay_events(tok.vocabulary, counts, progress)
+    result = replay_events(tok.vocabulary, domains.together(tok), progress)
     made = zip(result.events.tolist(), result.happened.tolist(), strict=True)
     return used, {new for (_, right, new), times in made if times and right >= 0}
 

@@ -8,14 +8,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
-from ..errors import UsageError
 from ..tokenizer import Tokenizer
+from ..tokenizer.cost import check_split
 from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Usage", "bare", "check_split", "measure_usage", "ordinary_tokens", "segment"]
+__all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment"]
 
 Progress = Callable[[str, int, "int | None"], None]
 SLICE = 1 << 18  # bytes of pieces encoded at a time, about
@@ -186,16 +186,6 @@ def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
 def _ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
     left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
     return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
-
-
-def check_split(tok: Tokenizer, counts: WordCounts) -> None:
-    """Refuse counts of pieces that this tokenizer would cut otherwise."""
-    theirs, ours = counts.split_patterns, tok.vocabulary.split_patterns
-    if theirs and theirs != ours:
-        raise UsageError(
-            f"the word counts are cut by {' then '.join(theirs)!r}, but the tokenizer {tok.name} cuts by "
-            f"{' then '.join(ours)!r}: give the text itself, or counts made with the tokenizer's pattern"
-        )
 
 
 def _dot(values: np.ndarray, counts: np.ndarray) -> int:

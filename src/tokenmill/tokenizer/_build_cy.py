@@ -131,7 +131,7 @@ def _cut(merger: ProperMerger, table: PieceCache, trie: Trie, start: cython.poin
         if (
             lefts[cut - 1] != NO_ID
             and table.find(start + cut, size - cut, start + size, right) != 0
-            and merger.sizes[right[0]] > 0
+            and merger.origins[right[0]].size > 0
             and merger.fit(lefts[cut - 1], right[0])
         ):
             return cut
@@ -173,7 +173,7 @@ def _make_listed(merger: ProperMerger, tokens: tuple, events: cython.const[int32
         left = events[rank, 0]
         right = events[rank, 1]
         id = events[rank, 2]
-        if merger.sizes[id] > 0 or merger.sizes[left] == 0 or merger.sizes[right] == 0 or not merger.fit(left, right):
+        if merger.origins[id].size > 0 or merger.origins[left].size == 0 or merger.origins[right].size == 0 or not merger.fit(left, right):
             passed.append((left, right))
             continue
         if not _spell(tokens[left], tokens[right], tokens[id]):
@@ -182,7 +182,7 @@ def _make_listed(merger: ProperMerger, tokens: tuple, events: cython.const[int32
             raise MemoryError
         trie.insert(_start(tokens[id]), PyBytes_GET_SIZE(tokens[id]), id)
     for left, right in passed:
-        if merger.sizes[left] > 0 and merger.sizes[right] > 0 and merger.fit(left, right):
+        if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.fit(left, right):
             return False
     _set_made(merger, events)
     merger.finish(trie)

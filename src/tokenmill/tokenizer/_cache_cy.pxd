@@ -30,6 +30,7 @@ cdef class PieceCache:
     cdef Workspace work
     cdef Entry* entries
     cdef size_t slots, used
+    cdef size_t reserved, arena_reserved  # bytes of addresses that the table and the arena can grow into
     cdef uint8_t* arena
     cdef size_t arena_used, arena_room
     cdef size_t bound  # of all bytes held

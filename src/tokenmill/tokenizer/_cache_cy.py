@@ -12,15 +12,16 @@ order of their slots crowd at one place of the table, where each is put after al
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free, malloc, realloc
+from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new, tm_prefetch
+from cython.cimports.tokenmill.counting._pages import tm_pages_enlarge, tm_pages_free, tm_prefetch
 from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
 from cython.cimports.tokenmill.tokenizer._merge_cy import Merger, release
 
 COUNT_SHIFT = cython.declare(cython.int, 24)
 ID_MASK = cython.declare(uint32_t, 0xFFFFFF)
 LONGEST_KEPT = cython.declare(cython.size_t, 4096)  # longer pieces hardly ever come twice
+ARENA = cython.declare(cython.size_t, 2 << 20)  # bytes of the arena at first: a huge page
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
 
 
@@ -65,11 +66,10 @@ class PieceCache:
         self.merger = merger
         self.seed = seed
         self.bound = bound
-        self.slots = 4096 if seed is None else seed.slots
-        while self.slots < slots:
-            self.slots *= 2
-        self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
-        if self.entries == cython.NULL:
+        n: cython.size_t = 4096 if seed is None else seed.slots
+        while n < slots:
+            n *= 2
+        if not _resize(self, n):
             raise MemoryError
         if seed is not None:
             if not _reserve_arena(self, seed.arena_used):
@@ -79,8 +79,8 @@ class PieceCache:
             _return(self)
 
     def __dealloc__(self):
-        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
-        free(self.arena)
+        tm_pages_free(self.entries, self.reserved)
+        tm_pages_free(self.arena, self.arena_reserved)
         release(cython.address(self.work), 0)
 
     @property
@@ -245,6 +245,7 @@ def _put(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length
     entry = cache.entries + slot
     entry.lo = key.lo
     entry.hi = key.hi
+    entry.ids[3] = 0
     if size == 0:
         memcpy(entry.ids, ids, 4 * count)
         entry.ids[3] |= cython.cast(uint32_t, count) << COUNT_SHIFT
@@ -286,15 +287,16 @@ def _reserve_arena(cache: PieceCache, size: cython.size_t) -> cython.bint:
     room: cython.size_t
     if cache.arena_used + size <= cache.arena_room:
         return True
-    room = 2 * cache.arena_room if cache.arena_room > 32768 else 65536
+    room = 2 * cache.arena_room if cache.arena_room > ARENA // 2 else ARENA
     if cache.bound > 0 and room > cache.bound // 4:
         room = cache.bound // 4
     if room < cache.arena_used + size:
         room = cache.arena_used + size
-    arena: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), realloc(cache.arena, room))
+    room = (room + 4095) & ~cython.cast(cython.size_t, 4095)
+    arena: cython.p_void = tm_pages_enlarge(cache.arena, cache.arena_room, room, cython.address(cache.arena_reserved))
     if arena == cython.NULL:
         return False
-    cache.arena = arena
+    cache.arena = cython.cast(cython.pointer(uint8_t), arena)
     cache.arena_room = room
     return True
 
@@ -302,18 +304,49 @@ def _reserve_arena(cache: PieceCache, size: cython.size_t) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _grow(cache: PieceCache) -> cython.bint:
-    entries: cython.pointer(Entry) = cython.cast(
-        cython.pointer(Entry), tm_pages_new(2 * cache.slots * cython.sizeof(Entry))
+def _resize(cache: PieceCache, slots: cython.size_t) -> cython.bint:
+    """Memory for so many slots; those that are new are empty."""
+    size: cython.size_t = cython.sizeof(Entry)
+    entries: cython.p_void = tm_pages_enlarge(
+        cache.entries, cache.slots * size, slots * size, cython.address(cache.reserved)
     )
     if entries == cython.NULL:
         return False
-    old: cython.pointer(Entry) = cache.entries
+    cache.entries = cython.cast(cython.pointer(Entry), entries)
+    cache.slots = slots
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _grow(cache: PieceCache) -> cython.bint:
+    """Twice the slots, in place: an entry stays near its slot or goes as far into the new half.
+
+    They are gone through from an empty slot on, round to it. So whatever stands between an entry's home and its slot
+    has been moved before it, and it comes to stand no further from home than it did.
+    """
     n: cython.size_t = cache.slots
-    cache.entries = entries
-    cache.slots = 2 * n
-    _take(cache, old, n)
-    tm_pages_free(old, n * cython.sizeof(Entry))
+    first: cython.size_t = 0
+    i: cython.size_t
+    slot: cython.size_t
+    entry: Entry
+    key: tm_key
+    if not _resize(cache, 2 * n):
+        return False
+    while cache.entries[first].hi != 0:
+        first += 1
+    for i in range(first + 1, first + n):
+        entry = cache.entries[i & n - 1]
+        if entry.hi == 0:
+            continue
+        cache.entries[i & n - 1].hi = 0
+        key.lo = entry.lo
+        key.hi = entry.hi
+        slot = tm_hash(key) & 2 * n - 1
+        while cache.entries[slot].hi != 0:
+            slot = slot + 1 & 2 * n - 1
+        cache.entries[slot] = entry
     return True
 
 
@@ -334,24 +367,15 @@ def _clear(cache: PieceCache) -> cython.void:
 @cython.exceptval(check=False)
 def _return(cache: PieceCache) -> cython.void:
     """Put the seed into an empty table; its records stand at the front of the arena."""
-    _take(cache, cache.seed.entries, cache.seed.used)
-    cache.used = cache.seed.used
-    cache.arena_used = cache.seed.arena_used
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _take(cache: PieceCache, old: cython.pointer(Entry), n: cython.size_t) -> cython.void:
-    """Put in the entries of another table."""
     i: cython.size_t
     slot: cython.size_t
     key: tm_key
-    for i in range(n):
-        if old[i].hi != 0:
-            key.lo = old[i].lo
-            key.hi = old[i].hi
-            slot = tm_hash(key) & cache.slots - 1
-            while cache.entries[slot].hi != 0:
-                slot = slot + 1 & cache.slots - 1
-            cache.entries[slot] = old[i]
+    for i in range(cache.seed.used):
+        key.lo = cache.seed.entries[i].lo
+        key.hi = cache.seed.entries[i].hi
+        slot = tm_hash(key) & cache.slots - 1
+        while cache.entries[slot].hi != 0:
+            slot = slot + 1 & cache.slots - 1
+        cache.entries[slot] = cache.seed.entries[i]
+    cache.used = cache.seed.used
+    cache.arena_used = cache.seed.arena_used

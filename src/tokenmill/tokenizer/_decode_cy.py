@@ -18,6 +18,7 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memmove
 from cython.cimports.tokenmill.counting._pages import tm_prefetch
 from cython.cimports.tokenmill.tokenizer._encode_cy import tm_items
+from cython.cimports.tokenmill.tokenizer._ids_cy import Spare
 from cython.cimports.tokenmill.tokenizer._text import tm_small_int, tm_widen
 
 from ..errors import UnknownTokenError
@@ -25,6 +26,7 @@ from ..errors import UnknownTokenError
 # Tokens are copied 16 bytes at a time, whatever their length: both sides have that much room at the end.
 SLACK = cython.declare(cython.size_t, 16)
 MOST = cython.declare(cython.size_t, (1 << 28) - 1)  # bytes of a token
+MANY = cython.declare(cython.Py_ssize_t, 1 << 20)  # from so many ids on the memory for them is kept for the next call
 AHEAD = cython.declare(cython.Py_ssize_t, 16)  # how far ahead the ints of a list are fetched
 
 # What a token adds to a text, in one number: its bytes, its lead bytes (those that are not the second or a later one of
@@ -41,7 +43,7 @@ Span = cython.struct(start=uint32_t, size=uint32_t)
 # Ids as the caller gave them, checked: what they stand for is `size` bytes, with `leads` lead bytes; `kinds` has the
 # bits of all.
 Wanted = cython.struct(
-    ids=cython.pointer(uint32_t), n=cython.Py_ssize_t, size=cython.size_t, leads=cython.size_t, kinds=uint64_t
+    ids=cython.pointer(uint32_t), mapped=cython.size_t, n=cython.Py_ssize_t, size=cython.size_t, leads=cython.size_t, kinds=uint64_t
 )
 
 
@@ -57,6 +59,7 @@ class Decoder:
     _spans: cython.pointer(Span)
     _adds: cython.pointer(uint64_t)
     _n: cython.size_t
+    _spare: Spare
 
     def __cinit__(self, tokens: list):
         i: cython.size_t
@@ -65,6 +68,7 @@ class Decoder:
         if size > MOST:
             raise MemoryError("the tokens have 256 MiB or more")
         self._tokens = tokens
+        self._spare = Spare()
         self._n = len(tokens)
         self._blob = cython.cast(cython.pointer(uint8_t), malloc(size + SLACK))
         self._spans = cython.cast(cython.pointer(Span), malloc((self._n + 1) * cython.sizeof(Span)))
@@ -97,18 +101,20 @@ class Decoder:
         """The bytes of ids: a list, a tuple, an array of integers, or anything to iterate over."""
         wanted: Wanted
         wanted.ids = cython.NULL
+        wanted.n = 0
         try:
             self._take(ids, cython.address(wanted))
             result: bytes = PyBytes_FromStringAndSize(cython.NULL, wanted.size)
             self._write(cython.address(wanted), cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(result)))
             return result
         finally:
-            free(wanted.ids)
+            self._release(cython.address(wanted))
 
     def decode(self, ids: object, errors: str) -> str:
         """The text of ids; `errors` as in bytes.decode."""
         wanted: Wanted
         wanted.ids = cython.NULL
+        wanted.n = 0
         how: bytes = errors.encode()
         out: cython.pointer(uint8_t) = cython.NULL
         data: cython.p_void
@@ -138,7 +144,7 @@ class Decoder:
             self._write(cython.address(wanted), out)
             return PyUnicode_DecodeUTF8(cython.cast(cython.p_char, out), wanted.size, PyBytes_AS_STRING(how))
         finally:
-            free(wanted.ids)
+            self._release(cython.address(wanted))
             free(out)
 
     @cython.cfunc
@@ -159,7 +165,12 @@ class Decoder:
             ids = list(ids)
         wanted.n = len(ids)
         wanted.size = wanted.leads = wanted.kinds = 0
-        wanted.ids = cython.cast(cython.pointer(uint32_t), malloc((wanted.n + 1) * 4))
+        wanted.mapped = 0
+        if wanted.n >= MANY:
+            size: cython.size_t = (4 * wanted.n + 4095) & ~cython.cast(cython.size_t, 4095)
+            wanted.ids = cython.cast(cython.pointer(uint32_t), self._spare.take(size, cython.address(wanted.mapped)))
+        else:
+            wanted.ids = cython.cast(cython.pointer(uint32_t), malloc((wanted.n + 1) * 4))
         if wanted.ids == cython.NULL:
             raise MemoryError
         sums: Wanted = wanted[0]  # where no pointer leads, so that the compiler keeps it in registers
@@ -192,6 +203,13 @@ class Decoder:
                 self._unknown(id_)
             i += 1
         return 0
+
+    @cython.cfunc
+    def _release(self, wanted: cython.pointer(Wanted)) -> cython.void:
+        if wanted.n < MANY:
+            free(wanted.ids)
+        elif wanted.ids != cython.NULL:
+            self._spare.keep(wanted.ids, wanted.mapped)
 
     @cython.cfunc
     @cython.inline

@@ -7,19 +7,20 @@ shared, and a process that forks while others encode finds no state half changed
 """
 
 import cython
-from cython.cimports.cpython.buffer import PyBUF_FORMAT
 from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
-from cython.cimports.libc.stdint import uint8_t, uint32_t
+from cython.cimports.cpython.unicode import PyUnicode_DATA, PyUnicode_KIND
+from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.counting._pages import tm_pages_huge, tm_prefetch
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache, Seed
 from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer._ids_cy import Ids, Spare
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
     NO_MEMORY,
     NO_TOKEN,
@@ -28,6 +29,7 @@ from cython.cimports.tokenmill.tokenizer._merge_cy import (
     Merger,
     tm_raise_pending,
 )
+from cython.cimports.tokenmill.tokenizer._text import tm_has_utf8, tm_narrow
 
 from ..errors import UsageError
 
@@ -36,121 +38,14 @@ class ForbiddenText(Exception):
     """A text spells a string that it must not."""
 
 
+AHEAD = cython.declare(cython.Py_ssize_t, 16)  # how far ahead the str objects of a batch are fetched
 # Texts up to this many bytes are encoded without giving up the GIL: handing it over costs as much as they do.
 HOLD = cython.declare(cython.size_t, 4096)
+LONG = cython.declare(cython.Py_ssize_t, 1 << 19)  # characters of a str whose UTF-8 is made here
 # Signals are looked for after so many bytes, which take a tenth of a second where every piece is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
 # A thread keeps a buffer of up to so many ids from one call to the next.
 KEPT = cython.declare(cython.size_t, 1 << 20)
-# Arrays of so many bytes give their memory back to the next.
-LARGE = cython.declare(cython.size_t, 4 << 20)
-
-
-@cython.cclass
-class Spare:
-    """The memory of the last large array that was given back, for the next one.
-
-    Fresh memory is zeroed by the system when it is first touched, which costs a sixth of the time of encoding; what
-    is kept here the system may take whenever it wants.
-    """
-
-    data: cython.p_void
-    size: cython.size_t
-
-    def __dealloc__(self):
-        tm_pages_free(self.data, self.size)
-
-    @cython.cfunc
-    def keep(self, data: cython.p_void, size: cython.size_t) -> cython.void:
-        if size < self.size:
-            tm_pages_free(data, size)
-            return
-        tm_pages_free(self.data, self.size)
-        self.data = data
-        self.size = size
-        tm_pages_rest(data, size)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def take(self, size: cython.size_t, got: cython.pointer(cython.size_t)) -> cython.p_void:
-        """At least `size` bytes, and how many they are; NULL where there is no memory."""
-        data: cython.p_void = self.data
-        got[0] = size
-        if size < LARGE:
-            return tm_pages_new(size)
-        with cython.gil:
-            data = self.data
-            if data != cython.NULL and self.size >= size:
-                got[0] = self.size
-                self.data = cython.NULL
-                self.size = 0
-                return data
-        return tm_pages_new(size)
-
-
-@cython.cclass
-class Ids:
-    """A growing array of ids; gives them out by the buffer protocol as unsigned 32-bit integers."""
-
-    data: cython.pointer(uint32_t)
-    room: cython.size_t  # in ids
-    mapped: cython.size_t  # in bytes
-    used: cython.Py_ssize_t
-    shape: cython.Py_ssize_t[1]
-    format: cython.char[2]
-    spare: Spare
-
-    def __cinit__(self, spare: Spare):
-        self.format[0] = 73  # "I"
-        self.spare = spare
-
-    def __dealloc__(self):
-        if self.mapped >= LARGE:
-            self.spare.keep(self.data, self.mapped)
-        else:
-            tm_pages_free(self.data, self.mapped)
-
-    def __len__(self):
-        return self.used
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def reserve(self, more: cython.size_t, hint: cython.size_t) -> cython.bint:
-        """Room for `more` ids, and at once for `hint` of them where it has to grow: what is not touched costs nothing."""
-        need: cython.size_t = self.used + more
-        if need <= self.room:
-            return True
-        if need < self.room + self.room // 2:
-            need = self.room + self.room // 2
-        if need < self.used + hint:
-            need = self.used + hint
-        size: cython.size_t = (need * 4 + 4095) & ~cython.cast(cython.size_t, 4095)
-        data: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), self.spare.take(size, cython.address(size)))
-        if data == cython.NULL:
-            return False
-        if self.used:
-            memcpy(data, self.data, self.used * 4)
-        tm_pages_free(self.data, self.mapped)
-        self.data = data
-        self.mapped = size
-        self.room = size // 4
-        return True
-
-    def __getbuffer__(self, view: cython.pointer(Py_buffer), flags: cython.int):
-        self.shape[0] = self.used
-        view.buf = self.data
-        view.obj = self
-        view.len = self.used * 4
-        view.readonly = 0
-        view.itemsize = 4
-        view.format = self.format if flags & PyBUF_FORMAT else cython.NULL
-        view.ndim = 1
-        view.shape = self.shape
-        view.strides = cython.address(view.itemsize)
-        view.suboffsets = cython.NULL
-        view.internal = cython.NULL
 
 
 @cython.cclass
@@ -160,6 +55,8 @@ class State:
     cache: PieceCache
     spare: Spare
     ids: Ids
+    text: cython.p_void  # the UTF-8 of a long str
+    text_size: cython.size_t
     at: cython.size_t  # how far it is
     section: cython.size_t  # where the next added token begins
     which: cython.Py_ssize_t  # which it is
@@ -186,6 +83,8 @@ class Encoder:
     _scanner: Scanner
     _pool: list
     _spare: Spare
+    _text_spare: Spare
+    _read: list
     _ints: list
     _int: cython.pointer(cython.pointer(PyObject))
     _cache_bytes: cython.size_t
@@ -200,6 +99,8 @@ class Encoder:
         self._cache_bytes = cache_bytes
         self._pool = []
         self._spare = Spare()
+        self._text_spare = Spare()
+        self._read = []
         self._ints = list(range(n_ids))
         self._int = tm_items(self._ints)
 
@@ -223,6 +124,9 @@ class Encoder:
     def _give(self, state: State) -> cython.void:
         if state.ids.room > KEPT:
             state.ids = Ids(self._spare)
+        if state.text != cython.NULL:
+            self._text_spare.keep(state.text, state.text_size)
+            state.text = cython.NULL
         self._pool.append(state)
 
     @property
@@ -268,43 +172,40 @@ class Encoder:
         finally:
             self._give(state)
 
-    def encode_many(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None = None,
-                    finder: Finder | None = None) -> list:
-        """The ids of each of texts[first:last], str or bytes, under one release of the GIL."""
+    def encode_flat(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None,
+                    finder: Finder | None) -> tuple:
+        """The ids of texts[first:last] in one array, for `reuse` when they have been read, and as 64-bit integers where
+        those of each text end."""
         state: State = self._take()
         n: cython.Py_ssize_t = last - first
         ends: cython.pointer(cython.Py_ssize_t) = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((n + 1) * 8))
-        i: cython.Py_ssize_t
-        collected: cython.bint
-        result: list = []
+        ids: Ids
         try:
             self._run_many(state, texts, first, n, refused, finder, ends)
-            # Else new lists of ints set off passes over all earlier ones in search of cycles, 40 % of the time. No
-            # other thread runs meanwhile.
-            collected = tm_collect_never()
-            try:
-                for i in range(n):
-                    result.append(self._list(state.ids.data + ends[i], ends[i + 1] - ends[i]))
-            finally:
-                if collected:
-                    tm_collect_again()
-            return result
+            ids = state.ids
+            state.ids = self._read.pop() if self._read else Ids(self._spare)
+            found = PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ends + 1), n * 8)
+            return ids, memoryview(found).cast("q")
         finally:
             free(ends)
             self._give(state)
 
-    def encode_flat(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None = None,
-                    finder: Finder | None = None) -> tuple:
-        """The ids of texts[first:last] in one array, and as 64-bit integers where those of each text end."""
-        state: State = self._take()
-        n: cython.Py_ssize_t = last - first
-        ends: cython.pointer(cython.Py_ssize_t) = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((n + 1) * 8))
-        try:
-            self._run_many(state, texts, first, n, refused, finder, ends)
-            return _array(state), PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ends + 1), n * 8)
-        finally:
-            free(ends)
-            self._give(state)
+    def list_each(self, ids: Ids, ends: cython.const[int64_t][::1], lists: list, first: cython.Py_ssize_t) -> None:
+        """What encode_flat gave, as a list for each text, to lists[first:]."""
+        i: cython.Py_ssize_t
+        start: cython.Py_ssize_t = 0
+        for i in range(ends.shape[0]):
+            lists[first + i] = self._list(ids.data + start, ends[i] - start)
+            start = ends[i]
+
+    def reuse(self, ids: Ids) -> None:
+        """Take an array that nobody reads any more, to write further ids to: memory that was just used is fast."""
+        if ids.room <= KEPT:
+            self._read.append(ids)
+
+    def new_ids(self) -> Ids:
+        """An empty array of ids, with the memory of the last large one if that is free."""
+        return Ids(self._spare)
 
     def encode_piece(self, piece: bytes) -> list:
         """The ids of bytes that are one piece."""
@@ -347,6 +248,7 @@ class Encoder:
         item: cython.pointer(PyObject)
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
+        tm_pages_huge(items, n * cython.sizeof(cython.p_void))
         for i in range(n):
             item = self._int[ids[i]]
             tm_incref(item)
@@ -354,14 +256,36 @@ class Encoder:
         return result
 
     @cython.cfunc
+    @cython.exceptval(check=True)
+    def _bytes(self, state: State, text, size: cython.pointer(cython.Py_ssize_t)) -> cython.pointer(cython.const[uint8_t]):
+        """As _utf8, but Python would make the UTF-8 of a long str in fresh memory twice, and keep it with the str."""
+        n: cython.size_t
+        width: cython.int
+        data: cython.p_void
+        if not isinstance(text, str) or len(text) < LONG or tm_has_utf8(text):
+            return _utf8(text, size)
+        n = len(text)
+        width = PyUnicode_KIND(text)
+        data = PyUnicode_DATA(text)
+        state.text = self._text_spare.take(n * (4 if width == 4 else width + 1), cython.address(state.text_size))
+        if state.text == cython.NULL:
+            raise MemoryError
+        with cython.nogil:
+            size[0] = tm_narrow(data, n, width, cython.cast(cython.pointer(uint8_t), state.text))
+        if size[0] < 0:
+            return _utf8(text, size)
+        return cython.cast(cython.pointer(cython.const[uint8_t]), state.text)
+
+    @cython.cfunc
     @cython.exceptval(-1)
     def _run(self, state: State, text, refused: Finder | None, finder: Finder | None, ends, keep: cython.bint) -> cython.Py_ssize_t:
         """Encode a whole text into state.ids, or only count the ids. Returns their number."""
         size: cython.Py_ssize_t = 0
-        p: cython.pointer(cython.const[uint8_t]) = _utf8(text, cython.address(size), refused)
+        p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
         code: cython.Py_ssize_t
         length: cython.size_t = size
         total: cython.Py_ssize_t = 0
+        _refuse(text, p, size, refused)
         if ends is not None:
             if length > 0:
                 given: cython.const[cython.size_t][::1] = ends
@@ -390,7 +314,7 @@ class Encoder:
         """Encode n texts into state.ids; text i has the ids ends[i] to ends[i + 1]."""
         i: cython.Py_ssize_t
         code: cython.Py_ssize_t = 0
-        size: cython.Py_ssize_t = 0
+        items: cython.pointer(cython.pointer(PyObject)) = tm_items(texts)
         starts: cython.pointer(cython.pointer(cython.const[uint8_t])) = cython.cast(
             cython.pointer(cython.pointer(cython.const[uint8_t])), malloc((n + 1) * 8)
         )
@@ -398,7 +322,10 @@ class Encoder:
             if starts == cython.NULL or ends == cython.NULL:
                 raise MemoryError
             for i in range(n):
-                starts[i] = _utf8(texts[first + i], cython.address(ends[i + 1]), refused)
+                if i + AHEAD < n:
+                    tm_prefetch(items[first + i + AHEAD])
+                starts[i] = _utf8(texts[first + i], cython.address(ends[i + 1]))
+                _refuse(texts[first + i], starts[i], ends[i + 1], refused)
             ends[0] = 0
             with cython.nogil:
                 for i in range(n):
@@ -489,22 +416,58 @@ class Encoder:
         raise MemoryError
 
 
+def cut(texts: tuple, most: cython.Py_ssize_t, parts: cython.Py_ssize_t) -> list:
+    """Ranges of texts for one call each: (first, last, how long they are together). A range ends when it has `most`
+    characters or `most` / 16 texts, or before, if that makes `parts` ranges of them all."""
+    ranges: list = _cut(texts, most, most // 16)
+    total: cython.Py_ssize_t = 0
+    if len(ranges) >= parts:
+        return ranges
+    for _, _, size in ranges:
+        total += size
+    return _cut(texts, total // parts + 1, most // 16)
+
+
+@cython.cfunc
+def _cut(texts: tuple, most: cython.Py_ssize_t, most_texts: cython.Py_ssize_t) -> list:
+    i: cython.Py_ssize_t
+    first: cython.Py_ssize_t = 0
+    size: cython.Py_ssize_t = 0
+    n: cython.Py_ssize_t = len(texts)
+    items: cython.pointer(cython.pointer(PyObject)) = tm_items(texts)
+    ranges: list = []
+    for i in range(n):
+        if i + AHEAD < n:
+            tm_prefetch(items[i + AHEAD])
+        size += len(texts[i])
+        if size >= most or i + 1 - first == most_texts:
+            ranges.append((first, i + 1, size))
+            first = i + 1
+            size = 0
+    if first < n:
+        ranges.append((first, n, size))
+    return ranges
+
+
 @cython.cfunc
 @cython.exceptval(check=True)
-def _utf8(text, size: cython.pointer(cython.Py_ssize_t), refused: Finder | None) -> cython.pointer(cython.const[uint8_t]):
-    """The bytes of a str or of bytes. Raises UnicodeEncodeError where a str has lone surrogates, and ForbiddenText
-    where `refused` finds something."""
-    p: cython.pointer(cython.const[uint8_t])
+def _utf8(text, size: cython.pointer(cython.Py_ssize_t)) -> cython.pointer(cython.const[uint8_t]):
+    """The bytes of a str or of bytes. Raises UnicodeEncodeError where a str has lone surrogates."""
     if isinstance(text, str):
-        p = cython.cast(cython.pointer(cython.const[uint8_t]), tm_utf8(text, size))
-    elif isinstance(text, bytes):
-        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(text))
+        return cython.cast(cython.pointer(cython.const[uint8_t]), tm_utf8(text, size))
+    if isinstance(text, bytes):
         size[0] = PyBytes_GET_SIZE(text)
-    else:
-        raise TypeError(f"text is str or bytes, not {type(text).__name__}")
-    if refused is not None and refused.is_in(p, size[0]):
+        return cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(text))
+    raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _refuse(text, p: cython.pointer(cython.const[uint8_t]), size: cython.Py_ssize_t, refused: Finder | None) -> cython.int:
+    """ForbiddenText where `refused` finds something in the bytes p of a text."""
+    if refused is not None and refused.is_in(p, size):
         raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
-    return p
+    return 0
 
 
 @cython.cfunc

@@ -107,7 +107,8 @@ class Merger:
     def finish_pairs(self):
         """After the last pair: the table of byte pairs. False without memory."""
         i: cython.size_t
-        self.byte_pairs = cython.cast(cython.pointer(uint32_t), malloc(65536 * 4))
+        if self.byte_pairs == cython.NULL:
+            self.byte_pairs = cython.cast(cython.pointer(uint32_t), malloc(65536 * 4))
         if self.byte_pairs == cython.NULL:
             return False
         for i in range(65536):

@@ -7,14 +7,16 @@ cdef enum:
     FEW = 16  # up to so many bytes, to merge them by scanning is as fast or faster, since it touches less memory
     WORDS = 4  # pieces of fewer than 64 times as many bytes need no memory of their own
 
-# A token's last merge: its rank and its halves. A single byte has rank 0, others that of the merge plus 1.
+# A token's last merge: its rank and its halves, and its bytes. A single byte has rank 0, others that of the merge plus
+# 1; a token that is not made yet has size 0.
 cdef struct Origin:
-    uint32_t rank, left, right
+    uint32_t rank, left, right, size
 
 
 cdef class ProperMerger(Merger):
+    cdef void* block  # the memory of byte_pairs and of the next three, together to be on huge pages
+    cdef size_t block_size
     cdef Origin* origins  # by id
-    cdef uint32_t* sizes  # by id: bytes of the token
     cdef uint64_t* filter  # a bit for each hash of a pair, 16 times as many as pairs at least: set for those that exist
     cdef int filter_shift
     cdef uint32_t* shorter  # by id: the longest token that it begins with, or NO_ID

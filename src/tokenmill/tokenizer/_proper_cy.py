@@ -14,9 +14,8 @@ A place where no row of tokens ends is tried once, so the time is linear in the 
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memset
-from cython.cimports.tokenmill.counting._pages import tm_pages_free
+from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
     LONGEST,
     NO_ID,
@@ -35,6 +34,7 @@ from cython.cimports.tokenmill.tokenizer._trie_cy import Trie
 TOKEN = cython.declare(uint32_t, 1 << 21)
 BASE_SHIFT = cython.declare(cython.int, 32)
 MARK_SHIFT = cython.declare(cython.int, 24)
+LITTLE = cython.declare(cython.size_t, 1 << 19)  # what takes more than that gets whole huge pages
 
 
 @cython.cclass
@@ -44,32 +44,33 @@ class ProperMerger(Merger):
     def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, ranks: cython.uint = 0,
                   pairs: cython.size_t = 0):
         i: cython.size_t
-        bits: cython.size_t = 64
-        self.filter_shift = 58
+        bits: cython.size_t = 4096
+        self.filter_shift = 52
         while bits < 16 * cython.cast(cython.size_t, n_ids):
             bits *= 2
             self.filter_shift -= 1
-        self.filter = cython.cast(cython.pointer(uint64_t), calloc(bits // 64, 8))
-        self.origins = cython.cast(cython.pointer(Origin), calloc(n_ids + 1, cython.sizeof(Origin)))
-        self.sizes = cython.cast(cython.pointer(uint32_t), calloc(n_ids + 1, 4))
-        self.shorter = cython.cast(cython.pointer(uint32_t), calloc(n_ids + 1, 4))
-        if self.filter == cython.NULL or self.origins == cython.NULL or self.sizes == cython.NULL or self.shorter == cython.NULL:
+        self.block_size = 65536 * 4 + bits // 8 + (n_ids + 1) * (cython.sizeof(Origin) + 4)
+        if self.block_size > LITTLE:
+            self.block_size = (self.block_size + 4 * LITTLE - 1) & ~(4 * LITTLE - 1)
+        self.block = tm_pages_new(self.block_size)
+        if self.block == cython.NULL:
             raise MemoryError
+        self.byte_pairs = cython.cast(cython.pointer(uint32_t), self.block)
+        self.filter = cython.cast(cython.pointer(uint64_t), self.byte_pairs + 65536)
+        self.origins = cython.cast(cython.pointer(Origin), self.filter + bits // 64)
+        self.shorter = cython.cast(cython.pointer(uint32_t), self.origins + n_ids + 1)
         for i in range(256):
-            self.sizes[self.byte_ids[i]] = 1
+            self.origins[self.byte_ids[i]].size = 1
 
     def __dealloc__(self):
-        free(self.origins)
-        free(self.sizes)
-        free(self.filter)
-        free(self.shorter)
+        self.byte_pairs = cython.NULL
+        tm_pages_free(self.block, self.block_size)
         tm_pages_free(self.trie, self.trie_size * 8)
 
     def make(self, left, right, rank, id):
         hash: uint64_t = hash_of(left, right) >> self.filter_shift
         self.filter[hash >> 6] |= cython.cast(uint64_t, 1) << (hash & 63)
-        self.origins[id] = Origin(rank + 1, left, right)
-        self.sizes[id] = self.sizes[left] + self.sizes[right]
+        self.origins[id] = Origin(rank + 1, left, right, self.origins[left].size + self.origins[right].size)
         return self.add_pair(left, right, rank)
 
     def fit(self, left, right):
@@ -109,7 +110,7 @@ class ProperMerger(Merger):
             if token == NO_ID:
                 token = _longest(self.trie, piece + at, n - at)
             while token != NO_ID:
-                end = at + self.sizes[token]
+                end = at + self.origins[token].size
                 if closed[end >> 6] >> (end & 63) & 1 == 0 and (count == 0 or _fit(self, out[count - 1], token)):
                     break
                 token = self.shorter[token]
@@ -122,7 +123,7 @@ class ProperMerger(Merger):
                 closed[at >> 6] |= cython.cast(uint64_t, 1) << (at & 63)
                 count -= 1
                 token = out[count]
-                at -= self.sizes[token]
+                at -= self.origins[token].size
         return count
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
-from collections.abc import Callable, Iterable
+import threading
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import UsageError, require
-from ._encode_cy import ForbiddenText
+from ._encode_cy import ForbiddenText, cut
 from .special import Plan, refuse
 
 if TYPE_CHECKING:
@@ -21,6 +25,7 @@ __all__ = ["arrow_array", "arrow_lists", "encode_batch", "encode_flat", "encode_
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Job = tuple[int, int, int]  # the first of some texts, the one after the last, and how many characters they have
 
 JOB = 1 << 19  # characters that one call of the kernel takes: a few milliseconds, so that no thread waits long
 SMALL = 1 << 16  # with less text in all, threads take longer to start than to work
@@ -38,11 +43,15 @@ def threads_for(num_threads: int | None) -> int:
 def spread(function: Callable[[Item], Result], items: Iterable[Item], num_threads: int | None) -> list[Result]:
     """`function` of each item, in order, by several threads."""
     items = list(items)
-    threads = min(threads_for(num_threads), len(items))
+    return list(_ordered(function, items, min(threads_for(num_threads), len(items))))
+
+
+def _ordered(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> Iterator[Result]:
     if threads <= 1:
-        return [function(item) for item in items]
+        yield from map(function, items)
+        return
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, items))
+        yield from pool.map(function, items)
 
 
 def encode_to_ids(tok: Tokenizer, text: str | bytes, plan: Plan) -> Any:
@@ -60,20 +69,20 @@ def encode_to_ids(tok: Tokenizer, text: str | bytes, plan: Plan) -> Any:
 
 
 def encode_batch(tok: Tokenizer, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
-    """A list of ids for each text."""
+    """A list of ids for each text.
+
+    The lists are made by this thread alone: two that take turns at it, since they need the GIL for it, wait for each
+    other's counts of references and memory, and together take longer than one.
+    """
     given = tuple(texts)
-
-    def encode(job: tuple[int, int]) -> list[list[int]]:
-        if tok._simple:
-            try:
-                return tok._encoder.kernel.encode_many(given, *job, plan.refused_finder, plan.token_finder)
-            except ForbiddenText as found:
-                refuse(str(found))
-            except UnicodeEncodeError:
-                pass
-        return [tok._encode(text, plan) for text in given[slice(*job)]]
-
-    return [ids for some in _jobs(encode, given, num_threads) for ids in some]
+    kernel = tok._encoder.kernel
+    lists: list[list[int]] = [[]] * len(given)
+    jobs, threads = _jobs(given, num_threads)
+    with _garbage:
+        for (first, _, _), (ids, ends) in zip(jobs, _encoded(tok, given, plan, jobs, threads), strict=True):
+            kernel.list_each(ids, ends, lists, first)
+            kernel.reuse(ids)
+    return lists
 
 
 def encode_flat(
@@ -83,45 +92,86 @@ def encode_flat(
     import numpy as np
 
     given = tuple(texts)
+    kernel = tok._encoder.kernel
+    whole = kernel.new_ids()
+    offsets = np.zeros(len(given) + 1, np.int64)
+    jobs, threads = _jobs(given, num_threads)
+    left, done = sum(size for _, _, size in jobs), 0
+    for (first, last, size), (ids, ends) in zip(jobs, _encoded(tok, given, plan, jobs, threads), strict=True):
+        offsets[first + 1 : last + 1] = np.asarray(ends) + len(whole)
+        done += size
+        whole.extend(ids, (len(whole) + len(ids)) * left // max(done, 1))  # a character takes as many as so far
+        kernel.reuse(ids)
+        left -= size
+    return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), offsets
 
-    def encode(job: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+
+def _encoded(tok: Tokenizer, texts: tuple[str, ...], plan: Plan, jobs: list[Job], threads: int) -> Iterator[Any]:
+    """For each job the ids of its texts in one array, and where those of each text end."""
+    kernel = tok._encoder.kernel
+
+    def encode(job: Job) -> tuple[Any, Any]:
+        first, last, _ = job
         if tok._simple:
             try:
-                ids, ends = tok._encoder.kernel.encode_flat(given, *job, plan.refused_finder, plan.token_finder)
-                return np.frombuffer(ids, np.uint32), np.frombuffer(ends, np.int64)
+                return kernel.encode_flat(texts, first, last, plan.refused_finder, plan.token_finder)
             except ForbiddenText as found:
                 refuse(str(found))
             except UnicodeEncodeError:
                 pass
-        lists = [np.array(tok._encode(text, plan), np.uint32) for text in given[slice(*job)]]
-        return np.concatenate(lists), np.cumsum([len(ids) for ids in lists])
+        lists = [tok._encode(text, plan) for text in texts[first:last]]
+        ids = kernel.new_ids()
+        ids.extend(array("I", itertools.chain.from_iterable(lists)), 0)
+        return ids, array("q", itertools.accumulate(map(len, lists)))
 
-    parts = _jobs(encode, given, num_threads)
-    offsets = np.zeros(len(given) + 1, np.int64)
-    done, start = 0, 0
-    for ids, ends in parts:
-        offsets[done + 1 : done + 1 + len(ends)] = ends + start
-        done, start = done + len(ends), start + len(ids)
-    return np.concatenate([ids for ids, _ in parts] or [np.empty(0, np.uint32)]), offsets
+    return _ordered(encode, jobs, threads)
 
 
-def _jobs(encode: Callable[[tuple[int, int]], Result], texts: tuple[str, ...], num_threads: int | None) -> list[Result]:
-    """`encode` of ranges of the texts, in order, each range of about as many characters."""
+def _jobs(texts: tuple[str, ...], num_threads: int | None) -> tuple[list[Job], int]:
+    """Ranges of the texts, and how many threads to encode them with."""
     threads = threads_for(num_threads)
-    jobs: list[tuple[int, int]] = []
-    first = size = total = 0
-    for i, text in enumerate(texts):
-        size += len(text)
-        total += len(text)
-        if size >= JOB or i - first >= JOB // 16:
-            jobs.append((first, i + 1))
-            first, size = i + 1, 0
-    if first < len(texts):
-        jobs.append((first, len(texts)))
-    if len(jobs) == 1 and total >= SMALL and threads > 1:
-        middle = (jobs[0][0] + jobs[0][1] + 1) // 2
-        jobs = [(0, middle), (middle, len(texts))] if middle < len(texts) else jobs
-    return spread(encode, jobs, threads if total >= SMALL else 1)
+    jobs = cut(texts, JOB, 2 * threads)
+    if threads > 1 and sum(size for _, _, size in jobs) < SMALL:
+        threads = 1
+    return jobs, min(threads, len(jobs))
+
+
+class _Garbage:
+    """While lists of ids are made, the garbage collector rests: it would go over all lists made so far again and again
+    in search of cycles, which takes longer than to make them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forget()
+        if hasattr(os, "register_at_fork"):  # a process forked meanwhile has no other thread that would go on
+            os.register_at_fork(after_in_child=self._in_child)
+
+    def _forget(self) -> None:
+        self._resting, self._again = 0, False
+
+    def _in_child(self) -> None:
+        again = self._again
+        self._lock = threading.Lock()
+        self._forget()
+        if again:
+            gc.enable()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._resting == 0:
+                self._again = gc.isenabled()
+                gc.disable()
+            self._resting += 1
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._resting -= 1
+            if self._resting == 0 and self._again:
+                self._again = False
+                gc.enable()
+
+
+_garbage = _Garbage()
 
 
 def arrow_array(ids: np.ndarray) -> pa.UInt32Array:

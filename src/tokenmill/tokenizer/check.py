@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..corpus import read_documents
 from ..errors import ConversionError, UsageError
@@ -18,10 +17,7 @@ from ..vocabulary import Vocabulary
 from .tokenizer import Tokenizer
 from .tricky import TRICKY, fuzzed_bytes, fuzzed_texts, telling_texts
 
-if TYPE_CHECKING:
-    from ..counting import WordCounts
-
-__all__ = ["Agreement", "Cost", "Difference", "check", "cost", "document_texts", "proof"]
+__all__ = ["Agreement", "Difference", "check", "document_texts", "proof"]
 
 Progress = Callable[[str, int, "int | None"], None]
 Encode = Callable[[str], list[int]]
@@ -63,20 +59,6 @@ class Agreement:
     texts: int
     bytes: int
     tokens: int
-
-
-@dataclass(frozen=True)
-class Cost:
-    """How two tokenizers fare on the same word counts.
-
-    pieces, differing: how many pieces there are, and how many of them get other ids.
-    tokens, other_tokens: how many tokens each of the two needs.
-    """
-
-    pieces: int
-    differing: int
-    tokens: int
-    other_tokens: int
 
 
 def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
@@ -237,15 +219,3 @@ def _shorten(text, differs: Callable[..., bool]):
                 start += size
         size //= 2
     return text
-
-
-def cost(tokenizer: Tokenizer, other: Tokenizer, counts: WordCounts) -> Cost:
-    """How often the pieces of `counts` get other ids from `other`, and how many tokens that takes."""
-    pieces = differing = tokens = other_tokens = 0
-    for piece, count in counts.items():
-        ids, other_ids = tokenizer.encode_bytes(piece), other.encode_bytes(piece)
-        pieces += count
-        differing += count * (ids != other_ids)
-        tokens += count * len(ids)
-        other_tokens += count * len(other_ids)
-    return Cost(pieces, differing, tokens, other_tokens)

@@ -12,9 +12,17 @@ from ._build_cy import list_merger, rank_merger, token_cache
 from ._encode_cy import Encoder
 from ._events_cy import event_merger
 
-__all__ = ["MOST_TOKENS", "TextEncoder"]
+__all__ = ["MOST_TOKENS", "TextEncoder", "check_size"]
 
 MOST_TOKENS = 2**21 - 258  # the pair table has 21 bits for an id, and 257 ids of its own
+
+
+def check_size(vocabulary: Vocabulary) -> None:
+    """Raises UsageError for a vocabulary with more tokens than can be encoded with."""
+    if len(vocabulary.tokens) > MOST_TOKENS:
+        raise UsageError(
+            f"the vocabulary has {len(vocabulary.tokens):,} tokens; at most {MOST_TOKENS:,} can be encoded with"
+        )
 
 
 class TextEncoder:
@@ -24,10 +32,6 @@ class TextEncoder:
     """
 
     def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
-        if len(vocabulary.tokens) > MOST_TOKENS:
-            raise UsageError(
-                f"the vocabulary has {len(vocabulary.tokens):,} tokens; at most {MOST_TOKENS:,} can be encoded with"
-            )
         self.splitter = Splitter(*vocabulary.split_patterns)
         self.scanner = self.splitter.scanner
         self.simple = self.scanner is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownTokenError, UsageError
@@ -13,7 +12,8 @@ from ..vocabulary import AddedToken, Event, Vocabulary
 from . import batches, cutting, offsets
 from ._decode_cy import Decoder
 from ._encode_cy import ForbiddenText
-from .encoder import TextEncoder
+from .encoder import TextEncoder, check_size
+from .once import once
 from .special import AddedTokens, Plan, refuse
 from .stream import StreamDecoder
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import tokenizers
 
     from ..counting import WordCounts
+    from .cost import Report, Sample
 
 __all__ = ["Tokenizer"]
 
@@ -36,6 +37,8 @@ class Tokenizer:
 
     name: what to call the encoding, for people.
     cache_bytes: what the caches of pieces already seen may hold, of all threads together.
+    The tables to encode with are made when they are first needed, which takes 0.1 to 0.3 s for 100,000 tokens;
+    `tokenmill.load` makes them at once.
 
     >>> tok = Tokenizer(vocabulary)
     >>> tok.decode(tok.encode("low lower lowest"))
@@ -43,12 +46,20 @@ class Tokenizer:
     """
 
     def __init__(self, vocabulary: Vocabulary, *, name: str = "tokenmill", cache_bytes: int = 256 << 20):
+        check_size(vocabulary)
         self._vocabulary, self._name, self._cache_bytes = vocabulary, name, cache_bytes
-        self._encoder = TextEncoder(vocabulary, cache_bytes)
         self._added = AddedTokens(vocabulary)
-        self._simple = self._encoder.simple and self._added.simple
         self._usual, self._ordinary = self._added.plan(NONE, "all"), self._added.plan(NONE, NONE)
         self._decoder = Decoder(_tokens_by_id(vocabulary))
+
+    @once
+    def _encoder(self) -> TextEncoder:
+        return TextEncoder(self._vocabulary, self._cache_bytes)
+
+    @once
+    def _simple(self) -> bool:
+        """The kernel takes whole texts, added tokens and all."""
+        return self._encoder.simple and self._added.simple
 
     # Encoding
 
@@ -150,7 +161,7 @@ class Tokenizer:
                 f"no token of the vocabulary is {text_or_bytes!r}; encode it to see its tokens"
             ) from None
 
-    @cached_property
+    @once
     def _ids_by_token(self) -> dict[bytes, int]:
         tokens = [*enumerate(_tokens_by_id(self._vocabulary))]
         return {token: id for id, token in reversed(tokens) if token is not None}
@@ -320,33 +331,61 @@ class Tokenizer:
         """The bytes of all ordinary tokens, sorted."""
         return sorted(self.mergeable_ranks)
 
-    def save(self, folder: str | os.PathLike, **options: Any) -> Any:
-        """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open: `formats.write`."""
-        from .. import formats
+    def save(
+        self, folder: str | os.PathLike, *, sample: Sample | None = None, report: Report = print, **options: Any
+    ) -> list[str]:
+        """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open: `formats.write`.
 
-        return formats.write(self._vocabulary, folder, **options)
+        sample: of a Picky tokenizer, text (files, folders, globs, word counts) to measure on how often others that
+            read its tokenizer.json get other ids, and how many tokens that costs.
+        report: takes the Cost that was measured; unless told, it is printed.
+        Returns what the format does not hold, item by item.
+        """
+        from .. import formats
+        from .cost import cost_without_events
+
+        cost = cost_without_events(self, sample)
+        notes = formats.write(self._vocabulary, folder, **options)
+        if cost is not None:
+            report(cost)
+        return notes
 
     @classmethod
     def from_file(cls, path: str | os.PathLike, **options: Any) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         from .. import formats
 
-        return cls(formats.read(path, **options))
+        tok = cls(formats.read(path, **options))
+        tok._encoder  # noqa: B018  made now: who loads a tokenizer is going to encode
+        return tok
 
-    def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
+    def to_tiktoken(
+        self, *, lossy: bool = False, sample: Sample | None = None, report: Report = print
+    ) -> tiktoken.Encoding:
         """A tiktoken.Encoding that gives the same ids; ConversionError where none does, such as for Picky BPE.
 
         lossy: for a Picky tokenizer, give its present tokens, encoded by rank; some texts then get other ids.
+        sample, report: how many, and what that costs in tokens, is measured and printed as in `save`.
         """
         from .. import formats
+        from .cost import cost_without_events
 
-        return formats.to_tiktoken(self._vocabulary, self._name, lossy=lossy)
+        encoding = formats.to_tiktoken(self._vocabulary, self._name, lossy=lossy)
+        if (cost := cost_without_events(self, sample)) is not None:
+            report(cost)
+        return encoding
 
-    def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
+    def to_hf(
+        self, *, lossy: bool = False, sample: Sample | None = None, report: Report = print
+    ) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
         from .. import formats
+        from .cost import cost_without_events
 
-        return formats.to_hf(self._vocabulary, lossy=lossy)
+        encoder = formats.to_hf(self._vocabulary, lossy=lossy)
+        if (cost := cost_without_events(self, sample)) is not None:
+            report(cost)
+        return encoder
 
     def __reduce__(self) -> tuple:
         return _restore, (self._vocabulary, self._name, self._cache_bytes)

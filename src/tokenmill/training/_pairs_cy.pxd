@@ -48,6 +48,7 @@ cdef class Pairs:
     cdef uint64_t* slots
     cdef size_t mask
     cdef size_t n_found
+    cdef size_t least_slots  # of the next table
     # the queue
     cdef Item* heap
     cdef size_t heap_size

@@ -213,7 +213,7 @@ class Pairs:
         """Put all pairs into a table with room for as many again, or more."""
         size: cython.size_t = 1 << 12
         pair: cython.size_t
-        while size < 4 * self.n_pairs:
+        while size < 4 * self.n_pairs or size < self.least_slots:
             size <<= 1
         free(self.slots)
         self.slots = cython.cast(cython.pointer(uint64_t), tm_alloc(8 * size))

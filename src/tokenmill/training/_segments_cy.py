@@ -30,6 +30,7 @@ class Segments:
         self.wide = wide
         self.n_segments = 1  # 0 is none
         self.reserve(pairs, expected, 0)
+        pairs.least_slots = 2 * expected  # so that the table does not grow either
 
     def __dealloc__(self):
         free(self.late)

@@ -32,6 +32,23 @@ class Tokens:
         free(self.apart)
         free(self.events)
 
+    def recall(self, gone: list):
+        """Tokens that were removed before this training began, each (bytes, left, right, span): they may come back.
+
+        left, right: the pair that each was first made from.
+        """
+        id: cython.size_t
+        data: bytes
+        for data, left, right, span in gone:
+            id = self._add(len(data))
+            memcpy(self.text + self.token[id].at, cython.cast(cython.p_char, data), len(data))
+            self.token[id].left = left
+            self.token[id].right = right
+            self.token[id].span = span
+            self.token[id].removed = True
+            self.n_removed += 1
+        self._rehash()
+
     def to_list(self) -> list:
         """The bytes of all tokens by id."""
         id: cython.size_t

@@ -110,11 +110,14 @@ def refine(
     min_pair_count: int,
     max_bytes: int,
     progress: Progress,
+    gone: Sequence[tuple[bytes, int, int]] = (),
 ) -> tuple[np.ndarray, list[bytes], list[int]]:
     """Picky BPE until `wanted` tokens are present: the events, all tokens by id, and the ids of the removed ones.
 
     spans: the nodes that each token of `tokens` lies on, where the corpus was laid down so; None where it is 1.
     threshold: T as a fraction, (0, 0) to remove nothing.
+    gone: tokens removed in an earlier training, with the pair that each was first made from. They get the ids after
+        `tokens`, lie on as many nodes as they have bytes, and may come back.
     """
     import numpy as np
 
@@ -124,6 +127,7 @@ def refine(
     from ._tokens_cy import Tokens
 
     known = Tokens(list(tokens), list(spans or [1] * len(tokens)))
+    known.recall([(token, left, right, len(token)) for token, left, right in gone])
     lengths = np.array([len(token) for token in tokens], np.uint32)
     pairs = Pairs(1, corpus.wide)
     widths = np.asarray(spans or [1] * len(tokens), np.uint32)

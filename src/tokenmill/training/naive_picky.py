@@ -43,6 +43,7 @@ def train_naive_picky(
     threshold: float | None,
     min_pair_count: int = 1,
     max_token_bytes: int | None = None,
+    before: Iterable[tuple[int, int, int]] = (),
 ) -> tuple[list[tuple[int, int, int]], list[list[int]]]:
     """The events in order and the pieces as they are segmented at the end; the new tokens are appended to `tokens`.
 
@@ -51,6 +52,8 @@ def train_naive_picky(
     tokens: the bytes of the alphabet by id.
     vocab_size: how many tokens are to be present. The loop also stops when no pair is left that is seen
         `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
+    before: the events of a training that goes on here. `tokens` are all its tokens, and `pieces` are segmented as its
+        events segment them. The tokens present at its end are never removed; what it removed may come back.
     threshold: T, taken as the decimal number it is written as; None removes nothing, which is plain BPE.
 
     >>> tokens = [b"a", b"b", b"c"]
@@ -59,10 +62,16 @@ def train_naive_picky(
     """
     pieces = [(list(ids), count) for ids, count in pieces if count]
     limit = None if threshold is None else Fraction(str(threshold))
-    alphabet = len(tokens)
     id_of = {token: id for id, token in enumerate(tokens)}
     made_from: dict[int, tuple[int, int]] = {}
     removed: set[int] = set()
+    for left, right, new in before:
+        if right == _REMOVED:
+            removed.add(left)
+        else:
+            made_from.setdefault(new, (left, right))
+            removed.discard(new)
+    fixed = {*range(len(tokens))} - removed  # the alphabet, or what was present
     events: list[tuple[int, int, int]] = []
     while len(tokens) - len(removed) < vocab_size:
         pairs = count_pairs(pieces)
@@ -88,7 +97,7 @@ def train_naive_picky(
 
         uses = 2 if best[0] == best[1] else 1
         for x in dict.fromkeys(best):
-            if limit is not None and x >= alphabet and Fraction(uses * m, f[x]) >= limit:
+            if limit is not None and x not in fixed and Fraction(uses * m, f[x]) >= limit:
                 parts = take_apart(x, made_from, removed)
                 pieces = [(replace(ids, x, parts), count) for ids, count in pieces]
                 removed.add(x)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from ..errors import UsageError
 
-__all__ = ["LONGEST", "Options", "checked_special_tokens", "exact"]
+__all__ = ["LONGEST", "Options", "check_share", "checked_special_tokens", "exact"]
 
 LONGEST = 2**30  # bytes of the longest token, and tokens, that the kernels can hold
 
@@ -53,14 +53,14 @@ class Options:
             _check_whole("num_threads", self.num_threads, 1)
         if self.alphabet not in ("bytes", "characters"):
             raise UsageError(f'alphabet is {self.alphabet!r}; choose "bytes" or "characters"')
-        _check_share("coverage", self.coverage)
+        check_share("coverage", self.coverage)
         if self.alphabet == "bytes" and (self.coverage != 1 or self.unknown_token is not None):
             raise UsageError('coverage and unknown_token are for alphabet="characters"; with bytes nothing is unknown')
         if self.unknown_token is not None:
             checked_special_tokens([self.unknown_token])
             special_tokens = tuple(text for text in special_tokens if text != self.unknown_token)
         if self.refine is not None:
-            _check_share("refine", self.refine)
+            check_share("refine", self.refine)
         if self.algorithm not in ("heap", "naive"):
             raise UsageError(f'algorithm is {self.algorithm!r}; choose "heap" or "naive"')
         object.__setattr__(self, "special_tokens", special_tokens)
@@ -102,7 +102,8 @@ def _check_whole(name: str, value: object, least: int) -> None:
         raise UsageError(f"{name} is {value}; it must be at least {least}")
 
 
-def _check_share(name: str, value: object) -> None:
+def check_share(name: str, value: object) -> None:
+    """Raise UsageError if `value` is no number above 0 and at most 1."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
         raise UsageError(f"{name} is {value!r}; it is a share, above 0 and at most 1")
 

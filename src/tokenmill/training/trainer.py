@@ -148,6 +148,7 @@ class Training:
             whole_pieces=order == "merges",
             alphabet=self.options.alphabet,  # type: ignore[arg-type]
             unknown=self.unknown,
+            refine=self.options.refine,
         )
 
 

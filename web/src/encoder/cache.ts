@@ -1,5 +1,4 @@
-// Piece -> ids: the tokens themselves where a whole piece that is a token becomes that token, and every piece that was
-// merged before. A slot is four numbers: a piece of at most 8 bytes is its own key (two numbers and its length), so
+// Piece -> ids, for every piece that was met before. A slot is four numbers: a piece of at most 8 bytes is its own key (two numbers and its length), so
 // that most look-ups touch one cache line; a longer one is known by its hash, and its bytes are compared.
 
 import { hashBytes } from "./bytes";

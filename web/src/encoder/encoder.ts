@@ -69,7 +69,6 @@ export class Encoder {
       this.byteParts[byte] = id >= 0 ? id : ranks ? tokens.add(one, 0, 1, hashBytes(one, 0, 1), false) : header.size;
     }
     this.merge = mergeOf(pack);
-    this.seed();
   }
 
   /** Encode `text`. `special`: whether control tokens that the text spells become control tokens. */
@@ -184,17 +183,23 @@ export class Encoder {
         }
       }
     }
-    if (cache.full) this.seed();
+    if (cache.full) cache.clear();
   }
 
   /** The ids of a new piece, kept for the next time: an id, ~i for a list in the cache, or MISS for `fresh`. */
   private mergeAndKeep(start: number, end: number): number {
     const { cache, fresh } = this;
+    const { header, tokens } = this.pack;
     const { bytes } = this.buffer;
+    const whole = header.whole_pieces ? tokens.lookUp(bytes, start, end) : -1;
+    if (whole >= 0 && whole < header.size) {
+      cache.add(bytes, start, end, whole);
+      return whole;
+    }
     fresh.clear();
     this.mergePiece(bytes, start, end, fresh);
     if (end - start > LONGEST_CACHED) return MISS;
-    const single = fresh.length === 1 && fresh.data[0] !== this.pack.header.unknown;
+    const single = fresh.length === 1 && fresh.data[0] !== header.unknown;
     const value = single ? fresh.data[0]! : ~(cache.starts.length - 1);
     if (!single) {
       cache.ids.extend(fresh.data.subarray(0, fresh.length));
@@ -202,18 +207,6 @@ export class Encoder {
     }
     cache.add(bytes, start, end, value);
     return value;
-  }
-
-  /** Empty the cache, but for the tokens, if a piece that is a token becomes it at once. */
-  private seed(): void {
-    const { cache } = this;
-    const { header, tokens, findable } = this.pack;
-    cache.clear();
-    if (!header.whole_pieces) return;
-    for (let id = 0; id < header.size; id++) {
-      const [start, end] = [tokens.starts[id]!, tokens.starts[id + 1]!];
-      if (findable[id]) cache.add(tokens.arena, start, end, id);
-    }
   }
 
   private mergePiece(bytes: Uint8Array, start: number, end: number, out: IdList): void {

@@ -49,13 +49,20 @@ export interface Pack {
   made: Int32Array;
   counts: Float64Array | null;
   ios: Float64Array | null;
-  section(name: string): Uint8Array;
+  /** The tables of the split patterns' automata, by name. */
+  tables: Map<string, Uint8Array>;
+}
+
+/** A pack that came in a message: such a copy keeps the data of an object, and loses its class. */
+export function received(pack: Pack): Pack {
+  return { ...pack, tokens: Object.assign(new ByteTable(0, 0), pack.tokens) };
 }
 
 export class PackError extends Error {}
 
 const MAGIC = [0x54, 0x4d, 0x50, 0x31]; // TMP1
 const NOTHING = 0xffffff;
+const TABLES = ["matches", "accepts", "ascii", "index", "pages"];
 
 export async function readPack(file: Uint8Array): Promise<Pack> {
   const data = file[0] === 0x1f && file[1] === 0x8b ? await gunzip(file) : file;
@@ -80,6 +87,7 @@ export async function readPack(file: Uint8Array): Promise<Pack> {
   const made = sums(fromPlanes(section("made")));
   const { tokens, present, findable } = build(header, section, left, right, made);
   const column = (name: string) => (sections.has(name) ? new Float64Array(section(name).buffer) : null);
+  const tables = header.widths.flatMap((_, i) => TABLES.map((name) => `${name}_${i}`));
   return {
     header,
     tokens,
@@ -90,7 +98,7 @@ export async function readPack(file: Uint8Array): Promise<Pack> {
     made,
     counts: column("counts"),
     ios: column("ios"),
-    section,
+    tables: new Map(tables.map((name) => [name, section(name)])),
   };
 }
 

@@ -157,7 +157,7 @@ class Nested implements Splitter {
 /** The splitter of a packed vocabulary. */
 export function splitterOf(pack: Pack): Splitter {
   const splitters = pack.header.widths.map((width, i): Splitter => {
-    const column = (name: string) => pack.section(`${name}_${i}`);
+    const column = (name: string) => pack.tables.get(`${name}_${i}`)!;
     return new AutomatonSplitter({
       width,
       matches: new Uint16Array(column("matches").buffer),

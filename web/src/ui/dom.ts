@@ -31,9 +31,11 @@ export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
 }
 
+const numbers = new Intl.NumberFormat("en-US");
+
 /** 1234567 as "1,234,567". */
 export function grouped(value: number): string {
-  return value.toLocaleString("en-US");
+  return numbers.format(value);
 }
 
 /** A run of calls of which only the newest waiting one matters: the one before it is given up. */

@@ -3,6 +3,7 @@
 import type { Encoded } from "../encoder/encoder";
 import { byId, copy, fill, grouped, h, latest } from "./dom";
 import { Editor, LONGEST } from "./editor";
+import { NearEncoder } from "./near";
 import type { Notify } from "./notices";
 import { SAMPLES } from "./samples";
 import type { Session } from "./session";
@@ -16,8 +17,9 @@ export class TokensTab {
   private readonly editor: Editor;
   private readonly visible = byId<HTMLInputElement>("visible");
   private readonly asIds = byId<HTMLInputElement>("as-ids");
-  /** Encode what is there now, and draw it. */
-  readonly refresh: () => Promise<void>;
+  private readonly near: NearEncoder;
+  private readonly askWorker: () => Promise<void>;
+  private overtaken = 0; // how often the page's own encoder was faster than whatever the worker may still answer
 
   constructor(
     private readonly session: Session,
@@ -42,8 +44,9 @@ export class TokensTab {
       },
       () => notify(`Texts may have ${grouped(LONGEST)} characters here; the rest was left out.`, true),
     );
-    this.refresh = latest(() => this.encode());
-    session.on(["text", "tokenizer", "special"], () => void this.refresh());
+    this.near = new NearEncoder(session);
+    this.askWorker = latest(() => this.encodeFar());
+    session.on(["text", "tokenizer", "special"], () => this.encode());
 
     const samples = byId<HTMLSelectElement>("sample");
     fill(
@@ -76,23 +79,39 @@ export class TokensTab {
     this.session.setText(text);
   }
 
-  private async encode(): Promise<void> {
-    const { session } = this;
+  /** Encode what is there now, and draw it. */
+  private encode(): void {
+    try {
+      const encoded = this.near.encode();
+      if (encoded === null) void this.askWorker();
+      else {
+        this.overtaken++;
+        this.take(encoded);
+      }
+    } catch (error) {
+      this.notify(error instanceof Error ? error.message : String(error), true);
+    }
+  }
+
+  private async encodeFar(): Promise<void> {
+    const { session, overtaken } = this;
     const key = session.current;
     if (key === "") return;
     try {
       const [result] = await session.encode([key]);
-      if (result === undefined || key !== session.current) return;
-      if ("error" in result) {
-        this.notify(result.error, true);
-        return;
-      }
-      this.notify("");
-      this.encoded = result;
-      this.draw();
+      if (result === undefined || key !== session.current || overtaken !== this.overtaken) return;
+      if ("error" in result) this.notify(result.error, true);
+      else this.take(result);
+      await this.near.fetch();
     } catch (error) {
       this.notify(error instanceof Error ? error.message : String(error), true);
     }
+  }
+
+  private take(encoded: Encoded): void {
+    this.notify("");
+    this.encoded = encoded;
+    this.draw();
   }
 
   private draw(): void {
@@ -104,18 +123,18 @@ export class TokensTab {
     byId("count-bytes").textContent = grouped(encoded.bytes);
     byId("count-ratio").textContent =
       encoded.ids.length > 0 ? (encoded.bytes / encoded.ids.length).toFixed(2) : "\u2013";
+    this.hint(encoded);
+  }
+
+  /** Say what there is to do, in place of the token that was looked at. */
+  private hint(encoded: Encoded): void {
+    const told =
+      encoded.ids.length === 0
+        ? "Tokens show here as you type."
+        : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text.";
     const changed = encoded.text !== this.session.text;
-    fill(
-      byId("detail"),
-      h(
-        "p",
-        { class: "hint" },
-        encoded.ids.length === 0
-          ? "Tokens show here as you type."
-          : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text.",
-        changed ? " This tokenizer normalises the text first; what it makes of it is shown." : null,
-      ),
-    );
+    const more = changed ? " This tokenizer normalises the text first; what it makes of it is shown." : "";
+    if (byId("detail").textContent !== told + more) fill(byId("detail"), h("p", { class: "hint" }, told, more));
   }
 
   private explain(token: number): void {

@@ -1,20 +1,19 @@
-// Coloured tokens. A text may have a million of them, so only those near the window are drawn: tokens are put into
-// blocks that begin where a line begins, blocks have estimated heights until they are drawn, and blocks whose tokens
-// did not change are kept as they are.
+// Coloured tokens. A text may have a million of them, so only blocks of them near the window are drawn. Blocks whose
+// tokens did not change are kept as they are, and so are the other tokens of one that did.
 
 import type { Encoded } from "../encoder/encoder";
 import { PIECE_START } from "../encoder/flags";
+import { Blocks } from "./blocks";
 import { h } from "./dom";
 import { visible } from "./show";
 import { isAdded, pieceOf, tokenText } from "./tokentext";
 
-const FEWEST = 40; // tokens in a block, before a line feed may end it
-const MOST = 240;
 const MARGIN = 400; // pixels drawn beyond the window
 const COLOURS = 5;
 const LONG = 32; // characters; a longer token may go over lines
-const ASSUMED_LINE = 26; // pixels; and pixels for a character, until blocks have been measured
-const ASSUMED_CHARACTER = 8;
+
+/** The class and the text of a token's element. */
+type Look = [kind: string, text: string];
 
 interface Block {
   element: HTMLElement;
@@ -22,7 +21,8 @@ interface Block {
   to: number;
   text: string;
   ids: Int32Array;
-  height: number;
+  looks: Look[];
+  measured: boolean;
 }
 
 export interface TokenViewOptions {
@@ -34,9 +34,8 @@ export class TokenView {
   /** The token that is looked at, or -1. */
   active = -1;
   private encoded: Encoded | null = null;
-  private starts = new Int32Array(1); // first token of each block, and the number of tokens
-  private heights = new Float64Array(0);
-  private offsets = new Float64Array(1);
+  private readonly blocks = new Blocks();
+  private width = 0; // pixels; for which the blocks were laid out
   private drawn = new Map<number, Block>();
   private drawnOptions = "";
   private options: TokenViewOptions = { visible: false, asIds: false };
@@ -50,7 +49,11 @@ export class TokenView {
     private readonly onChosen: (token: number) => void,
   ) {
     root.replaceChildren(this.above, this.body, this.below);
-    root.addEventListener("scroll", () => this.draw(), { passive: true });
+    const scrolled = () => {
+      this.measure();
+      this.draw();
+    };
+    root.addEventListener("scroll", scrolled, { passive: true });
     new ResizeObserver(() => this.resized()).observe(root);
     root.addEventListener("pointerover", (event) => {
       const token = this.tokenAt(event.target);
@@ -75,8 +78,14 @@ export class TokenView {
     this.options = options;
     if (this.active >= 0) this.mark(false);
     this.active = -1;
-    this.layOut();
+    this.measure();
+    this.takeBlocks(encoded);
     this.draw();
+  }
+
+  private takeBlocks(encoded: Encoded): void {
+    this.width = this.root.clientWidth;
+    this.blocks.update(encoded, this.width);
   }
 
   /** Look at a token; `show` scrolls to it. */
@@ -90,151 +99,81 @@ export class TokenView {
     this.onActive(this.active);
   }
 
-  private layOut(): void {
-    const { ids, units, text } = this.encoded!;
-    const columns = Math.max(10, Math.floor(this.root.clientWidth / ASSUMED_CHARACTER));
-    const starts: number[] = [];
-    const heights: number[] = [];
-    for (let from = 0; from < ids.length; ) {
-      let to = from;
-      let lines = 1;
-      const most = Math.min(ids.length, from + MOST);
-      while (to < most) {
-        const feed = text.charCodeAt(units[to]! - 1) === 10;
-        to++;
-        if (feed) {
-          lines++;
-          if (to - from >= FEWEST) break;
-        }
-      }
-      const length = units[to - 1]! - (from > 0 ? units[from - 1]! : 0);
-      starts.push(from);
-      heights.push(ASSUMED_LINE * Math.max(1, lines - 1, Math.ceil(length / columns)));
-      from = to;
-    }
-    starts.push(ids.length);
-    this.starts = Int32Array.from(starts);
-    this.heights = Float64Array.from(heights);
-    this.offsets = new Float64Array(heights.length + 1);
-    this.sum(0);
-  }
-
-  private sum(from: number): void {
-    for (let i = from; i < this.heights.length; i++) this.offsets[i + 1] = this.offsets[i]! + this.heights[i]!;
-  }
-
-  /** The block that lies at `y` pixels. */
-  private blockAt(y: number): number {
-    let low = 0;
-    let high = this.heights.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (this.offsets[middle]! <= y) low = middle;
-      else high = middle - 1;
-    }
-    return low;
-  }
-
   private draw(): void {
-    const encoded = this.encoded;
+    const { encoded, blocks, options } = this;
     if (encoded === null) return;
-    const options = JSON.stringify(this.options);
-    const old = new Map<string, Block[]>();
-    if (options === this.drawnOptions) {
-      for (const block of this.drawn.values()) old.set(block.text, [...(old.get(block.text) ?? []), block]);
-    }
-    this.drawnOptions = options;
-    const blocks = this.heights.length;
-    const top = this.root.scrollTop - MARGIN;
-    const bottom = this.root.scrollTop + this.root.clientHeight + MARGIN;
-    const drawn = new Map<number, Block>();
-    const fresh: Block[] = [];
-    let first = blocks > 0 ? this.blockAt(Math.max(0, top)) : 0;
+    const { scrollTop, clientHeight } = this.root;
+    let first = blocks.at(Math.max(0, scrollTop - MARGIN));
     let last = first;
-    while (last < blocks && (this.offsets[last]! < bottom || last === first)) last++;
-    if (first > 0 && last === blocks) first = Math.min(first, blocks - 1);
-    for (let i = first; i < last; i++) {
-      const block = this.reuse(old, encoded, i) ?? this.make(encoded, i);
-      drawn.set(i, block);
-      if (block.height === 0) fresh.push(block);
-    }
+    while (last < blocks.count && (blocks.offsets[last]! < scrollTop + clientHeight + MARGIN || last === first)) last++;
+    if (first > 0 && last === blocks.count) first = Math.min(first, blocks.count - 1);
+
+    const signs = JSON.stringify(options);
+    const old = new Set(signs === this.drawnOptions ? this.drawn.values() : []);
+    this.drawnOptions = signs;
+    const kept = Array.from({ length: last - first }, (_, i) => this.reuse(old, encoded, first + i));
+    const drawn = kept.map((block, i) => block ?? this.make(old, encoded, first + i));
     place(
       this.body,
-      Array.from(drawn.values(), (block) => block.element),
+      drawn.map((block) => block.element),
     );
-    this.drawn = drawn;
-    this.measure(first, last);
-    this.above.style.height = `${this.offsets[first] ?? 0}px`;
-    this.below.style.height = `${(this.offsets[blocks] ?? 0) - (this.offsets[last] ?? 0)}px`;
+    this.drawn = new Map(drawn.map((block, i) => [first + i, block]));
+    this.above.style.height = `${blocks.offsets[first]!}px`;
+    this.below.style.height = `${blocks.offsets[blocks.count]! - blocks.offsets[last]!}px`;
     if (this.active >= 0) this.mark(true);
   }
 
-  private reuse(old: Map<string, Block[]>, encoded: Encoded, i: number): Block | null {
-    const [from, to] = [this.starts[i]!, this.starts[i + 1]!];
-    const text = encoded.text.slice(from > 0 ? encoded.units[from - 1] : 0, encoded.units[to - 1]);
-    const ids = encoded.ids.subarray(from, to);
-    const candidates = old.get(text);
-    const at = candidates?.findIndex(
-      (block) => block.ids.length === ids.length && block.ids.every((id, k) => id === ids[k]),
-    );
-    if (candidates === undefined || at === undefined || at < 0) return null;
-    const block = candidates.splice(at, 1)[0]!;
-    block.from = from;
-    block.to = to;
-    return block;
+  private reuse(old: Set<Block>, encoded: Encoded, i: number): Block | null {
+    const [from, to] = [this.blocks.starts[i]!, this.blocks.starts[i + 1]!];
+    const text = textOf(encoded, from, to);
+    for (const block of old) {
+      if (block.text !== text || block.ids.length !== to - from) continue;
+      if (!block.ids.every((id, k) => id === encoded.ids[from + k])) continue;
+      old.delete(block);
+      block.from = from;
+      block.to = to;
+      return block;
+    }
+    return null;
   }
 
-  private make(encoded: Encoded, i: number): Block {
-    const [from, to] = [this.starts[i]!, this.starts[i + 1]!];
-    const element = h("div", { class: "block", role: "presentation" });
-    let colour = -1;
-    for (let token = from; token < to; token++) {
-      const id = encoded.ids[token]!;
-      // A token has the colour of its id, so that it looks the same everywhere and does not change as one types.
-      const own = (id ^ (id >> 5)) % COLOURS;
-      colour = own === colour ? (own + 1) % COLOURS : own;
-      const span = document.createElement("span");
-      span.setAttribute("role", "option");
-      const { text, whole } = tokenText(encoded, token);
-      let kind = `t c${colour}`;
-      if (!whole) kind += " part";
-      if (text.length > LONG) kind += " long";
-      if (isAdded(encoded, token)) kind += " added";
-      if (encoded.flags[token]! & PIECE_START) kind += " first";
-      span.className = kind;
-      if (this.options.asIds) {
-        span.textContent = String(id) + (text.endsWith("\n") && whole ? "\n" : "");
-        if (this.options.asIds) span.classList.add("id");
-      } else {
-        span.textContent = whole && this.options.visible ? visible(text) : text;
-      }
-      nameBlank(span);
-      element.append(span);
-    }
-    const text = encoded.text.slice(from > 0 ? encoded.units[from - 1] : 0, encoded.units[to - 1]);
-    return { element, from, to, text, ids: encoded.ids.slice(from, to), height: 0 };
+  /** A block in the elements of the old one that begins with the same token, as far as the tokens look the same. */
+  private make(old: Set<Block>, encoded: Encoded, i: number): Block {
+    const [from, to] = [this.blocks.starts[i]!, this.blocks.starts[i + 1]!];
+    const before = Array.from(old).find((block) => block.from === from);
+    if (before) old.delete(before);
+    const element = before?.element ?? h("div", { class: "block", role: "presentation" });
+    const looks = looksOf(encoded, from, to, this.options);
+    showLooks(element, before?.looks ?? [], looks);
+    const [text, ids] = [textOf(encoded, from, to), encoded.ids.slice(from, to)];
+    return { element, from, to, text, ids, looks, measured: false };
   }
 
-  /** Take the real heights of drawn blocks, and move those behind them. */
-  private measure(first: number, last: number): void {
-    let changed = last;
-    for (let i = first; i < last; i++) {
-      const block = this.drawn.get(i)!;
-      if (block.height === 0) block.height = block.element.getBoundingClientRect().height;
-      if (block.height !== this.heights[i]) {
-        this.heights[i] = block.height;
-        changed = Math.min(changed, i);
-      }
+  /**
+   * Take the true heights of drawn blocks. This waits for the browser's layout, so it is done before anything is changed,
+   * not after: only what is above and below the drawn blocks needs heights when they are drawn.
+   */
+  private measure(): void {
+    let changed = this.blocks.count;
+    for (const [i, block] of this.drawn) {
+      if (block.measured) continue;
+      block.measured = true;
+      const { height } = block.element.getBoundingClientRect();
+      if (height === this.blocks.heights[i]) continue;
+      this.blocks.heights[i] = height;
+      changed = Math.min(changed, i);
     }
-    if (changed < last) this.sum(changed);
+    this.blocks.sum(changed);
   }
 
   private resized(): void {
-    for (const block of this.drawn.values()) block.height = 0;
-    if (this.encoded !== null) {
-      this.layOut();
-      this.draw();
+    if (this.encoded === null) return;
+    if (this.root.clientWidth !== this.width) {
+      for (const block of this.drawn.values()) block.measured = false;
+      this.blocks.clear();
+      this.takeBlocks(this.encoded);
     }
+    this.draw();
   }
 
   private tokenAt(target: EventTarget | null): number {
@@ -286,14 +225,15 @@ export class TokenView {
   }
 
   private firstVisible(): number {
-    return this.starts[this.blockAt(this.root.scrollTop)] ?? 0;
+    return this.blocks.starts[this.blocks.at(this.root.scrollTop)] ?? 0;
   }
 
   private scrollTo(token: number): void {
+    const { blocks } = this;
     let block = 0;
-    while (block + 1 < this.heights.length && this.starts[block + 1]! <= token) block++;
+    while (block + 1 < blocks.count && blocks.starts[block + 1]! <= token) block++;
     if (!this.drawn.has(block)) {
-      this.root.scrollTop = this.offsets[block]! - this.root.clientHeight / 2;
+      this.root.scrollTop = blocks.offsets[block]! - this.root.clientHeight / 2;
       this.draw();
     }
     this.spanOf(token)?.scrollIntoView({ block: "nearest" });
@@ -325,6 +265,55 @@ export class TokenView {
     if (move === undefined) return;
     event.preventDefault();
     this.activate(move());
+  }
+}
+
+function textOf({ text, units }: Encoded, from: number, to: number): string {
+  return to > from ? text.slice(from > 0 ? units[from - 1] : 0, units[to - 1]) : "";
+}
+
+/** How the tokens `from` to `to` look, which are a block. */
+function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewOptions): Look[] {
+  const looks: Look[] = [];
+  let colour = -1;
+  for (let token = from; token < to; token++) {
+    const id = encoded.ids[token]!;
+    // A token has the colour of its id, so that it looks the same everywhere and does not change as one types.
+    const own = (id ^ (id >> 5)) % COLOURS;
+    colour = own === colour ? (own + 1) % COLOURS : own;
+    const { text, whole } = tokenText(encoded, token);
+    let kind = `t c${colour}`;
+    if (!whole) kind += " part";
+    if (text.length > LONG) kind += " long";
+    if (isAdded(encoded, token)) kind += " added";
+    if (encoded.flags[token]! & PIECE_START) kind += " first";
+    if (options.asIds) looks.push([`${kind} id`, String(id) + (text.endsWith("\n") && whole ? "\n" : "")]);
+    else looks.push([kind, whole && options.visible ? visible(text) : text]);
+  }
+  return looks;
+}
+
+/** Have an element, whose children look like `before`, show `looks`: only those in the middle that differ are made anew. */
+function showLooks(element: Element, before: Look[], looks: Look[]): void {
+  const alike = (a: Look, b: Look) => a[0] === b[0] && a[1] === b[1];
+  const most = Math.min(before.length, looks.length);
+  let same = 0;
+  while (same < most && alike(before[same]!, looks[same]!)) same++;
+  let tail = 0;
+  while (tail < most - same && alike(before[before.length - 1 - tail]!, looks[looks.length - 1 - tail]!)) tail++;
+  let next: Element | null = element.children[same] ?? null;
+  for (let i = same; i < before.length - tail; i++) {
+    const gone: Element = next!;
+    next = gone.nextElementSibling;
+    gone.remove();
+  }
+  for (const [kind, text] of looks.slice(same, looks.length - tail)) {
+    const span = document.createElement("span");
+    span.setAttribute("role", "option");
+    span.className = kind;
+    span.textContent = text;
+    nameBlank(span);
+    element.insertBefore(span, next);
   }
 }
 

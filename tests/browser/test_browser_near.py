@@ -1,0 +1,119 @@
+"""Short texts are encoded in the key's own event, by the page itself: with the library's ids, before any frame."""
+
+import random
+
+import pytest
+from playground_examples import TEXT
+from playground_examples import TRICKY as HERE
+
+from tokenmill.errors import UsageError
+from tokenmill.tokenizer import Tokenizer
+from tokenmill.tokenizer.tricky import TRICKY
+
+# Puts texts (as UTF-16 units, for the sake of lone surrogates) into the box one by one, and takes what "Copy ids" gives
+# at once, without letting the browser do anything in between.
+TYPE = """texts => {
+  const box = document.getElementById("text");
+  const message = document.getElementById("message");
+  navigator.clipboard.writeText = async (text) => { window.copied = text; };
+  return texts.map((units) => {
+    box.value = String.fromCharCode(...units);
+    box.dispatchEvent(new InputEvent("input"));
+    if (message.classList.contains("problem")) return message.textContent;
+    document.getElementById("copy-ids").click();
+    return JSON.parse(window.copied);
+  });
+}"""
+
+IS_NEAR = """() => {
+  const box = document.getElementById("text");
+  box.value = box.value.length > 9 ? "" : box.value + "1";
+  box.dispatchEvent(new InputEvent("input"));
+  return document.getElementById("count-characters").textContent === String(box.value.length);
+}"""
+
+
+def units(text):
+    data = text.encode("utf-16-le", "surrogatepass")
+    return [int.from_bytes(data[i : i + 2], "little") for i in range(0, len(data), 2)]
+
+
+def edits(text, count, dice):
+    for _ in range(count):
+        at = dice.randrange(len(text) + 1)
+        new = dice.choice(["", "a", " ", "\n", "'", "9", "é", "👍🏽", "new", "<|endoftext|>", "  \n\t ", text[:40]])
+        text = text[:at] + new + text[at + dice.choice([0, 0, 1, 1, 2, 9, 60]) :]
+        yield text
+
+
+@pytest.fixture(scope="module")
+def page(chromium, site):
+    page = chromium.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(site)
+    page.wait_for_selector("#tokens .t")
+    yield page
+    page.close()
+
+
+@pytest.mark.parametrize("special", [False, True])
+def test_typed_text_has_the_librarys_ids_at_once(page, small_tokenizers, special):
+    page.set_checked("#special", special)
+    for seed, (name, vocabulary) in enumerate(small_tokenizers):
+        tok = Tokenizer(vocabulary)
+        page.select_option("#tokenizer", name)
+        page.fill("#text", "1")
+        page.wait_for_function(IS_NEAR)
+        dice = random.Random(seed)
+        texts = [*TRICKY, *HERE, TEXT, *edits(TEXT[seed * 50 :][:600], 40, dice)]
+        texts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in texts]  # as text boxes do
+        for text, ids in zip(texts, page.evaluate(TYPE, [units(text) for text in texts]), strict=True):
+            if len(text) > 32_768:
+                continue  # the worker's
+            try:
+                expected = tok.encode(text, allowed_special="all") if special else tok.encode_ordinary(text)
+            except UsageError:
+                assert "no token for" in ids, (name, text, ids)
+            else:
+                assert ids == expected, (name, special, text)
+
+
+def test_what_is_drawn_is_what_was_typed(page, small_tokenizers):
+    """Blocks and elements that are kept over edits show the same as a page that draws everything anew."""
+    page.set_checked("#special", False)
+    page.select_option("#tokenizer", small_tokenizers[0][0])
+    page.fill("#text", "1")
+    page.wait_for_function(IS_NEAR)
+    read = (
+        """() => Array.from(document.querySelectorAll("#tokens .t"), (token) => [token.textContent, token.ariaLabel])"""
+    )
+    for text in edits(TEXT[:1000], 40, random.Random(8)):
+        page.evaluate(TYPE, [units(text)])
+        kept = page.evaluate(read)
+        page.evaluate(TYPE, [units(""), units(text)])
+        fresh = page.evaluate(read)
+        shorter = min(len(kept), len(fresh))
+        assert shorter > 0 and kept[:shorter] == fresh[:shorter]
+
+
+def test_a_long_text_is_the_workers_and_a_short_one_after_it_is_not_overtaken(page, small_tokenizers):
+    name = small_tokenizers[0][0]
+    page.set_checked("#special", False)
+    page.select_option("#tokenizer", name)
+    page.fill("#text", "1")
+    page.wait_for_function(IS_NEAR)
+    found = page.evaluate(
+        """async () => {
+          const box = document.getElementById("text");
+          const type = (text) => { box.value = text; box.dispatchEvent(new InputEvent("input")); };
+          const count = () => document.getElementById("count-characters").textContent;
+          type("low");
+          type("low lower ".repeat(5000));
+          const waiting = count();
+          type("lowest");
+          const at_once = count();
+          await new Promise((resolve) => setTimeout(resolve, 1000));
+          return [waiting, at_once, count()];
+        }"""
+    )
+    assert found == ["3", "6", "6"]

@@ -1,0 +1,112 @@
+"""What an export of a Picky tokenizer costs: the figures told are those that the slow encoders and other libraries give."""
+
+import random
+
+import pytest
+
+import tokenmill
+from tokenmill import Splitter, Tokenizer, WordCounts
+from tokenmill.errors import ConversionError, InputError, UsageError
+from tokenmill.formats.rank_merges import present_by_rank
+from tokenmill.tokenizer.cost import Cost, cost_without_events, share_of
+from tokenmill.tokenizer.naive import NaiveEncoder
+
+
+def some_text(seed: int, words: int = 3000) -> str:
+    rng = random.Random(seed)
+    stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
+    return " ".join(rng.choice(stems) + rng.choice(["", "", "ed", "ade"]) for _ in range(words)) + "\n"
+
+
+def picky(seed: int = 0) -> Tokenizer:
+    return tokenmill.train_from_iterator([some_text(seed)], 330, refine=0.6, special_tokens=["<|end|>"])
+
+
+def by_hand(tok: Tokenizer, text: str) -> Cost:
+    """The cost piece by piece, as the definitions have it."""
+    splitter = Splitter(*tok.vocabulary.split_patterns)
+    events = NaiveEncoder(tok.vocabulary, splitter.ends)
+    ranks = NaiveEncoder(present_by_rank(tok.vocabulary), splitter.ends)
+    pairs = [(events.encode_piece(p.encode()), ranks.encode_piece(p.encode())) for p in splitter.split(text)]
+    return Cost(len(pairs), sum(a != b for a, b in pairs), sum(len(a) for a, _ in pairs), sum(len(b) for _, b in pairs))
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    path = tmp_path_factory.mktemp("cost") / "held-out.txt"
+    path.write_text(some_text(0, 2000) + some_text(1, 500))
+    return path
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_cost_is_that_of_the_slow_encoders(seed, tmp_path):
+    tok, text = picky(seed), some_text(seed) + some_text(seed + 10)
+    (tmp_path / "a.txt").write_text(text)
+    expected = by_hand(tok, text)
+    assert 0 < expected.differing < expected.pieces and expected.tokens != expected.other_tokens
+    counts = tokenmill.count(tmp_path / "a.txt")
+    counts.save(tmp_path / "counts")
+    halves = [tmp_path / "x.txt", tmp_path / "y.txt"]
+    half = text.index("\n") + 1
+    halves[0].write_text(text[:half])
+    halves[1].write_text(text[half:])
+    for given in (tmp_path / "a.txt", f"{tmp_path}/a.*", halves, counts, tmp_path / "counts", [tmp_path / "counts"]):
+        assert cost_without_events(tok, given) == expected
+    twice = cost_without_events(tok, [tmp_path / "counts", tmp_path / "a.txt"])
+    assert (twice.pieces, twice.differing) == (2 * expected.pieces, 2 * expected.differing)
+
+
+def test_every_way_out_tells_it(sample, tmp_path, capsys):
+    tok, text, told = picky(), sample.read_text(), []
+    expected = by_hand(tok, text)
+    notes = tok.save(tmp_path / "tok", sample=sample, report=told.append)
+    tok.save(tmp_path / "one.tiktoken", format="tiktoken", lossy=True, sample=sample, report=told.append)
+    encoding = tok.to_tiktoken(lossy=True, sample=sample, report=told.append)
+    theirs = tok.to_hf(lossy=True, sample=sample, report=told.append)
+    assert told == [expected] * 4
+    assert len(notes) == 1 and "events.txt" in notes[0]
+    # What other libraries make of the sample.
+    assert len(encoding.encode(text)) == len(theirs.encode(text).ids) == expected.other_tokens
+    assert len(tok.encode(text)) == expected.tokens
+    assert capsys.readouterr().out == ""
+    tok.to_hf(lossy=True, sample=sample)
+    share, more = expected.differing / expected.pieces, expected.other_tokens / expected.tokens - 1
+    assert capsys.readouterr().out == (
+        f"without events: {expected.differing:,} of {expected.pieces:,} pieces ({share:.3%}) get other ids than in event "
+        f"order; {expected.other_tokens:,} tokens instead of {expected.tokens:,} ({more:+.3%})\n"
+    )
+
+
+def test_where_there_is_nothing_to_measure(sample, tmp_path, capsys):
+    plain = tokenmill.train_from_iterator([some_text(0)], 300)
+    plain.save(tmp_path / "plain", sample=sample)
+    plain.to_tiktoken(sample=sample)
+    plain.to_hf(sample=sample)
+    picky().save(tmp_path / "picky")
+    assert capsys.readouterr().out == ""
+    assert str(Cost(0, 0, 0, 0)).endswith("0 tokens instead of 0 (+0.000%)")
+
+
+def test_a_sample_that_cannot_be_measured(sample, tmp_path):
+    tok = picky()
+    with pytest.raises(InputError, match=r"none\.txt"):
+        tok.save(tmp_path / "tok", sample="none.txt")
+    assert not (tmp_path / "tok").exists()
+    with pytest.raises(UsageError, match="cut by"):
+        tok.to_hf(lossy=True, sample=tokenmill.count(sample, split="gpt2"))
+    with pytest.raises(ConversionError, match="lossy=True"):
+        tok.to_tiktoken(sample=sample)
+
+
+def test_a_share_of_word_counts():
+    counts = WordCounts.from_mapping({b"the": 600, b"low": 300, b"rare": 2}, ("x",))
+    assert share_of(counts, 902) is counts
+    share = share_of(counts, 3)
+    assert dict(share.items()) == {b"the": 2, b"low": 1} and share.split_patterns == ("x",)
+    rng = random.Random(5)
+    many = {b"%d" % i: rng.choice([1, 1, 2, 50, 2**40]) for i in range(200)}
+    share = dict(share_of(WordCounts.from_mapping(many), 10_000).items())
+    total = sum(many.values())
+    assert sum(share.values()) == pytest.approx(10_000, rel=0.01)
+    for piece, count in many.items():
+        assert abs(share.get(piece, 0) - count * 10_000 / total) < 1.01
