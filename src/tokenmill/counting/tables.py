@@ -309,7 +309,7 @@ def merge_tables(
 
     memory: bytes that the tables may take.
     """
-    largest = max(tables, key=len)
+    largest = max(tables, key=len, default=CountTable())
     others = [table for table in tables if table is not largest]
     if others:
         largest.crowd()
