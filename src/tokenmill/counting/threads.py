@@ -267,7 +267,8 @@ class Threads:
     def rows(self, min_count: int = 1) -> Rows:
         """All that was counted, in canonical order, in memory."""
         if not self.spill.runs:
-            return filter_rows(merge_tables(self.tables(), self.pool, self.pause, self._memory), min_count)
+            pool = self.pool if self.n > 1 else None
+            return filter_rows(merge_tables(self.tables(), pool, self.pause, self._memory), min_count)
         return concatenate(list(self.part_of(0, 0, min_count)))
 
     def part_of(self, part: int, bits: int, min_count: int = 1) -> Iterator[Rows]:
