@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import random
+import sys
 from array import array
 from itertools import pairwise
 
@@ -169,3 +171,18 @@ def test_ids_in_other_containers(tok, text):
     assert tok.decode(array("I", ids)) == tok.decode(np.array(ids)[::1]) == text
     assert tok.decode(np.array(ids * 2, np.int64)[::2]) == tok.decode((ids * 2)[::2])
     assert tok.decode([np.int64(id) for id in ids]) == text
+
+
+@pytest.mark.parametrize("kind", ["a\u00e9", "a\u00e9\u4e2d", "a\u00e9\u4e2d\U0001f642"])
+def test_long_texts_of_each_width(kind):
+    """Their UTF-8 is made by the kernel, and not kept with the str."""
+    tok = Tokenizer(Vocabulary(BYTES, ("whitespace",)))
+    rng = random.Random(6)
+    text = "".join(rng.choices(kind + " " * 3 + "bcdefghijkl" * rng.randint(0, 3), k=600_000))
+    before = sys.getsizeof(text)
+    for part in (text, text[: (1 << 19) - 1], text[: 1 << 19] + kind[-1]):
+        assert tok.encode(part) == list(part.encode())
+        assert tok.encode_to_numpy(part).tobytes() == np.frombuffer(part.encode(), np.uint8).astype(np.uint32).tobytes()
+    assert sys.getsizeof(text) == before
+    broken = text + "\ud800" + text
+    assert tok.encode(broken) == list(broken.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())

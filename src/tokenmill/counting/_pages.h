@@ -34,6 +34,14 @@ static inline void *tm_pages_new(size_t size) {
     return p;
 }
 
+/* Ask for huge pages for large memory of another allocator, before it is first touched. */
+static inline void tm_pages_huge(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+    uintptr_t start = ((uintptr_t)p + TM_HUGE - 1) & ~(TM_HUGE - 1), end = ((uintptr_t)p + size) & ~(TM_HUGE - 1);
+    if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
+#endif
+}
+
 static inline void tm_pages_free(void *p, size_t size) {
     if (p) munmap(p, size);
 }
@@ -99,6 +107,9 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
 
 /* The upper half of the product: maps a 64-bit hash to 0..n-1 in the order of the hashes. */
 static inline uint64_t tm_mulhi(uint64_t a, uint64_t n) { return (uint64_t)(((__uint128_t)a * n) >> 64); }
+
+/* Index of the lowest set bit; x must not be 0. */
+static inline int tm_lowest(uint64_t x) { return __builtin_ctzll(x); }
 
 static inline void tm_prefetch(const void *p) { __builtin_prefetch(p, 1); }
 

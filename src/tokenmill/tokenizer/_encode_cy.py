@@ -12,10 +12,11 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
+from cython.cimports.cpython.unicode import PyUnicode_DATA, PyUnicode_KIND
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.counting._pages import tm_prefetch
+from cython.cimports.tokenmill.counting._pages import tm_pages_huge, tm_prefetch
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache, Seed
 from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
@@ -28,6 +29,7 @@ from cython.cimports.tokenmill.tokenizer._merge_cy import (
     Merger,
     tm_raise_pending,
 )
+from cython.cimports.tokenmill.tokenizer._text import tm_has_utf8, tm_narrow
 
 from ..errors import UsageError
 
@@ -39,6 +41,7 @@ class ForbiddenText(Exception):
 AHEAD = cython.declare(cython.Py_ssize_t, 16)  # how far ahead the str objects of a batch are fetched
 # Texts up to this many bytes are encoded without giving up the GIL: handing it over costs as much as they do.
 HOLD = cython.declare(cython.size_t, 4096)
+LONG = cython.declare(cython.Py_ssize_t, 1 << 19)  # characters of a str whose UTF-8 is made here
 # Signals are looked for after so many bytes, which take a tenth of a second where every piece is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
 # A thread keeps a buffer of up to so many ids from one call to the next.
@@ -52,6 +55,8 @@ class State:
     cache: PieceCache
     spare: Spare
     ids: Ids
+    text: cython.p_void  # the UTF-8 of a long str
+    text_size: cython.size_t
     at: cython.size_t  # how far it is
     section: cython.size_t  # where the next added token begins
     which: cython.Py_ssize_t  # which it is
@@ -78,6 +83,7 @@ class Encoder:
     _scanner: Scanner
     _pool: list
     _spare: Spare
+    _text_spare: Spare
     _read: list
     _ints: list
     _int: cython.pointer(cython.pointer(PyObject))
@@ -93,6 +99,7 @@ class Encoder:
         self._cache_bytes = cache_bytes
         self._pool = []
         self._spare = Spare()
+        self._text_spare = Spare()
         self._read = []
         self._ints = list(range(n_ids))
         self._int = tm_items(self._ints)
@@ -117,6 +124,9 @@ class Encoder:
     def _give(self, state: State) -> cython.void:
         if state.ids.room > KEPT:
             state.ids = Ids(self._spare)
+        if state.text != cython.NULL:
+            self._text_spare.keep(state.text, state.text_size)
+            state.text = cython.NULL
         self._pool.append(state)
 
     @property
@@ -238,6 +248,7 @@ class Encoder:
         item: cython.pointer(PyObject)
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
+        tm_pages_huge(items, n * cython.sizeof(cython.p_void))
         for i in range(n):
             item = self._int[ids[i]]
             tm_incref(item)
@@ -245,14 +256,36 @@ class Encoder:
         return result
 
     @cython.cfunc
+    @cython.exceptval(check=True)
+    def _bytes(self, state: State, text, size: cython.pointer(cython.Py_ssize_t)) -> cython.pointer(cython.const[uint8_t]):
+        """As _utf8, but Python would make the UTF-8 of a long str in fresh memory twice, and keep it with the str."""
+        n: cython.size_t
+        width: cython.int
+        data: cython.p_void
+        if not isinstance(text, str) or len(text) < LONG or tm_has_utf8(text):
+            return _utf8(text, size)
+        n = len(text)
+        width = PyUnicode_KIND(text)
+        data = PyUnicode_DATA(text)
+        state.text = self._text_spare.take(n * (4 if width == 4 else width + 1), cython.address(state.text_size))
+        if state.text == cython.NULL:
+            raise MemoryError
+        with cython.nogil:
+            size[0] = tm_narrow(data, n, width, cython.cast(cython.pointer(uint8_t), state.text))
+        if size[0] < 0:
+            return _utf8(text, size)
+        return cython.cast(cython.pointer(cython.const[uint8_t]), state.text)
+
+    @cython.cfunc
     @cython.exceptval(-1)
     def _run(self, state: State, text, refused: Finder | None, finder: Finder | None, ends, keep: cython.bint) -> cython.Py_ssize_t:
         """Encode a whole text into state.ids, or only count the ids. Returns their number."""
         size: cython.Py_ssize_t = 0
-        p: cython.pointer(cython.const[uint8_t]) = _utf8(text, cython.address(size), refused)
+        p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
         code: cython.Py_ssize_t
         length: cython.size_t = size
         total: cython.Py_ssize_t = 0
+        _refuse(text, p, size, refused)
         if ends is not None:
             if length > 0:
                 given: cython.const[cython.size_t][::1] = ends
@@ -291,7 +324,8 @@ class Encoder:
             for i in range(n):
                 if i + AHEAD < n:
                     tm_prefetch(items[first + i + AHEAD])
-                starts[i] = _utf8(texts[first + i], cython.address(ends[i + 1]), refused)
+                starts[i] = _utf8(texts[first + i], cython.address(ends[i + 1]))
+                _refuse(texts[first + i], starts[i], ends[i + 1], refused)
             ends[0] = 0
             with cython.nogil:
                 for i in range(n):
@@ -417,20 +451,23 @@ def _cut(texts: tuple, most: cython.Py_ssize_t, most_texts: cython.Py_ssize_t) -
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _utf8(text, size: cython.pointer(cython.Py_ssize_t), refused: Finder | None) -> cython.pointer(cython.const[uint8_t]):
-    """The bytes of a str or of bytes. Raises UnicodeEncodeError where a str has lone surrogates, and ForbiddenText
-    where `refused` finds something."""
-    p: cython.pointer(cython.const[uint8_t])
+def _utf8(text, size: cython.pointer(cython.Py_ssize_t)) -> cython.pointer(cython.const[uint8_t]):
+    """The bytes of a str or of bytes. Raises UnicodeEncodeError where a str has lone surrogates."""
     if isinstance(text, str):
-        p = cython.cast(cython.pointer(cython.const[uint8_t]), tm_utf8(text, size))
-    elif isinstance(text, bytes):
-        p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(text))
+        return cython.cast(cython.pointer(cython.const[uint8_t]), tm_utf8(text, size))
+    if isinstance(text, bytes):
         size[0] = PyBytes_GET_SIZE(text)
-    else:
-        raise TypeError(f"text is str or bytes, not {type(text).__name__}")
-    if refused is not None and refused.is_in(p, size[0]):
+        return cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(text))
+    raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _refuse(text, p: cython.pointer(cython.const[uint8_t]), size: cython.Py_ssize_t, refused: Finder | None) -> cython.int:
+    """ForbiddenText where `refused` finds something in the bytes p of a text."""
+    if refused is not None and refused.is_in(p, size):
         raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
-    return p
+    return 0
 
 
 @cython.cfunc
