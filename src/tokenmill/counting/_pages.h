@@ -34,11 +34,18 @@ static inline void *tm_pages_new(size_t size) {
     return p;
 }
 
-/* Ask for huge pages for large memory of another allocator, before it is first touched. */
-static inline void tm_pages_huge(void *p, size_t size) {
-#ifdef MADV_HUGEPAGE
-    uintptr_t start = ((uintptr_t)p + TM_HUGE - 1) & ~(TM_HUGE - 1), end = ((uintptr_t)p + size) & ~(TM_HUGE - 1);
-    if (start < end) madvise((void *)start, end - start, MADV_HUGEPAGE);
+/* `size` zeroed bytes for what is written once, from front to back; NULL where there is no memory. Small pages: where a
+ * virtual machine gives free memory back to its host in huge pages, the next to get one waits for it, up to 3 ms. */
+static inline void *tm_pages_small(size_t size) {
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* Get the pages that lie within size bytes at p, which are about to be written: a quarter less than one by one. */
+static inline void tm_pages_fill(void *p, size_t size) {
+#ifdef __linux__
+    uintptr_t start = ((uintptr_t)p + 4095) & ~(uintptr_t)4095, end = ((uintptr_t)p + size) & ~(uintptr_t)4095;
+    if (start < end) madvise((void *)start, end - start, 23); /* MADV_POPULATE_WRITE; older systems refuse it */
 #endif
 }
 

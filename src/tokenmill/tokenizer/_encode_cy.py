@@ -16,7 +16,7 @@ from cython.cimports.cpython.unicode import PyUnicode_DATA, PyUnicode_KIND
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.counting._pages import tm_pages_huge, tm_prefetch
+from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_prefetch
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache, Seed
 from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
@@ -41,6 +41,7 @@ class ForbiddenText(Exception):
 AHEAD = cython.declare(cython.Py_ssize_t, 16)  # how far ahead the str objects of a batch are fetched
 # Texts up to this many bytes are encoded without giving up the GIL: handing it over costs as much as they do.
 HOLD = cython.declare(cython.size_t, 4096)
+MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are got at once
 LONG = cython.declare(cython.Py_ssize_t, 1 << 19)  # characters of a str whose UTF-8 is made here
 # Signals are looked for after so many bytes, which take a tenth of a second where every piece is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
@@ -248,7 +249,8 @@ class Encoder:
         item: cython.pointer(PyObject)
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
-        tm_pages_huge(items, n * cython.sizeof(cython.p_void))
+        if n >= MANY:
+            tm_pages_fill(items, n * cython.sizeof(cython.p_void))
         for i in range(n):
             item = self._int[ids[i]]
             tm_incref(item)
@@ -271,6 +273,7 @@ class Encoder:
         if state.text == cython.NULL:
             raise MemoryError
         with cython.nogil:
+            tm_pages_fill(state.text, n)
             size[0] = tm_narrow(data, n, width, cython.cast(cython.pointer(uint8_t), state.text))
         if size[0] < 0:
             return _utf8(text, size)

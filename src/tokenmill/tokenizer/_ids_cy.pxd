@@ -26,6 +26,7 @@ cdef class Ids:
     cdef uint32_t* data
     cdef size_t room  # in ids
     cdef size_t mapped  # in bytes
+    cdef size_t filled  # ids up to here have their pages
     cdef Py_ssize_t used
     cdef Py_ssize_t shape[1]
     cdef char format[2]
@@ -33,3 +34,4 @@ cdef class Ids:
 
     # Room for `more` ids, and at once for `hint` of them where it has to grow: what is not touched costs nothing.
     cdef bint reserve(self, size_t more, size_t hint) noexcept nogil
+    cdef void fill(self, size_t need) noexcept nogil  # get the pages for `need` ids, and a step more

@@ -5,10 +5,11 @@ import cython
 from cython.cimports.cpython.buffer import PyBUF_FORMAT
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free, tm_pages_small
 
 # Arrays of so many bytes give their memory back to the next.
 LARGE = cython.declare(cython.size_t, 4 << 20)
+STEP = cython.declare(cython.size_t, 1 << 17)  # ids for which such arrays get pages at once
 
 
 @cython.cclass
@@ -36,7 +37,7 @@ class Spare:
         data: cython.p_void = self.data
         got[0] = size
         if size < LARGE:
-            return tm_pages_new(size)
+            return tm_pages_small(size)
         with cython.gil:
             data = self.data
             if data != cython.NULL and self.size >= size:
@@ -44,7 +45,7 @@ class Spare:
                 self.data = cython.NULL
                 self.size = 0
                 return data
-        return tm_pages_new(size)
+        return tm_pages_small(size)
 
 
 @cython.cclass
@@ -68,6 +69,8 @@ class Ids:
         """Room for `more` ids, and at once for `hint` of them where it has to grow: what is not touched costs nothing."""
         need: cython.size_t = self.used + more
         if need <= self.room:
+            if need > self.filled and self.mapped >= LARGE:
+                self.fill(need)
             return True
         if need < self.room + self.room // 2:
             need = self.room + self.room // 2
@@ -83,7 +86,17 @@ class Ids:
         self.data = data
         self.mapped = size
         self.room = size // 4
+        self.filled = self.used
+        if self.mapped >= LARGE:
+            self.fill(self.used + more)
         return True
+
+    def fill(self, need):
+        need += STEP
+        if need > self.room:
+            need = self.room
+        tm_pages_fill(self.data + self.filled, (need - self.filled) * 4)
+        self.filled = need
 
     def extend(self, ids: cython.const[uint32_t][::1], hint: cython.size_t) -> None:
         """Put further ids behind these; where that takes more memory, for `hint` of them at once."""

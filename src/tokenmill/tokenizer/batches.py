@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Job = tuple[int, int, int]  # the first of some texts, the one after the last, and how many characters they have
 
-JOB = 1 << 19  # characters that one call of the kernel takes: a few milliseconds, so that no thread waits long
+JOB = 1 << 20  # characters that one call of the kernel takes: a few milliseconds, so that no thread waits long
 SMALL = 1 << 16  # with less text in all, threads take longer to start than to work
 
 
