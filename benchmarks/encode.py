@@ -78,8 +78,8 @@ def run(quick: bool = False) -> dict:
     )
     results["threads"] = {
         kind: {
-            threads: compare(right(libraries), task, corpus_file("en", 50_000_000), rounds)
-            for threads, task in (("1", f"one_{kind}"), ("2", kind))
+            threads: compare(right(libraries), f"{kind}:{threads}", corpus_file("en", 50_000_000), rounds)
+            for threads in ("1", "2")
         }
         for kind, libraries in (("batch", LISTS[:2]), ("batch_array", ["tokenmill"]))
     }

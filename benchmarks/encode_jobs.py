@@ -4,7 +4,7 @@ python -m benchmarks.encode_jobs LIBRARY VOCABULARY TASK FILE
 
 Prints one line of JSON with seconds per task and a digest of the ids. Every figure is of a whole call, with the result
 that the caller gets; `cold` is the first call of the process, `warm` the least of the next ones. Tasks named one_... have
-one core, and what they count in is processor time, which others on the machine disturb least.
+one core, and what they count in is processor time, which others on the machine disturb least. batch:2 has two threads.
 """
 
 from __future__ import annotations
@@ -108,22 +108,22 @@ def documents(path: str, size: int = 4000) -> list[str]:
     return [*found, "\n\n".join(paragraphs)]
 
 
-def batch(encoder, path: str) -> dict:
-    """Documents to lists of ids, by as many threads as the process has processors."""
+def batch(encoder, path: str, threads: int) -> dict:
+    """Documents to lists of ids, by so many threads."""
     texts = documents(path)
-    cold, ids = timed(encoder.batch, texts)
+    cold, ids = timed(encoder.batch, texts, threads)
     found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest([id for some in ids for id in some])}
     del ids
-    return found | {"warm": min(timed(encoder.batch, texts)[0] for _ in range(5))}
+    return found | {"warm": min(timed(encoder.batch, texts, threads)[0] for _ in range(5))}
 
 
-def batch_array(encoder, path: str) -> dict:
+def batch_array(encoder, path: str, threads: int) -> dict:
     """The same to one array of ids and the offsets of the documents in it."""
     texts = documents(path)
-    cold, (ids, _) = timed(encoder.batch_array, texts)
+    cold, (ids, _) = timed(encoder.batch_array, texts, threads)
     found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest(ids)}
     del ids
-    return found | {"warm": min(timed(encoder.batch_array, texts)[0] for _ in range(5))}
+    return found | {"warm": min(timed(encoder.batch_array, texts, threads)[0] for _ in range(5))}
 
 
 def latency(encoder, path: str) -> dict:
@@ -166,5 +166,6 @@ if __name__ == "__main__":
     import numpy  # noqa: F401  nobody pays for it in the first call
 
     seconds, encoder = timed(ENCODERS[library], vocabulary)
-    result = {"load": seconds} | globals()[task](encoder, path)
+    task, *threads = task.split(":")
+    result = {"load": seconds} | globals()[task](encoder, path, *map(int, threads))
     print(json.dumps({k: round(v, 8) if isinstance(v, float) else v for k, v in result.items()}))

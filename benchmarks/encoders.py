@@ -64,11 +64,11 @@ class Tokenmill:
     def listed(self, text: str):
         return self.tok.encode_ordinary(text)
 
-    def batch(self, texts: list[str]):
-        return self.tok.encode_ordinary_batch(texts)
+    def batch(self, texts: list[str], threads: int):
+        return self.tok.encode_ordinary_batch(texts, num_threads=threads)
 
-    def batch_array(self, texts: list[str]):
-        return self.tok.encode_batch_to_numpy(texts, disallowed_special=())
+    def batch_array(self, texts: list[str], threads: int):
+        return self.tok.encode_batch_to_numpy(texts, num_threads=threads, disallowed_special=())
 
     def decode(self, ids):
         return self.tok.decode(ids)
@@ -90,8 +90,8 @@ class Gigatoken:
     def listed(self, text: str):
         return self.tok.encode_batch_list([text], parallel=False)[0]
 
-    def batch(self, texts: list[str]):
-        return self.tok.encode_batch_list(texts)
+    def batch(self, texts: list[str], threads: int):
+        return self.tok.encode_batch_list(texts, parallel=threads > 1)
 
     def decode(self, ids):
         return self.tok.decode(ids).decode("utf-8", errors="replace")
@@ -121,9 +121,6 @@ class Tiktoken:
     def listed(self, text: str):
         return self.tok.encode_ordinary(text)
 
-    def batch(self, texts: list[str]):
-        return self.tok.encode_ordinary_batch(texts, num_threads=os.cpu_count())
-
     def decode(self, ids):
         return self.tok.decode(ids)
 
@@ -138,9 +135,6 @@ class Tokenizers:
 
     def listed(self, text: str):
         return self.tok.encode(text, add_special_tokens=False).ids
-
-    def batch(self, texts: list[str]):
-        return [encoding.ids for encoding in self.tok.encode_batch(texts, add_special_tokens=False)]
 
     def decode(self, ids):
         return self.tok.decode(ids, skip_special_tokens=False)
@@ -161,9 +155,6 @@ class Fastokens:
     def listed(self, text: str):
         return self.tok.encode_ordinary(text).ids
 
-    def batch(self, texts: list[str]):
-        return [encoding.ids for encoding in self.tok.encode_batch(texts)]
-
     def decode(self, ids):
         return self.tok.decode(ids)
 
@@ -178,9 +169,6 @@ class RsBpe:
 
     def listed(self, text: str):
         return self.tok.encode(text)
-
-    def batch(self, texts: list[str]):
-        return self.tok.encode_batch(texts)[0]
 
     def decode(self, ids):
         return self.tok.decode(ids)
@@ -202,9 +190,6 @@ class Wordchipper:
 
     def listed(self, text: str):
         return self.tok.encode(text)
-
-    def batch(self, texts: list[str]):
-        return self.tok.encode_batch(texts)
 
     def decode(self, ids):
         return self.tok.decode(ids)
