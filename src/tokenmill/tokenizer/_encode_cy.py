@@ -270,8 +270,8 @@ class Encoder:
         width = PyUnicode_KIND(text)
         data = PyUnicode_DATA(text)
         state.text = self._text_spare.take(n * (4 if width == 4 else width + 1), cython.address(state.text_size))
-        if state.text == cython.NULL:
-            raise MemoryError
+        if state.text == cython.NULL:  # a system that promises no more than it has; most of this would never be touched
+            return _utf8(text, size)
         with cython.nogil:
             tm_pages_fill(state.text, n)
             size[0] = tm_narrow(data, n, width, cython.cast(cython.pointer(uint8_t), state.text))
