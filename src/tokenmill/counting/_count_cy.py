@@ -137,7 +137,7 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
             n = 0
             last = position
             # A batch takes in the next documents too, but not with so little room left that the scan is idle.
-            while n < batch - 64 and document < documents:
+            while n <= batch - 128 and document < documents:
                 if last >= document_ends[document]:
                     first = document_ends[document]
                     document += 1
