@@ -115,9 +115,6 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
 /* The upper half of the product: maps a 64-bit hash to 0..n-1 in the order of the hashes. */
 static inline uint64_t tm_mulhi(uint64_t a, uint64_t n) { return (uint64_t)(((__uint128_t)a * n) >> 64); }
 
-/* Index of the lowest set bit; x must not be 0. */
-static inline int tm_lowest(uint64_t x) { return __builtin_ctzll(x); }
-
 static inline void tm_prefetch(const void *p) { __builtin_prefetch(p, 1); }
 
 #endif

@@ -12,4 +12,3 @@ cdef extern from "tokenmill/counting/_pages.h" nogil:
     void tm_pages_free(void* p, size_t size)
     uint64_t tm_mulhi(uint64_t a, uint64_t n)
     void tm_prefetch(const void* p)
-    int tm_lowest(uint64_t x)

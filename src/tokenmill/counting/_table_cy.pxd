@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 from tokenmill.counting._pages cimport tm_mulhi
+from tokenmill.counting._recent cimport tm_addition, tm_recent
 from tokenmill.split._piece_key cimport tm_hash, tm_key
 
 
@@ -10,6 +11,7 @@ cdef enum:
     LONG = 0xFF
     EMPTY = 0xFE
     MOST = 256  # added at once
+    RECENT = 4096  # pieces that _count_cy remembers before the table
 
 
 cdef struct Entry:
@@ -17,14 +19,6 @@ cdef struct Entry:
     uint64_t hi
     uint64_t count
     uint64_t place
-
-
-cdef struct Addition:
-    uint64_t lo
-    uint64_t hi
-    uint64_t count
-    const uint8_t* piece  # and its length, of a LONG one
-    size_t length
 
 
 cdef inline uint64_t hash_of(const Entry* entry) noexcept nogil:
@@ -53,13 +47,13 @@ cdef class CountTable:
     cdef size_t wrapped          # once sorted: how many entries at the front belong behind the last slot
     cdef int part
     cdef int part_bits
-    cdef void* recent            # of _count_cy
+    cdef tm_recent* recent       # of _count_cy
     cdef bint no_memory
     cdef bint overflow
 
     cdef bint put_aside(self, const Entry* entry) noexcept nogil
     cdef bint widen(self, size_t stop) noexcept nogil
-    cdef bint add_all(self, const Addition* some, Py_ssize_t n) noexcept nogil
+    cdef bint add_all(self, const tm_addition* some, Py_ssize_t n) noexcept nogil
     cdef bint reserve_arena(self, size_t room) noexcept nogil
     cdef size_t keep(self, const uint8_t* piece, size_t length) noexcept nogil
     cdef bint same(self, const Entry* entry, const uint8_t* piece, size_t length) noexcept nogil

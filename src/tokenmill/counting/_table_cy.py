@@ -29,6 +29,7 @@ from cython.cimports.tokenmill.counting._pages import (
     tm_pages_reserve,
     tm_prefetch,
 )
+from cython.cimports.tokenmill.counting._recent import tm_addition, tm_recent
 from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
 
 ONE = cython.declare(uint64_t, 1)
@@ -59,7 +60,7 @@ class CountTable:
             tm_pages_free(self.next, max(self.next_reserved, self.next_slots * cython.sizeof(Entry)))
         tm_pages_free(self.entries, max(self.reserved, self.slots * cython.sizeof(Entry)))
         tm_pages_free(self.arena, self.arena_size)
-        free(self.recent)
+        tm_pages_free(self.recent, RECENT * cython.sizeof(tm_recent))
         free(self.aside)
 
     def __len__(self):
@@ -99,10 +100,10 @@ class CountTable:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def add_all(self, some: cython.pointer(cython.const[Addition]), n: cython.Py_ssize_t) -> cython.bint:
+    def add_all(self, some: cython.pointer(cython.const[tm_addition]), n: cython.Py_ssize_t) -> cython.bint:
         """Add up to MOST pieces, for which the table must have room; False where memory for long ones ran out."""
         homes: cython.size_t[MOST]
-        add: cython.pointer(cython.const[Addition])
+        add: cython.pointer(cython.const[tm_addition])
         entry: cython.pointer(Entry)
         entries: cython.pointer(Entry) = self.entries
         slots: cython.size_t = self.slots
@@ -154,7 +155,7 @@ class CountTable:
         Returns the next `start`. Rows in canonical order want a table that has room for all of them from the outset:
         one that grows while they come in would first be filled at its front, in one long cluster.
         """
-        some: Addition[MOST]
+        some: tm_addition[MOST]
         key: tm_key
         nothing: uint8_t = 0
         base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)
@@ -191,7 +192,7 @@ class CountTable:
 
         Stops when this table is full, or after about `limit` slots. Returns the slot to go on from, or None when done.
         """
-        some: Addition[MOST]
+        some: tm_addition[MOST]
         n: cython.Py_ssize_t = 0
         shift: cython.int = 64 - self.part_bits
         first: cython.size_t = 0

@@ -1,0 +1,21 @@
+from libc.stdint cimport uint8_t, uint64_t
+
+
+cdef extern from "tokenmill/counting/_recent.h" nogil:
+    ctypedef struct tm_addition:
+        uint64_t lo
+        uint64_t hi
+        uint64_t count
+        const uint8_t* piece  # and its length, of a LONG one
+        size_t length
+
+    ctypedef struct tm_recent:
+        uint64_t lo
+        uint64_t hi
+        uint64_t count
+
+    bint tm_sift_supported()
+    Py_ssize_t tm_sift(tm_recent* recent, size_t slots, const uint8_t* text, size_t start, const size_t* ends,
+                       Py_ssize_t n, size_t readable, tm_addition* out)
+    Py_ssize_t tm_sift_fast(tm_recent* recent, size_t slots, const uint8_t* text, size_t start, const size_t* ends,
+                            Py_ssize_t n, size_t readable, tm_addition* out)
