@@ -3,7 +3,6 @@
 import collections
 import random
 from concurrent.futures import ThreadPoolExecutor
-from math import inf
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenmill.counting._rows_cy import hashes, sort_clusters
+from tokenmill.counting._sum_cy import TableSum
 from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.tables import add_rows, concatenate, grow, merge_rows, merge_tables, read_batches, sort
 
@@ -94,7 +94,7 @@ def test_merged_tables_are_the_sum_whatever_the_parts(seed, monkeypatch):
         sort(small)
         parts.append(concatenate(list(read_batches(small, 100, 1000))))
     assert items_of(concatenate(parts)) == canonical(expected)
-    assert items_of(merge_tables(tables, memory=rng.choice([0, inf]))) == canonical(expected)
+    assert items_of(merge_tables(tables)) == canonical(expected)
 
 
 def test_a_crowded_end_of_the_table_wraps_round_and_still_comes_out_in_order():
@@ -157,21 +157,75 @@ def test_a_large_table_that_doubles_where_it_stands(seed):
     assert [piece for piece, _ in items_of(got)] == [piece for _, piece in sorted(order)]
 
 
-@pytest.mark.parametrize(
-    ("slots", "shared", "memory", "into_the_largest"),
-    [(1 << 20, 0, 0, True), (1 << 19, 50_000, inf, True), (1 << 19, 0, inf, True), (1 << 19, 0, 0, False)],
-    ids=["room", "room enough", "it grows", "part by part"],
-)
-def test_merging_large_tables(slots, shared, memory, into_the_largest):
+@pytest.mark.parametrize("shared", [0, 50_000, 200_000])
+def test_merging_large_tables(shared):
     rng = random.Random(3)
     groups = [[(b"%d" % i, i + 1) for i in range(first, first + 200_000)] for first in (0, 200_000 - shared)]
-    tables = [table_of(group, rng, slots) for group in groups]
+    tables = [table_of(group, rng, slots) for group, slots in zip(groups, (1 << 19, 400_001), strict=True)]
     expected = collections.Counter()
     for group in groups:
         expected.update(dict(group))
     with ThreadPoolExecutor(2) as pool:
-        assert items_of(merge_tables(tables, pool, memory=memory)) == canonical(expected)
-    assert (max(map(len, tables)) == len(expected)) == into_the_largest
+        assert items_of(merge_tables(tables, pool)) == canonical(expected)
+    assert sum(map(len, tables)) == 400_000  # they were only looked at
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 60), max_size=120), max_size=9),
+    st.integers(0, 5),
+    st.sampled_from([1024, 1025, 3001]),
+    st.booleans(),
+)
+def test_tables_are_added_up_like_counters(groups, bits, slots, at_the_ends):
+    pieces = AT_THE_ENDS if at_the_ends else SOME_PIECES
+    tables, expected = [], collections.Counter()
+    for group in groups:
+        tables.append(CountTable(slots))
+        add_rows(tables[-1], rows_of([(pieces[i], i + 1) for i in group]))
+        expected.update({pieces[i]: 0 for i in group})
+        for i in group:
+            expected[pieces[i]] += i + 1
+    one, rows, first = TableSum(), [], 0
+    for part in range(1 << bits):
+        n, size = one.add_up(tables, part, bits)
+        arena, offsets, counts = np.full(first + size + 9, 7, np.uint8), np.empty(n, np.uint64), np.empty(n, np.uint64)
+        one.write(arena, offsets, counts, first)
+        assert (arena[:first] == 7).all() and (arena[first + size :] == 7).all()  # others write there
+        rows += items_of((arena, np.array([first, *offsets], np.uint64), counts))
+        first = 5
+    assert rows == canonical(expected)
+    with ThreadPoolExecutor(3) as pool:
+        assert items_of(merge_tables(tables, pool)) == canonical(expected)
+
+
+SOME_PIECES = [
+    b"",
+    *(b"abcdefghijklmnopqrstuvwxyz0123456789"[:n] for n in range(1, 31)),
+    *(b"%d" % n * 9 for n in range(30)),
+]
+NUMBERS = [b"%d" % n for n in range(300_000)]
+ONES = [NUMBERS[i] for i in np.argsort(many_hashes(NUMBERS))]
+AT_THE_ENDS = [*ONES[:20], *ONES[-41:]]  # 40 of these wrap round the end of a small table, to where others are at home
+
+
+def test_a_thread_that_fails_while_tables_are_merged_does_not_leave_the_others_waiting():
+    tables = [CountTable(1 << 17) for _ in range(3)]
+    for table in tables:
+        add_rows(table, rows_of([(b"%d" % i, 2**63 if i == 40_000 else 1) for i in range(60_000)]))
+    with ThreadPoolExecutor(3) as pool, pytest.raises(OverflowError, match="does not fit"):
+        merge_tables(tables, pool)
+    fine = [CountTable(1 << 17) for _ in range(2)]
+    for table in fine:
+        add_rows(table, rows_of([(piece, 1) for piece in NUMBERS[:60_000]]))
+    calls = iter(range(10))
+
+    def pause():
+        if next(calls) == 4:
+            raise KeyboardInterrupt
+
+    with ThreadPoolExecutor(3) as pool, pytest.raises(KeyboardInterrupt):
+        merge_tables(fine, pool, pause)
 
 
 def test_counts_pass_2_to_the_32_and_never_wrap():

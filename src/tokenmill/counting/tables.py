@@ -11,13 +11,15 @@ dividing the work gives the same rows.
 
 from __future__ import annotations
 
+import mmap
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
-from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ._rows_cy import hashes, measure, read, sort_clusters
+from ._sum_cy import TableSum
 from ._table_cy import CountTable
 
 if TYPE_CHECKING:
@@ -130,42 +132,9 @@ def read_batches(table: CountTable, max_rows: int, max_bytes: int) -> Iterator[R
         yield arena, offsets, counts
 
 
-def read_all(table: CountTable, pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
-    """All rows of a sorted table. What has been measured is read in the pool while the rest is measured."""
-    import numpy as np
-
-    rows = len(table)
-    # As long as it can be: memory that nobody touches is not taken.
-    arena = np.empty(SHORT * rows + table.arena_bytes, np.uint8)
-    offsets, counts = np.zeros(rows + 1, np.uint64), np.empty(rows, np.uint64)
-    slot = first = position = 0
-    reading: list[Future[None]] = []
-    try:
-        while True:
-            end, n, size = measure(table, slot, ROWS, 1 << 26)
-            if n == 0:
-                break
-            ends = np.empty(n + 1, np.uint64)
-            ends[0] = position
-            last = first + n
-
-            def read_batch(
-                slot: int = slot, end: int = end, first: int = first, last: int = last, ends: Any = ends
-            ) -> None:
-                read(table, slot, end, arena, ends, counts[first:last])
-                offsets[first + 1 : last + 1] = ends[1:]
-
-            if pool is None:
-                read_batch()
-            else:
-                reading.append(pool.submit(read_batch))
-            slot, first, position = end, last, position + size
-            pause()
-        for future in reading:
-            future.result()
-    finally:
-        wait(reading)
-    return arena[:position], offsets, counts
+def read_all(table: CountTable) -> Rows:
+    """All rows of a sorted table."""
+    return concatenate(list(read_batches(table, len(table), SHORT * len(table) + table.arena_bytes)))
 
 
 def concatenate(batches: Sequence[Rows]) -> Rows:
@@ -299,39 +268,84 @@ def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause:
         yield read_all(table)
 
 
-def merge_tables(
-    tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause, memory: float = inf
-) -> Rows:
-    """The sum of several tables as rows in canonical order, in memory. The tables are used up.
+def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
+    """The sum of several tables as rows in canonical order, in memory; as many threads of the pool do it as there are tables.
 
-    If the largest has room for the others, they are added to it: entries come in the order of their hashes, and so go
-    through it from front to back. Else all are added up part by part.
-
-    memory: bytes that the tables may take.
+    Each takes the next part of the hash range, adds it up, and writes it where the part before ends.
     """
-    largest = max(tables, key=len, default=CountTable())
-    others = [table for table in tables if table is not largest]
-    if others:
-        largest.crowd()
-    room = len(largest) + largest.room
-    needed = sum(map(len, tables))
-    # Two tables of one text have many pieces in common, a quarter or more of all. If these have not, the largest doubles.
-    if 2 * largest.nbytes + sum(table.nbytes for table in others) <= memory:
-        needed = int(0.85 * needed)
-    if needed <= room:
-        for table in others:
-            TableRows(table).add_to(largest, 0, 0, pause)
-        sort(largest, pause)
-        return read_all(largest, pool, pause)
-    sources = [TableRows(table) for table in tables]
-    bits = bits_for(sum(source.rows for source in sources), sum(source.nbytes for source in sources))
-    step = max(1, (1 << bits) // 16)  # a task has one table for all its parts
+    tables = list(tables)
+    rows, nbytes = sum(map(len, tables)), sum(table.arena_bytes for table in tables)
+    # As long as they can be: memory that nobody touches is not taken.
+    arena, offsets, counts = _memory(SHORT * rows + nbytes, "B"), _memory(rows + 1, "Q"), _memory(rows, "Q")
+    bits = bits_for(rows, nbytes)
+    turns = _Turns(1 << bits, pause)
 
-    def merge_parts(first: int) -> Rows:
-        return concatenate(list(merged(sources, bits, range(first, first + step), pause)))
+    def work() -> None:
+        one = TableSum()
+        try:
+            while (part := turns.next_part()) is not None:
+                n, size = one.add_up(tables, part, bits)
+                first, position = turns.take(part, n, size)
+                one.write(arena, offsets[first + 1 : first + n + 1], counts[first : first + n], position)
+        except BaseException as error:
+            turns.give_up(error)
+            raise
 
-    groups = range(0, 1 << bits, step)
-    return concatenate(list(pool.map(merge_parts, groups) if pool else map(merge_parts, groups)))
+    if pool is None or len(tables) < 2:
+        work()
+    else:
+        working = [pool.submit(work) for _ in tables]
+        wait(working)
+        for future in working:
+            future.result()
+    return arena[: turns.position], offsets[: turns.row + 1], counts[: turns.row]
+
+
+class _Turns:
+    """Gives out parts to threads, and to each part its place behind the one before it."""
+
+    def __init__(self, parts: int, pause: Pause):
+        self.row = self.position = 0  # where the next part begins
+        self._parts = iter(range(parts))
+        self._pause = pause
+        self._turn = 0
+        self._error: BaseException | None = None
+        self._changed = threading.Condition()
+
+    def next_part(self) -> int | None:
+        self._pause()
+        with self._changed:
+            return next(self._parts, None)
+
+    def take(self, part: int, rows: int, nbytes: int) -> tuple[int, int]:
+        """The first row and byte of a part, once the parts before it are known."""
+        with self._changed:
+            while self._turn != part:
+                if self._error is not None:
+                    raise self._error
+                self._changed.wait()
+            place = self.row, self.position
+            self._turn, self.row, self.position = part + 1, self.row + rows, self.position + nbytes
+            self._changed.notify_all()
+        return place
+
+    def give_up(self, error: BaseException) -> None:
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+
+def _memory(n: int, code: str) -> np.ndarray:
+    """An array of zeros that is to be written once, from front to back.
+
+    In small pages, where NumPy would ask for huge ones: a virtual machine that gives its free memory back has to wait for
+    those.
+    """
+    import numpy as np
+
+    size = np.dtype(code).itemsize
+    pages = mmap.mmap(-1, max(1, n) * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, code, n)
 
 
 def merge_rows(groups: Sequence[Rows], pause: Pause = no_pause) -> Rows:

@@ -181,7 +181,6 @@ class Threads:
         every: float | None = None,
     ):
         self.n = cores(num_threads)
-        self._memory = memory_limit
         budget = max(1024 * ENTRY, memory_limit // self.n - BUFFERS)
         self.counters = [Counter(splitter, budget, spill, self.pause) for _ in range(self.n)]
         self.spill = spill
@@ -268,7 +267,7 @@ class Threads:
         """All that was counted, in canonical order, in memory."""
         if not self.spill.runs:
             pool = self.pool if self.n > 1 else None
-            return filter_rows(merge_tables(self.tables(), pool, self.pause, self._memory), min_count)
+            return filter_rows(merge_tables(self.tables(), pool, self.pause), min_count)
         return concatenate(list(self.part_of(0, 0, min_count)))
 
     def part_of(self, part: int, bits: int, min_count: int = 1) -> Iterator[Rows]:
