@@ -92,7 +92,7 @@ TM_FAST static ptrdiff_t tm_sift_fast(tm_recent *recent, size_t slots, const uin
     const __m128i round = _mm_set_epi64x((long long)0x8BB84B93962EACC9ull, 0x2D358DCCAA6C78A5ll);
     const ptrdiff_t whole = (ptrdiff_t)readable - 16; /* up to here 16 bytes can be read */
     const uint32_t mask = (uint32_t)(slots - 1) * (uint32_t)sizeof(tm_recent);
-    __m128i fallen[64][2];
+    __m256i fallen[64];
     ptrdiff_t m = 0;
     for (ptrdiff_t first = 0; first < n; first += 64) {
         ptrdiff_t size = n - first < 64 ? n - first : 64;
@@ -112,20 +112,17 @@ TM_FAST static ptrdiff_t tm_sift_fast(tm_recent *recent, size_t slots, const uin
             __m128i key = _mm_and_si128(bytes, _mm_loadu_si128((const __m128i *)(tm_first_bytes + 16 - length)));
             key = _mm_insert_epi8(key, (char)length, 15);
             __m128i hash = _mm_aesenc_si128(_mm_aesenc_si128(key, round), round);
-            __m128i *slot = (__m128i *)((uint8_t *)recent + ((uint32_t)_mm_cvtsi128_si32(hash) & mask));
-            __m128i old = _mm_load_si128(slot), count = _mm_load_si128(slot + 1);
-            __m128i same = _mm_cmpeq_epi64(old, key);
+            __m256i *slot = (__m256i *)((uint8_t *)recent + ((uint32_t)_mm_cvtsi128_si32(hash) & mask));
+            __m256i old = _mm256_load_si256(slot);
+            __m128i same = _mm_cmpeq_epi64(_mm256_castsi256_si128(old), key);
             same = _mm_and_si128(same, _mm_shuffle_epi32(same, 0x4E));
-            fallen[i][0] = old;
-            fallen[i][1] = count;
-            _mm_store_si128(slot, key);
-            _mm_store_si128(slot + 1, _mm_add_epi64(_mm_and_si128(count, same), one));
+            __m128i count = _mm_add_epi64(_mm_and_si128(_mm256_extracti128_si256(old, 1), same), one);
+            fallen[i] = old; /* one register wide, since there is one such store in a cycle */
+            _mm256_store_si256(slot, _mm256_inserti128_si256(_mm256_castsi128_si256(key), count, 1));
             others |= (uint64_t)(_mm_cvtsi128_si64(same) + 1) << i;
         }
         for (; others; others = _blsr_u64(others)) {
-            const __m128i *old = fallen[_tzcnt_u64(others)];
-            out[m].count = (uint64_t)_mm_cvtsi128_si64(old[1]);
-            _mm_storeu_si128((__m128i *)(out + m), old[0]);
+            _mm256_storeu_si256((__m256i *)(out + m), fallen[_tzcnt_u64(others)]);
             m += out[m].count != 0;
         }
     }
