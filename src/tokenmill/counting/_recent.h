@@ -26,7 +26,7 @@ typedef struct {
     uint64_t lo, hi, count, unused;
 } tm_recent;
 
-static __attribute__((noinline)) void tm_add_long(const uint8_t *piece, size_t n, tm_addition *out) {
+static __attribute__((noinline, unused)) void tm_add_long(const uint8_t *piece, size_t n, tm_addition *out) {
     tm_key key = tm_long_key(piece, n);
     tm_addition addition = {key.lo, key.hi, 1, piece, n};
     *out = addition;
@@ -35,8 +35,8 @@ static __attribute__((noinline)) void tm_add_long(const uint8_t *piece, size_t n
 /* Count the n pieces text[start:ends[0]], text[ends[0]:ends[1]]... among the last ones. What falls out of them is written
  * to `out`, and so are pieces of more than 15 bytes. `slots`: a power of two, at most 4096. `readable`: how much of the
  * text is memory. Returns how many were written, at most n. */
-static ptrdiff_t tm_sift(tm_recent *recent, size_t slots, const uint8_t *text, size_t start, const size_t *ends,
-                         ptrdiff_t n, size_t readable, tm_addition *out) {
+static inline ptrdiff_t tm_sift(tm_recent *recent, size_t slots, const uint8_t *text, size_t start,
+                                const size_t *ends, ptrdiff_t n, size_t readable, tm_addition *out) {
     tm_recent fallen[64];
     ptrdiff_t m = 0;
     for (ptrdiff_t first = 0; first < n; first += 64) {
@@ -73,7 +73,7 @@ static ptrdiff_t tm_sift(tm_recent *recent, size_t slots, const uint8_t *text, s
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-static int tm_sift_supported(void) {
+static inline int tm_sift_supported(void) {
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
            __builtin_cpu_supports("aes");
@@ -86,8 +86,8 @@ static const uint8_t tm_first_bytes[32] = {255, 255, 255, 255, 255, 255, 255, 25
 #define TM_FAST __attribute__((target("avx2,aes,bmi,bmi2")))
 
 /* As tm_sift, to the same counts. */
-TM_FAST static ptrdiff_t tm_sift_fast(tm_recent *recent, size_t slots, const uint8_t *text, size_t start,
-                                      const size_t *ends, ptrdiff_t n, size_t readable, tm_addition *out) {
+TM_FAST static inline ptrdiff_t tm_sift_fast(tm_recent *recent, size_t slots, const uint8_t *text, size_t start,
+                                             const size_t *ends, ptrdiff_t n, size_t readable, tm_addition *out) {
     const __m128i one = _mm_set_epi64x(0, 1);
     const __m128i round = _mm_set_epi64x((long long)0x8BB84B93962EACC9ull, 0x2D358DCCAA6C78A5ll);
     const ptrdiff_t whole = (ptrdiff_t)readable - 16; /* up to here 16 bytes can be read */
@@ -131,7 +131,7 @@ TM_FAST static ptrdiff_t tm_sift_fast(tm_recent *recent, size_t slots, const uin
 
 #else
 
-static int tm_sift_supported(void) { return 0; }
+static inline int tm_sift_supported(void) { return 0; }
 #define tm_sift_fast tm_sift
 
 #endif
