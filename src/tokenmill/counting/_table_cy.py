@@ -34,6 +34,7 @@ from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_o
 
 ONE = cython.declare(uint64_t, 1)
 FRONT = cython.declare(cython.size_t, 512)  # slots that are emptied last when a table doubles in place
+HUGE = cython.declare(cython.size_t, 1 << 20)  # slots; 32 MB
 LARGE = cython.declare(cython.size_t, 1 << 22)  # bytes from which on a table is given addresses to grow into,
 ROOM = cython.declare(cython.size_t, 256)  # this many times what it needs now
 
@@ -42,13 +43,14 @@ ROOM = cython.declare(cython.size_t, 256)  # this many times what it needs now
 class CountTable:
     """Distinct pieces with their counts.
 
-    slots: how many entries there is memory for; half of them may be used, three quarters once `crowd` was called.
+    slots: how many entries there is memory for. Half of them may be used, of a HUGE table five eighths: there, fresh memory
+        for twice as many costs more than longer clusters do. Three quarters once `crowd` was called.
     part, part_bits: hold only the pieces whose hash begins with the `part_bits` bits `part`; with 0 bits, all pieces.
     """
 
     def __cinit__(self, slots: cython.size_t = 1 << 16, part: cython.int = 0, part_bits: cython.int = 0):
         self.slots = slots if slots > 1024 else 1024
-        self.most = self.slots // 2
+        self.most = self.slots // 2 if self.slots < HUGE else self.slots // 8 * 5
         self.part = part
         self.part_bits = part_bits
         self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
@@ -344,7 +346,7 @@ class CountTable:
         self.slots = self.next_slots
         self.next = cython.NULL
         self.next_slots = self.next_reserved = 0
-        self.most = self.slots // 2
+        self.most = self.slots // 2 if self.slots < HUGE else self.slots // 8 * 5
         return False
 
     @cython.cfunc
