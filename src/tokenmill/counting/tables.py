@@ -277,7 +277,7 @@ def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pau
     rows, nbytes = sum(map(len, tables)), sum(table.arena_bytes for table in tables)
     # As long as they can be: memory that nobody touches is not taken.
     arena, offsets, counts = _memory(SHORT * rows + nbytes, "B"), _memory(rows + 1, "Q"), _memory(rows, "Q")
-    bits = bits_for(rows, nbytes)
+    bits = bits_for(2 * rows, nbytes)  # half as large as elsewhere: every thread has one in hand
     turns = _Turns(1 << bits, pause)
 
     def work() -> None:
