@@ -7,8 +7,6 @@ from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free, tm_pages_small
 
-# Arrays of so many bytes give their memory back to the next.
-LARGE = cython.declare(cython.size_t, 4 << 20)
 STEP = cython.declare(cython.size_t, 1 << 17)  # ids for which such arrays get pages at once
 
 
@@ -97,6 +95,20 @@ class Ids:
             need = self.room
         tm_pages_fill(self.data + self.filled, (need - self.filled) * 4)
         self.filled = need
+
+    def swap(self, block):
+        mine: Block
+        mine.data = self.data
+        mine.room = self.room
+        mine.mapped = self.mapped
+        mine.filled = self.filled
+        mine.used = self.used
+        self.data = block.data
+        self.room = block.room
+        self.mapped = block.mapped
+        self.filled = block.filled
+        self.used = block.used
+        block[0] = mine
 
     def extend(self, ids: cython.const[uint32_t][::1], hint: cython.size_t) -> None:
         """Put further ids behind these; where that takes more memory, for `hint` of them at once."""
