@@ -12,6 +12,16 @@ cdef extern from "Python.h":
     void tm_incref "Py_INCREF" (PyObject* item) noexcept
 
 
+# A stretch of a long str as UTF-8, in State.text.
+cdef struct Window:
+    void* data  # the str: n characters of `width` bytes
+    size_t n
+    int width
+    size_t taken  # characters so far
+    size_t filled  # bytes in State.text
+    size_t cut  # up to which they are encoded
+
+
 cdef class State:
     cdef PieceCache cache
     cdef Spare spare
@@ -21,6 +31,7 @@ cdef class State:
     cdef size_t at  # how far it is
     cdef size_t section  # where the next added token begins
     cdef Py_ssize_t which  # which it is
+    cdef Py_ssize_t counted  # ids that are in `ids` no more
 
 
 cdef class Encoder:
@@ -44,7 +55,13 @@ cdef class Encoder:
     # Room in state.text for the UTF-8 of n characters from units of `width` bytes. False where there is no memory.
     cdef bint reserve_text(self, State state, size_t n, int width) noexcept nogil
     cdef void _let_go(self, State state) noexcept nogil
-    cdef Py_ssize_t _run(self, State state, text, Finder refused, Finder finder, ends, bint keep) except -1
+    cdef bint _reserve_more(self, State state, size_t used, size_t n, int width) noexcept nogil  # the same behind `used` bytes
+    # Encode a whole text into state.ids, or only count the ids: in state.counted, besides those that still stand there.
+    cdef int _run(self, State state, text, Finder refused, Finder finder, ends, bint keep) except -1
+    cdef int _run_windows(self, State state, text, Finder refused, Finder finder, bint keep) except -1
+    cdef Py_ssize_t _next_window(self, State state, Window* window, Finder refused, Finder finder) noexcept nogil
+    cdef size_t _certain_cut(self, const uint8_t* text, size_t length, Finder refused, Finder finder) noexcept nogil
+    cdef int _slice_done(self, State state, bint keep) except -1
     # Encode text[at:length] with the added tokens that `finder` finds, if it is not None, until `stop` or a little
     # further; leaves state.at there. Where at is 0, a text begins. Returns 0, or a negative number of _merge_cy.
     cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,

@@ -14,7 +14,7 @@ from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
-from cython.cimports.libc.string import memcpy
+from cython.cimports.libc.string import memcpy, memmove, memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache, Seed
@@ -28,7 +28,7 @@ from cython.cimports.tokenmill.tokenizer._merge_cy import (
     Merger,
     tm_raise_pending,
 )
-from cython.cimports.tokenmill.tokenizer._text import tm_narrow, tm_units
+from cython.cimports.tokenmill.tokenizer._text import tm_is_ascii, tm_narrow, tm_units
 
 from ..errors import UsageError
 
@@ -42,8 +42,14 @@ HOLD = cython.declare(cython.size_t, 4096)
 MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are got at once
 # Signals are looked for after so many bytes, which take a tenth of a second where every piece is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
+WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that become UTF-8 at a time
 # A thread keeps a buffer of up to so many ids, and so many bytes of UTF-8, from one call to the next.
 KEPT = cython.declare(cython.size_t, 1 << 20)
+
+
+# Beside the negative numbers of _merge_cy:
+NOT_UTF8 = cython.declare(cython.Py_ssize_t, -11)
+FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
 
 
 @cython.cclass
@@ -96,6 +102,7 @@ class Encoder:
             state = State(cache, self._spare)
         state.cache.bound = self._cache_bytes // self._states
         state.ids.used = 0
+        state.counted = 0
         return state
 
     def give(self, state):
@@ -144,7 +151,8 @@ class Encoder:
         """How many ids there are."""
         state: State = self.take()
         try:
-            return self._run(state, text, refused, finder, ends, False)
+            self._run(state, text, refused, finder, ends, False)
+            return state.counted + state.ids.used
         finally:
             self.give(state)
 
@@ -200,6 +208,8 @@ class Encoder:
             items[i] = item
         return result
 
+    # ------------------------------------------------------------------ what a text is to the kernel
+
     def _bytes(self, state, text, size):
         """Not as Python would: that makes the UTF-8 of a str in fresh memory twice, and keeps it with the str."""
         data: cython.p_void = cython.NULL
@@ -222,15 +232,22 @@ class Encoder:
         return state.text
 
     def reserve_text(self, state, n, width):
-        size: cython.size_t = n * (4 if width == 4 else width + 1) + 16
+        return self._reserve_more(state, 0, n, width)
+
+    def _reserve_more(self, state, used, n, width):
+        size: cython.size_t = used + n * (4 if width == 4 else width + 1) + 16
+        fresh: cython.pointer(uint8_t)
         if state.text_size < size:
             size = size if size > KEPT else KEPT  # what is not touched costs nothing
-            self._let_go(state)
-            state.text = cython.cast(cython.pointer(uint8_t), self._text_spare.take(size, cython.address(state.text_size)))
-            if state.text == cython.NULL:
-                state.text_size = 0
+            fresh = cython.cast(cython.pointer(uint8_t), self._text_spare.take(size, cython.address(size)))
+            if fresh == cython.NULL:
                 return False
-            tm_pages_fill(state.text, n)
+            if used > 0:
+                memcpy(fresh, state.text, used)
+            self._let_go(state)
+            state.text = fresh
+            state.text_size = size
+            tm_pages_fill(fresh + used, n)
         return True
 
     def _let_go(self, state):
@@ -243,34 +260,129 @@ class Encoder:
         state.text = cython.NULL
         state.text_size = 0
 
+    # ------------------------------------------------------------------ the loops
+
     def _run(self, state, text, refused, finder, ends, keep):
-        """Encode a whole text into state.ids, or only count the ids. Returns their number."""
         size: cython.Py_ssize_t = 0
-        p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
+        p: cython.pointer(cython.const[uint8_t])
         code: cython.Py_ssize_t
+        if ends is None and isinstance(text, str) and len(text) > WINDOW and not tm_is_ascii(text):
+            return self._run_windows(state, text, refused, finder, keep)
+        p = self._bytes(state, text, cython.address(size))
         length: cython.size_t = size
-        total: cython.Py_ssize_t = 0
-        _refuse(text, p, size, refused)
+        if refused is not None and refused.is_in(p, size):
+            _refuse(text, refused)
         if ends is not None:
             if length > 0:
                 given: cython.const[cython.size_t][::1] = ends
                 with cython.nogil:
                     code = self._encode(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
-                self._check(code, text)
-            return state.ids.used
+                return self._check(code, text)
+            return 0
         if length <= HOLD:
-            self._check(self.sections(state, p, 0, length, length, finder), text)
-            return state.ids.used
+            return self._check(self.sections(state, p, 0, length, length, finder), text)
         state.at = 0
         while state.at < length:
             with cython.nogil:
                 code = self.sections(state, p, state.at, length, state.at + SLICE, finder)
             self._check(code, text)
-            if not keep:
-                total += state.ids.used
-                state.ids.used = 0
-            PyErr_CheckSignals()
-        return total + state.ids.used
+            self._slice_done(state, keep)
+        return 0
+
+    def _run_windows(self, state, text, refused, finder, keep):
+        """The same for a long str, of which only a stretch is UTF-8 at a time: all of it would be fresh memory."""
+        window: Window
+        code: cython.Py_ssize_t = 0
+        start: cython.size_t
+        since: cython.size_t
+        memset(cython.address(window), 0, cython.sizeof(Window))
+        window.width = tm_units(
+            cython.cast(cython.pointer(PyObject), text), cython.address(window.data), cython.address(window.n)
+        )
+        state.at = 0
+        while True:
+            with cython.nogil:
+                since = 0
+                while since < SLICE and code == 0:
+                    if state.at == window.cut:
+                        code = self._next_window(state, cython.address(window), refused, finder)
+                        if code < 0 or window.cut == 0:
+                            break
+                    start = state.at
+                    code = self.sections(state, state.text, start, window.cut, start + SLICE - since, finder)
+                    since += state.at - start
+            if code == FORBIDDEN:
+                _refuse(text, refused)
+            if code == NOT_UTF8:
+                text.encode()  # raises
+            self._check(code, text)
+            if window.cut == 0:
+                return 0
+            self._slice_done(state, keep)
+
+    def _next_window(self, state, window, refused, finder):
+        """The next stretch of UTF-8 to state.text[0:window.cut], or 0 after the last; to where both sides of the text
+        can be encoded on their own."""
+        size: cython.Py_ssize_t
+        more: cython.size_t
+        which: cython.Py_ssize_t
+        window.filled -= window.cut
+        if window.filled > 0:
+            memmove(state.text, state.text + window.cut, window.filled)
+        window.cut = 0
+        state.at = 0
+        while window.cut == 0 and (window.taken < window.n or window.filled > 0):
+            more = WINDOW if window.filled < WINDOW else window.filled
+            if more > window.n - window.taken:
+                more = window.n - window.taken
+            if not self._reserve_more(state, window.filled, more, window.width):
+                return NO_MEMORY
+            size = tm_narrow(cython.cast(cython.pointer(uint8_t), window.data) + window.taken * window.width, more,
+                             window.width, state.text + window.filled)
+            if size < 0:
+                return NOT_UTF8
+            if not state.ids.reserve(size + 4, (window.n - window.taken) * window.width // 2):
+                return NO_MEMORY
+            window.taken += more
+            window.filled += size
+            if refused is not None and refused.search(state.text, 0, window.filled, cython.address(which)) < window.filled:
+                return FORBIDDEN
+            if window.taken == window.n:
+                window.cut = window.filled
+            else:
+                window.cut = self._certain_cut(state.text, window.filled, refused, finder)
+        return 0
+
+    def _certain_cut(self, text, length, refused, finder):
+        """The last place at which a piece begins, whatever follows, and that no string to be found goes across."""
+        which: cython.Py_ssize_t
+        at: cython.size_t
+        longest: cython.size_t = 0
+        cut: cython.size_t
+        if finder is not None and finder.n > 0:
+            longest = finder.lengths[0]
+        if refused is not None and refused.n > 0 and refused.lengths[0] > longest:
+            longest = refused.lengths[0]
+        if length <= longest:
+            return 0
+        cut = self._scanner.cut(text, 0, length - longest)
+        if finder is None:
+            return cut
+        at = cut - longest if cut > longest else 0
+        while at < cut:
+            at = finder.search(text, at, length, cython.address(which))
+            if at < cut and at + finder.lengths[which] > cut:
+                cut = self._scanner.cut(text, 0, at)
+                at = cut - longest if cut > longest else 0
+            else:
+                at += 1
+        return cut
+
+    def _slice_done(self, state, keep):
+        if not keep:
+            state.counted += state.ids.used
+            state.ids.used = 0
+        return PyErr_CheckSignals()
 
     def sections(self, state, text, at, length, stop, finder):
         code: cython.Py_ssize_t
@@ -340,11 +452,8 @@ class Encoder:
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _refuse(text, p: cython.pointer(cython.const[uint8_t]), size: cython.Py_ssize_t, refused: Finder | None) -> cython.int:
-    """ForbiddenText where `refused` finds something in the bytes p of a text."""
-    if refused is not None and refused.is_in(p, size):
-        raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
-    return 0
+def _refuse(text, refused: Finder) -> cython.int:
+    raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
 
 
 @cython.cfunc
