@@ -5,9 +5,9 @@ import cython
 from cython.cimports.cpython.buffer import PyBUF_FORMAT
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free, tm_pages_small
+from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free, tm_pages_plain
 
-STEP = cython.declare(cython.size_t, 1 << 17)  # ids for which such arrays get pages at once
+STEP = cython.declare(cython.size_t, 1 << 19)  # ids for which such arrays get pages at once: a huge page
 
 
 @cython.cclass
@@ -35,7 +35,7 @@ class Spare:
         data: cython.p_void = self.data
         got[0] = size
         if size < LARGE:
-            return tm_pages_small(size)
+            return tm_pages_plain(size)
         with cython.gil:
             data = self.data
             if data != cython.NULL and self.size >= size:
@@ -43,7 +43,7 @@ class Spare:
                 self.data = cython.NULL
                 self.size = 0
                 return data
-        return tm_pages_small(size)
+        return tm_pages_plain(size)
 
 
 @cython.cclass
@@ -90,7 +90,7 @@ class Ids:
         return True
 
     def fill(self, need):
-        need += STEP
+        need = (need + STEP - 1) // STEP * STEP
         if need > self.room:
             need = self.room
         tm_pages_fill(self.data + self.filled, (need - self.filled) * 4)
