@@ -270,9 +270,9 @@ def _make_room(cache: PieceCache, size: cython.size_t) -> cython.bint:
     """Room for one more entry and `size` bytes in the arena; clears the cache where the bound asks for it.
 
     The table may take half of the bound and the arena a quarter; the rest is what growing needs meanwhile. A
-    cache that is itself a seed keeps 3/8 of its slots used, so that the table of its copies has room for others."""
+    cache that is itself a seed keeps a quarter of its slots used, so that the table of its copies has room for others."""
     if cache.bound == 0:
-        return _reserve_arena(cache, size) and (8 * cache.used < 3 * cache.slots or _grow(cache))
+        return _reserve_arena(cache, size) and (4 * cache.used < cache.slots or _grow(cache))
     if cache.arena_used + size > cache.arena_room and cache.arena_used + size > cache.bound // 4:
         _clear(cache)
     if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.bound // 2 or not _grow(cache)):
