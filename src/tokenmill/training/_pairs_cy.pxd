@@ -11,16 +11,6 @@ cdef struct Pair:
     uint32_t right
     size_t size     # entries in its segment
 
-cdef struct Item:
-    uint64_t count
-    uint64_t key
-    uint32_t pair
-
-cdef struct Bucket:
-    uint32_t* pairs
-    size_t size
-    size_t room
-
 cdef struct Block:
     void* at
     size_t size
@@ -49,12 +39,6 @@ cdef class Pairs:
     cdef size_t mask
     cdef size_t n_found
     cdef size_t least_slots  # of the next table
-    # the queue
-    cdef Item* heap
-    cdef size_t heap_size
-    cdef size_t heap_room
-    cdef int top
-    cdef Bucket[976] buckets  # TM_LEVELS of them
 
     cdef int reserve(self, size_t more) except? -1 nogil
     cdef void set(self, size_t pair, uint32_t left, uint32_t right) noexcept nogil
@@ -65,12 +49,6 @@ cdef class Pairs:
     cdef void _enter(self, size_t pair) noexcept nogil
     cdef char* new_places(self, size_t entries) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
-    cdef int enqueue(self, uint32_t pair) except? -1 nogil
-    cdef size_t pop(self) except? 0 nogil
-    cdef void fetch_top(self) noexcept nogil
-    cdef void fetch_best(self, uint32_t* node) noexcept nogil
-    cdef void _sift_up(self, size_t i, uint64_t count, uint64_t key, uint32_t pair) noexcept nogil
-    cdef void _sift_down(self, Item item) noexcept nogil
     cdef void _add_hole(self) noexcept nogil
 
 

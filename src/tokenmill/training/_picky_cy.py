@@ -39,6 +39,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
 )
 from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, token_at
+from cython.cimports.tokenmill.training._queue_cy import Queue
 from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
 from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
 
@@ -62,6 +63,7 @@ class PickyLoop:
 
     corpus: Corpus
     pairs: Pairs
+    queue: Queue
     tokens: Tokens
     numerator: uint64_t
     denominator: uint64_t
@@ -96,7 +98,7 @@ class PickyLoop:
     def __cinit__(
         self,
         corpus: Corpus,
-        pairs: Pairs,
+        queue: Queue,
         tokens: Tokens,
         numerator: uint64_t,
         denominator: uint64_t,
@@ -105,13 +107,14 @@ class PickyLoop:
         expected_pairs: cython.size_t = 0,
     ):
         self.corpus = corpus
-        self.pairs = pairs
+        self.pairs = queue.pairs
+        self.queue = queue
         self.tokens = tokens
         self.numerator = numerator
         self.denominator = denominator
         self.least = min_pair_count
         self.max_bytes = max_bytes
-        self.segments = Segments(pairs, corpus.wide, expected_pairs)
+        self.segments = Segments(queue, corpus.wide, expected_pairs)
 
     @property
     def present(self) -> int:
@@ -127,15 +130,14 @@ class PickyLoop:
                 if self.stage == IDLE:
                     if self.tokens.n_tokens - self.tokens.n_removed >= wanted:
                         break
-                    pair = self.pairs.pop()
+                    pair = self.queue.pop()
                     if pair == 0 or self.pairs.pair[pair].count < self.least:
                         break
                     self._begin(self.pairs, self.tokens, cython.cast(uint32_t, pair))
                     spent += 8
-                    self.pairs.fetch_top()
                 elif self.stage == SWEEP:
                     spent += self._sweep(work)
-                    self.pairs.fetch_best(self.corpus.node)
+                    self.queue.fetch_nodes(self.corpus.node)
                 elif self.stage == SPLIT:
                     spent += self._split(work)
                 else:
