@@ -37,7 +37,9 @@ a new phase with a lower one.
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.cpython.list import PyList_GET_ITEM, PyList_GET_SIZE
+from cython.cimports.cpython.object import PyObject
+from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at
@@ -55,7 +57,7 @@ class MergeLoop:
     """Merges the pairs of one phase.
 
     spans, lengths: uint32 by token id, in nodes and in bytes; `n_tokens` of them are set, the rest is written here.
-    merges: uint32 rows (left id, right id) and counts: uint64, both by number of the merge; likewise.
+    merges: int32 rows (left id, right id, new id) and counts: uint64, both by number of the merge; likewise.
     max_bytes: of a token. With 2**64 - 1 no lengths are looked at, nor kept: that saves a cache miss for each new pair.
     """
 
@@ -64,7 +66,7 @@ class MergeLoop:
     queue: Queue
     spans: uint32_t[::1]
     lengths: uint32_t[::1]
-    merges: uint32_t[:, ::1]
+    merges: int32_t[:, ::1]
     counts: uint64_t[::1]
     max_bytes: cython.size_t
     limited: cython.bint
@@ -99,7 +101,7 @@ class MergeLoop:
         queue: Queue,
         spans: uint32_t[::1],
         lengths: uint32_t[::1],
-        merges: uint32_t[:, ::1],
+        merges: int32_t[:, ::1],
         counts: uint64_t[::1],
         n_tokens: cython.size_t,
         n_merges: cython.size_t,
@@ -242,8 +244,9 @@ class MergeLoop:
                 self.fresh_room = 0
                 with cython.gil:
                     raise MemoryError(f"no memory for {3 * size} positions")
-        self.merges[self.n_merges, 0] = left
-        self.merges[self.n_merges, 1] = right
+        self.merges[self.n_merges, 0] = cython.cast(int32_t, left)
+        self.merges[self.n_merges, 1] = cython.cast(int32_t, right)
+        self.merges[self.n_merges, 2] = cython.cast(int32_t, new)
         self.counts[self.n_merges] = self.pairs.pair[merged].count
         self.n_merges += 1
         self.spans[new] = self.spans[left] + self.spans[right]
@@ -454,13 +457,17 @@ class MergeLoop:
         return stop - begin
 
 
-def append_tokens(tokens: list, merges: cython.const[uint32_t][:, ::1]):
-    """tokens[left] + tokens[right] for each merge (left, right); in Python this took a tenth of the whole loop."""
+def append_tokens(tokens: list, merges: cython.const[int32_t][:, ::1]):
+    """tokens[left] + tokens[right] for each merge (left, right, new); in Python this took a tenth of the whole loop."""
     i: cython.Py_ssize_t
     left: bytes
     right: bytes
     token: bytes
     for i in range(merges.shape[0]):
+        # Of tokens made long ago. The last ones are not made yet, but those are in the cache anyway.
+        if i + 8 < merges.shape[0] and max(merges[i + 8, 0], merges[i + 8, 1]) < PyList_GET_SIZE(tokens):
+            tm_prefetch(cython.cast(cython.pointer(PyObject), PyList_GET_ITEM(tokens, merges[i + 8, 0])))
+            tm_prefetch(cython.cast(cython.pointer(PyObject), PyList_GET_ITEM(tokens, merges[i + 8, 1])))
         left = tokens[merges[i, 0]]
         right = tokens[merges[i, 1]]
         # Half the time of left + right, which asks both for their buffers.

@@ -53,7 +53,7 @@ def merge(
     max_bytes: int,
     progress: Progress,
 ) -> np.ndarray:
-    """Plain BPE: up to `wanted` merges as rows (left id, right id).
+    """Plain BPE: up to `wanted` merges as int32 rows (left id, right id, new id).
 
     tokens: the alphabet. weight: how many pairs stand in the corpus, each counted as often as its piece.
     """
@@ -66,10 +66,11 @@ def merge(
 
     first = len(tokens)
     wanted = min(wanted, corpus.nodes)  # each merge takes a token away
-    spans = np.ones(first + wanted, np.uint32)
-    lengths = np.ones(first + wanted, np.uint32)
+    spans = np.zeros(first + wanted, np.uint32)
+    spans[:first] = 1
+    lengths = np.zeros(first + wanted, np.uint32)
     lengths[:first] = [len(token) for token in tokens]
-    merges = np.zeros((wanted, 2), np.uint32)
+    merges = np.zeros((wanted, 3), np.int32)
     counts = np.zeros(wanted, np.uint64)
     if corpus.nodes * max(map(len, tokens)) <= max_bytes:
         max_bytes = 2**64 - 1  # no token can be too long, and none is asked

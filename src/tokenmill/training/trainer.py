@@ -84,7 +84,7 @@ class Training:
             rows = train_naive(self.pieces, tokens, options.n_ordinary, options.min_pair_count, options.max_bytes)
             events = np.array(rows, np.int32).reshape(-1, 3)
         else:
-            merges = driving.merge(
+            events = driving.merge(
                 self.corpus,
                 tokens,
                 options.n_ordinary - len(tokens),
@@ -93,10 +93,7 @@ class Training:
                 options.max_bytes,
                 self.progress,
             )
-            first = len(tokens)
-            driving.spell(tokens, merges)
-            new = np.arange(first, len(tokens), dtype=np.uint32)
-            events = np.column_stack([merges, new]).astype(np.int32)
+            driving.spell(tokens, events)
         return self._vocabulary(tokens, [], events, "merges")
 
     def _picky(self) -> Vocabulary:
