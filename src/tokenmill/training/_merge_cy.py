@@ -57,7 +57,7 @@ class MergeLoop:
     """Merges the pairs of one phase.
 
     spans, lengths: uint32 by token id, in nodes and in bytes; `n_tokens` of them are set, the rest is written here.
-    merges: int32 rows (left id, right id, new id) and counts: uint64, both by number of the merge; likewise.
+    merges: int32 rows (left id, right id, new id) by number of the merge; likewise.
     max_bytes: of a token. With 2**64 - 1 no lengths are looked at, nor kept: that saves a cache miss for each new pair.
     """
 
@@ -67,7 +67,6 @@ class MergeLoop:
     spans: uint32_t[::1]
     lengths: uint32_t[::1]
     merges: int32_t[:, ::1]
-    counts: uint64_t[::1]
     max_bytes: cython.size_t
     limited: cython.bint
     run_of: cython.pointer(uint32_t)  # by block of 1 << run_shift nodes: the run that its first node lies in
@@ -102,7 +101,6 @@ class MergeLoop:
         spans: uint32_t[::1],
         lengths: uint32_t[::1],
         merges: int32_t[:, ::1],
-        counts: uint64_t[::1],
         n_tokens: cython.size_t,
         n_merges: cython.size_t,
         max_bytes: cython.size_t,
@@ -113,7 +111,6 @@ class MergeLoop:
         self.spans = spans
         self.lengths = lengths
         self.merges = merges
-        self.counts = counts
         self.n_tokens = n_tokens
         self.n_merges = n_merges
         self.max_bytes = max_bytes
@@ -247,7 +244,6 @@ class MergeLoop:
         self.merges[self.n_merges, 0] = cython.cast(int32_t, left)
         self.merges[self.n_merges, 1] = cython.cast(int32_t, right)
         self.merges[self.n_merges, 2] = cython.cast(int32_t, new)
-        self.counts[self.n_merges] = self.pairs.pair[merged].count
         self.n_merges += 1
         self.spans[new] = self.spans[left] + self.spans[right]
         if self.limited:

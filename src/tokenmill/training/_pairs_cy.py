@@ -110,7 +110,7 @@ class Pairs:
         """Make room for `more` new pairs. Records may move."""
         room: cython.size_t = self.n_pairs + more
         pair: cython.pointer(Pair)
-        places: cython.p_void
+        places: cython.pp_char
         if room <= self.room:
             return 0
         room += room >> 1
@@ -118,17 +118,19 @@ class Pairs:
             with cython.gil:
                 raise MemoryError("more than 2**30 distinct pairs; a higher min_pair_count leaves out the rare ones")
         pair = cython.cast(cython.pointer(Pair), tm_alloc(room * cython.sizeof(Pair)))
-        places = realloc(self.places, room * cython.sizeof(cython.p_char))
-        if places != cython.NULL:
-            self.places = cython.cast(cython.pp_char, places)
+        places = cython.cast(cython.pp_char, tm_alloc(room * cython.sizeof(cython.p_char)))
         if pair == cython.NULL or places == cython.NULL:
             free(pair)
+            free(places)
             with cython.gil:
                 raise MemoryError(f"no memory for {room} pairs")
         if self.pair != cython.NULL:
             memcpy(pair, self.pair, self.n_pairs * cython.sizeof(Pair))
+            memcpy(places, self.places, self.n_pairs * cython.sizeof(cython.p_char))
             free(self.pair)
+            free(self.places)
         self.pair = pair
+        self.places = places
         self.room = room
         return 0
 

@@ -71,7 +71,6 @@ def merge(
     lengths = np.zeros(first + wanted, np.uint32)
     lengths[:first] = [len(token) for token in tokens]
     merges = np.zeros((wanted, 3), np.int32)
-    counts = np.zeros(wanted, np.uint64)
     if corpus.nodes * max(map(len, tokens)) <= max_bytes:
         max_bytes = 2**64 - 1  # no token can be too long, and none is asked
     threshold = max(min_pair_count, _guess_threshold(weight, wanted))
@@ -81,7 +80,7 @@ def merge(
     done = 0
     while True:
         _build(index, corpus, progress)
-        loop = MergeLoop(corpus, queue, spans, lengths, merges, counts, first + done, done, max_bytes)
+        loop = MergeLoop(corpus, queue, spans, lengths, merges, first + done, done, max_bytes)
         look = max(_FIRST_LOOK, wanted // 64)
         while loop.done < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.done, wanted)

@@ -79,7 +79,8 @@ class Training:
     def _plain(self) -> Vocabulary:
         import numpy as np
 
-        options, tokens = self.options, list(self.first_tokens)
+        options = self.options
+        tokens = list(self.first_tokens)
         if options.algorithm == "naive":
             rows = train_naive(self.pieces, tokens, options.n_ordinary, options.min_pair_count, options.max_bytes)
             events = np.array(rows, np.int32).reshape(-1, 3)
@@ -126,8 +127,8 @@ class Training:
         final[removed] = len(present) + options.vocab_size - options.n_ordinary + np.arange(len(removed))
         return self._vocabulary([tokens[id] for id in present], [tokens[id] for id in removed], final[events], "events")
 
-    def _vocabulary(self, present: list[bytes], removed: list[bytes], events: np.ndarray, order: Any) -> Vocabulary:
-        tokens: list[bytes | None] = list(present)
+    def _vocabulary(self, tokens: list[Any], removed: list[bytes], events: np.ndarray, order: Any) -> Vocabulary:
+        """Of the tokens by id, to which the others are added here."""
         added = []
         if self.unknown is not None:
             tokens[self.unknown] = None
