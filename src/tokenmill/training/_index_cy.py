@@ -10,7 +10,7 @@ import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Run, put_place, run_at
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places
 from cython.cimports.tokenmill.training._queue_cy import Queue
 
 
@@ -193,7 +193,7 @@ class PairIndex:
             ):
                 self.kept[old] = cython.cast(uint32_t, kept)
                 pairs.pair[kept] = pairs.pair[old]
-                pairs.places[kept] = pairs.new_places(pairs.pair[kept].size)
+                pairs.places[kept] = new_places(pairs, pairs.pair[kept].size)
                 if pairs.places[kept] == cython.NULL:
                     raise MemoryError(f"no memory for {pairs.pair[kept].size} positions")
                 self.queue.enqueue(cython.cast(uint32_t, kept))

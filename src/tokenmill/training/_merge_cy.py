@@ -44,7 +44,7 @@ from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at
 from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places, set_pair
 from cython.cimports.tokenmill.training._queue_cy import Queue, near_pair
 
 SOON = cython.declare(cython.size_t, 16)  # how many entries of a coming merge are fetched before it begins
@@ -272,7 +272,7 @@ class MergeLoop:
         else:
             id = self.pairs.n_pairs
             self.pairs.n_pairs += 1
-        self.pairs.set(id, left, right)
+        set_pair(self.pairs, id, left, right)
         self.heirs[self.n_heirs] = cython.cast(uint32_t, id)
         self.n_heirs += 1
         return cython.cast(uint32_t, id)
@@ -427,7 +427,7 @@ class MergeLoop:
                     and cython.cast(cython.size_t, self.lengths[pair[heir].left]) + self.lengths[pair[heir].right]
                     > self.max_bytes
                 ):
-                    places[heir] = pairs.new_places(pair[heir].size)
+                    places[heir] = new_places(pairs, pair[heir].size)
                     if places[heir] == cython.NULL:
                         with cython.gil:
                             raise MemoryError(f"no memory for {pair[heir].size} positions")

@@ -41,13 +41,12 @@ cdef class Pairs:
     cdef size_t least_slots  # of the next table
 
     cdef int reserve(self, size_t more) except? -1 nogil
-    cdef void set(self, size_t pair, uint32_t left, uint32_t right) noexcept nogil
     cdef size_t find(self, uint32_t left, uint32_t right) except? 0 nogil
     cdef int enter(self, size_t first) except? -1 nogil
     cdef void forget_table(self) noexcept nogil
     cdef int _grow_table(self) except? -1 nogil
     cdef void _enter(self, size_t pair) noexcept nogil
-    cdef char* new_places(self, size_t entries) noexcept nogil
+    cdef char* _new_region(self, size_t size) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
     cdef void _add_hole(self) noexcept nogil
 
@@ -58,3 +57,26 @@ cdef inline uint32_t token_at(const uint32_t* node, const Pair* pair, size_t pla
     if held < FREE:
         return pair[held].left
     return held ^ FREE  # of a last node the flag stays, and no token is as high as that
+
+
+cdef inline void set_pair(Pairs self, size_t pair, uint32_t left, uint32_t right) noexcept nogil:
+    # A new pair that stands nowhere yet.
+    self.pair[pair].count = 0
+    self.pair[pair].step = 0
+    self.pair[pair].left = left
+    self.pair[pair].right = right
+    self.pair[pair].size = 0
+    self.places[pair] = NULL
+
+
+cdef inline char* new_places(Pairs self, size_t entries) noexcept nogil:
+    # Room for a segment of at least one entry, which stays where it is until it is given back. NULL: no memory.
+    cdef size_t size = entries * self.width
+    cdef char* at = self.free_at
+    if size > self.free_size:
+        at = self._new_region(size)
+        if at == NULL:
+            return NULL
+    self.free_at = at + size
+    self.free_size -= size
+    return at

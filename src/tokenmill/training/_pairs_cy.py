@@ -51,7 +51,7 @@ class Pairs:
         self.width = 8 if wide else 4
         self.n_pairs = 1
         self.reserve(expected)
-        self.set(0, 0, 0)
+        set_pair(self, 0, 0, 0)
 
     def __dealloc__(self):
         i: cython.Py_ssize_t
@@ -134,18 +134,6 @@ class Pairs:
         self.room = room
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set(self, pair: cython.size_t, left: uint32_t, right: uint32_t) -> cython.void:
-        """A new pair that stands nowhere yet."""
-        self.pair[pair].count = 0
-        self.pair[pair].step = 0
-        self.pair[pair].left = left
-        self.pair[pair].right = right
-        self.pair[pair].size = 0
-        self.places[pair] = cython.NULL
-
     # ---- finding a pair by its tokens: when an index is built, and by those who must find old pairs again
 
     @cython.cfunc
@@ -172,7 +160,7 @@ class Pairs:
             slot = (slot + 1) & self.mask
         pair = self.n_pairs
         self.reserve(1)
-        self.set(pair, left, right)
+        set_pair(self, pair, left, right)
         self.n_pairs += 1
         self.slots[slot] = (hash >> 32 << 32) | pair
         self.n_found += 1
@@ -244,42 +232,36 @@ class Pairs:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def new_places(self, entries: cython.size_t) -> cython.p_char:
-        """Room for a segment of at least one entry, which stays where it is until it is given back. NULL: no memory."""
-        size: cython.size_t = entries * self.width
+    def _new_region(self, size: cython.size_t) -> cython.p_char:
+        """Make another region the present one, of `size` bytes or more; where it begins, or NULL: no memory."""
         room: cython.size_t
-        at: cython.p_char
         block: cython.p_void
         hole: cython.pointer(Hole)
         level: cython.int
+        self._add_hole()
+        if self.hole_levels:
+            level = tm_log2(self.hole_levels)
+            hole = self.holes[level]
+            self.holes[level] = hole.next
+            if hole.next == cython.NULL:
+                self.hole_levels ^= cython.cast(uint64_t, 1) << level
+            self.free_at = cython.cast(cython.p_char, hole)
+            self.free_size = hole.size
         if size > self.free_size:
             self._add_hole()
-            if self.hole_levels:
-                level = tm_log2(self.hole_levels)
-                hole = self.holes[level]
-                self.holes[level] = hole.next
-                if hole.next == cython.NULL:
-                    self.hole_levels ^= cython.cast(uint64_t, 1) << level
-                self.free_at = cython.cast(cython.p_char, hole)
-                self.free_size = hole.size
-            if size > self.free_size:
-                self._add_hole()
-                room = size if size > REGION else REGION
-                block = realloc(self.blocks, (self.n_blocks + 1) * cython.sizeof(Block))
-                if block != cython.NULL:
-                    self.blocks = cython.cast(cython.pointer(Block), block)
-                    block = tm_alloc(room)
-                if block == cython.NULL:
-                    return cython.NULL
-                self.blocks[self.n_blocks].at = block
-                self.blocks[self.n_blocks].size = room
-                self.n_blocks += 1
-                self.free_at = cython.cast(cython.p_char, block)
-                self.free_size = room
-        at = self.free_at
-        self.free_at += size
-        self.free_size -= size
-        return at
+            room = size if size > REGION else REGION
+            block = realloc(self.blocks, (self.n_blocks + 1) * cython.sizeof(Block))
+            if block != cython.NULL:
+                self.blocks = cython.cast(cython.pointer(Block), block)
+                block = tm_alloc(room)
+            if block == cython.NULL:
+                return cython.NULL
+            self.blocks[self.n_blocks].at = block
+            self.blocks[self.n_blocks].size = room
+            self.n_blocks += 1
+            self.free_at = cython.cast(cython.p_char, block)
+            self.free_size = room
+        return self.free_at
 
     @cython.cfunc
     @cython.nogil

@@ -38,7 +38,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     run_at,
 )
 from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, token_at
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, set_pair, token_at
 from cython.cimports.tokenmill.training._queue_cy import Queue
 from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
 from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
@@ -208,7 +208,7 @@ class PickyLoop:
         """
         if not self.unseen or self._too_long(left, right):
             return self._wanted(left, right)
-        self.pairs.set(self.pairs.n_pairs, left, right)
+        set_pair(self.pairs, self.pairs.n_pairs, left, right)
         self.pairs.n_pairs += 1
         return self.pairs.n_pairs - 1
 

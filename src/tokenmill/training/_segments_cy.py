@@ -12,7 +12,7 @@ from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place, put_place
 from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch, tm_sort
-from cython.cimports.tokenmill.training._pairs_cy import Pairs, token_at
+from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_places, token_at
 from cython.cimports.tokenmill.training._queue_cy import Queue
 
 AHEAD = cython.declare(cython.size_t, 24)  # how many entries before its turn a node is fetched
@@ -92,7 +92,7 @@ class Segments:
                 growth[i].at = cython.NULL
                 if pairs.pair[pair].count == 0:  # came and went within the step
                     continue
-                growth[i].at = pairs.new_places(growth[i].size)
+                growth[i].at = new_places(pairs, growth[i].size)
                 if growth[i].at == cython.NULL:
                     with cython.gil:
                         raise MemoryError(f"no memory for {growth[i].size} positions")
@@ -156,7 +156,7 @@ class Segments:
     ) -> cython.int:
         """Put the positions that lie `offset` nodes after these in front of a list."""
         i: cython.size_t
-        moved: cython.p_char = pairs.new_places(size)
+        moved: cython.p_char = new_places(pairs, size)
         if moved == cython.NULL:
             with cython.gil:
                 raise MemoryError(f"no memory for {size} positions")
@@ -223,7 +223,7 @@ class Segments:
         if part.next == 0:  # in order already
             self.gathered = part.places
             return part.size
-        self.gathered = pairs.new_places(total)
+        self.gathered = new_places(pairs, total)
         if self.gathered == cython.NULL:
             with cython.gil:
                 raise MemoryError(f"no memory for {total} positions")
