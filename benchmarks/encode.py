@@ -17,7 +17,7 @@ from .encoders import ENCODERS
 from .harness import alternate, corpus_file, run_job
 
 CORPORA = ("en", "multi", "code")
-ARRAYS = ("tokenmill", "gigatoken", "gigatoken_files", "fastokens")
+ARRAYS = ("tokenmill", "gigatoken", "gigatoken_files", "fastokens", "tiktoken")
 LISTS = ("tokenmill", "gigatoken", "fastokens", "tiktoken")
 SLOW = ("tokenmill", "rs_bpe", "wordchipper", "tokenizers")
 DECODERS = ("tokenmill", "gigatoken", "fastokens", "rs_bpe", "wordchipper", "tiktoken")

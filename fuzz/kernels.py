@@ -175,7 +175,11 @@ def encoding(chosen: random.Random, vocabulary: Vocabulary) -> None:
         rows = [tokenizer.encode(text, allowed_special="all") for text in texts]
     except TokenmillError:
         return
-    assert tokenizer.encode_batch(texts, allowed_special="all", num_threads=3) == rows
+    many = chosen.choice((1, 1, 1, 400))  # from 65,536 characters on there are threads
+    assert tokenizer.encode_batch(texts * many, allowed_special="all", num_threads=3) == rows * many
+    long = "".join(texts) * chosen.choice((0, 0, 0, 300))  # and a str becomes UTF-8 in windows
+    in_windows = tokenizer.encode_to_numpy(long, allowed_special="all").tolist()
+    assert in_windows == tokenizer.encode_to_numpy(long.encode(), allowed_special="all").tolist(), (texts, len(long))
     for text, row in zip(texts, rows, strict=True):
         assert tokenizer.encode_to_numpy(text, allowed_special="all").tolist() == row
         assert tokenizer.count_tokens(text, allowed_special="all") == len(row)

@@ -12,12 +12,15 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #define TM_HUGE ((size_t)2 << 20)
+#define TM_LONG 600000L      /* nanoseconds: as long as as many small pages take */
+#define TM_REST 24           /* huge pages that are then not asked for: as long as the wait, spread over so many, would hurt */
 #define TM_ROOM ((size_t)16) /* how many times its size what is enlarged may become before it is copied */
 
 /* `size` zeroed bytes, aligned to 2 MB where they fill at least one huge page; NULL where there is no memory. */
-static inline void *tm_pages_new(size_t size) {
+static inline void *tm_pages_plain(size_t size) {
     size_t spare = size >= TM_HUGE ? TM_HUGE : 0;
     uint8_t *p = (uint8_t *)mmap(NULL, size + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == (uint8_t *)MAP_FAILED) return NULL;
@@ -27,25 +30,55 @@ static inline void *tm_pages_new(size_t size) {
         if (head) munmap(p, head);
         p += head;
         if (spare > head && size + spare - head > used) munmap(p + used, size + spare - head - used);
-#ifdef MADV_HUGEPAGE
-        madvise(p, size, MADV_HUGEPAGE);
-#endif
     }
     return p;
 }
 
-/* `size` zeroed bytes for what is written once, from front to back; NULL where there is no memory. Small pages: where a
- * virtual machine gives free memory back to its host in huge pages, the next to get one waits for it, up to 3 ms. */
-static inline void *tm_pages_small(size_t size) {
-    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
+/* The same on huge pages, for what is read and written here and there. */
+static inline void *tm_pages_new(size_t size) {
+    void *p = tm_pages_plain(size);
+#ifdef MADV_HUGEPAGE
+    if (p && size >= TM_HUGE) madvise(p, size, MADV_HUGEPAGE);
+#endif
+    return p;
 }
 
-/* Get the pages that lie within size bytes at p, which are about to be written: a quarter less than one by one. */
+#ifdef __linux__
+/* Get whole pages that are about to be written; older systems refuse it, and give them one by one. */
+static inline void tm_pages_get(uintptr_t start, uintptr_t end) {
+    if (start < end) madvise((void *)start, end - start, 23); /* MADV_POPULATE_WRITE */
+}
+
+/* The same for a huge page: 0 if that took long. */
+static inline int tm_pages_get_huge(uintptr_t start) {
+    struct timespec before, after;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    madvise((void *)start, TM_HUGE, MADV_HUGEPAGE);
+    tm_pages_get(start, start + TM_HUGE);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    return (after.tv_sec - before.tv_sec) * 1000000000L + (after.tv_nsec - before.tv_nsec) < TM_LONG;
+}
+#endif
+
+/* Get the pages that lie within size bytes at p, which are about to be written from front to back. Huge pages take a third
+ * of the time of small ones (64 MB: 8 ms, 24), but where a virtual machine gives free memory back to its host, in
+ * blocks of that size, the next to get one waits for the host, up to 3 ms. So one that took long is followed by small
+ * ones for a while. */
 static inline void tm_pages_fill(void *p, size_t size) {
 #ifdef __linux__
-    uintptr_t start = ((uintptr_t)p + 4095) & ~(uintptr_t)4095, end = ((uintptr_t)p + size) & ~(uintptr_t)4095;
-    if (start < end) madvise((void *)start, end - start, 23); /* MADV_POPULATE_WRITE; older systems refuse it */
+    static int rest; /* huge pages not to ask for; threads that count it down at once do no harm */
+    uintptr_t at = ((uintptr_t)p + 4095) & ~(uintptr_t)4095, end = ((uintptr_t)p + size) & ~(uintptr_t)4095;
+    uintptr_t block = (at + TM_HUGE - 1) & ~(uintptr_t)(TM_HUGE - 1);
+    for (; block + TM_HUGE <= end; block += TM_HUGE) {
+        if (rest > 0) {
+            rest--;
+        } else {
+            tm_pages_get(at, block);
+            at = block + TM_HUGE;
+            if (!tm_pages_get_huge(block)) rest = TM_REST;
+        }
+    }
+    tm_pages_get(at, end);
 #endif
 }
 

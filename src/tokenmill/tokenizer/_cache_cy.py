@@ -95,13 +95,10 @@ class PieceCache:
     def crowding(self):
         """How many slots past their home the pieces stand on average: what looking one up costs."""
         i: cython.size_t
-        key: tm_key
         steps: cython.size_t = 0
         for i in range(self.slots):
             if self.entries[i].hi != 0:
-                key.lo = self.entries[i].lo
-                key.hi = self.entries[i].hi
-                steps += i - tm_hash(key) & self.slots - 1
+                steps += i - _hash(self.entries + i) & self.slots - 1
         return cython.cast(cython.double, steps) / max(self.used, 1)
 
     def begin(self):
@@ -226,10 +223,32 @@ def _record(cache: PieceCache, entry: cython.pointer(Entry)) -> cython.pointer(R
 
 @cython.cfunc
 @cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _hash(entry: cython.pointer(Entry)) -> uint64_t:
+    key: tm_key
+    key.lo = entry.lo
+    key.hi = entry.hi
+    return tm_hash(key)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _free_slot(cache: PieceCache, hash: uint64_t) -> cython.pointer(Entry):
+    """The first free slot from the home of `hash` on."""
+    slot: cython.size_t = hash & cache.slots - 1
+    while cache.entries[slot].hi != 0:
+        slot = slot + 1 & cache.slots - 1
+    return cache.entries + slot
+
+
+@cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _put(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
          ids: cython.pointer(cython.const[uint32_t]), count: cython.Py_ssize_t) -> cython.bint:
-    slot: cython.size_t
     entry: cython.pointer(Entry)
     record: cython.pointer(Record)
     kept: cython.size_t = length if key.hi >> 56 == 0xFF else 0  # bytes to compare: of keys that are hashes
@@ -239,10 +258,7 @@ def _put(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length
         size = (cython.sizeof(Record) + 4 * cython.cast(cython.size_t, count) + kept + 7) & ~cython.cast(cython.size_t, 7)
     if not _make_room(cache, size):
         return False
-    slot = hash & cache.slots - 1
-    while cache.entries[slot].hi != 0:
-        slot = slot + 1 & cache.slots - 1
-    entry = cache.entries + slot
+    entry = _free_slot(cache, hash)
     entry.lo = key.lo
     entry.hi = key.hi
     entry.ids[3] = 0
@@ -270,9 +286,9 @@ def _make_room(cache: PieceCache, size: cython.size_t) -> cython.bint:
     """Room for one more entry and `size` bytes in the arena; clears the cache where the bound asks for it.
 
     The table may take half of the bound and the arena a quarter; the rest is what growing needs meanwhile. A
-    cache that is itself a seed keeps 3/8 of its slots used, so that the table of its copies has room for others."""
+    cache that is itself a seed keeps a quarter of its slots used, so that the table of its copies has room for others."""
     if cache.bound == 0:
-        return _reserve_arena(cache, size) and (8 * cache.used < 3 * cache.slots or _grow(cache))
+        return _reserve_arena(cache, size) and (4 * cache.used < cache.slots or _grow(cache))
     if cache.arena_used + size > cache.arena_room and cache.arena_used + size > cache.bound // 4:
         _clear(cache)
     if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.bound // 2 or not _grow(cache)):
@@ -329,9 +345,7 @@ def _grow(cache: PieceCache) -> cython.bint:
     n: cython.size_t = cache.slots
     first: cython.size_t = 0
     i: cython.size_t
-    slot: cython.size_t
     entry: Entry
-    key: tm_key
     if not _resize(cache, 2 * n):
         return False
     while cache.entries[first].hi != 0:
@@ -341,12 +355,7 @@ def _grow(cache: PieceCache) -> cython.bint:
         if entry.hi == 0:
             continue
         cache.entries[i & n - 1].hi = 0
-        key.lo = entry.lo
-        key.hi = entry.hi
-        slot = tm_hash(key) & 2 * n - 1
-        while cache.entries[slot].hi != 0:
-            slot = slot + 1 & 2 * n - 1
-        cache.entries[slot] = entry
+        _free_slot(cache, _hash(cython.address(entry)))[0] = entry
     return True
 
 
@@ -368,14 +377,7 @@ def _clear(cache: PieceCache) -> cython.void:
 def _return(cache: PieceCache) -> cython.void:
     """Put the seed into an empty table; its records stand at the front of the arena."""
     i: cython.size_t
-    slot: cython.size_t
-    key: tm_key
     for i in range(cache.seed.used):
-        key.lo = cache.seed.entries[i].lo
-        key.hi = cache.seed.entries[i].hi
-        slot = tm_hash(key) & cache.slots - 1
-        while cache.entries[slot].hi != 0:
-            slot = slot + 1 & cache.slots - 1
-        cache.entries[slot] = cache.seed.entries[i]
+        _free_slot(cache, _hash(cache.seed.entries + i))[0] = cache.seed.entries[i]
     cache.used = cache.seed.used
     cache.arena_used = cache.seed.arena_used

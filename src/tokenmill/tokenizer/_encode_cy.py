@@ -12,15 +12,14 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
-from cython.cimports.cpython.unicode import PyUnicode_DATA, PyUnicode_KIND
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
-from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_prefetch
+from cython.cimports.libc.string import memcpy, memmove, memset
+from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache, Seed
 from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
-from cython.cimports.tokenmill.tokenizer._ids_cy import Ids, Spare
+from cython.cimports.tokenmill.tokenizer._ids_cy import LARGE, Ids, Spare
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
     NO_MEMORY,
     NO_TOKEN,
@@ -29,7 +28,7 @@ from cython.cimports.tokenmill.tokenizer._merge_cy import (
     Merger,
     tm_raise_pending,
 )
-from cython.cimports.tokenmill.tokenizer._text import tm_has_utf8, tm_narrow
+from cython.cimports.tokenmill.tokenizer._text import tm_is_ascii, tm_narrow, tm_units
 
 from ..errors import UsageError
 
@@ -38,34 +37,32 @@ class ForbiddenText(Exception):
     """A text spells a string that it must not."""
 
 
-AHEAD = cython.declare(cython.Py_ssize_t, 16)  # how far ahead the str objects of a batch are fetched
 # Texts up to this many bytes are encoded without giving up the GIL: handing it over costs as much as they do.
 HOLD = cython.declare(cython.size_t, 4096)
 MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are got at once
-LONG = cython.declare(cython.Py_ssize_t, 1 << 19)  # characters of a str whose UTF-8 is made here
 # Signals are looked for after so many bytes, which take a tenth of a second where every piece is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
-# A thread keeps a buffer of up to so many ids from one call to the next.
+WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that become UTF-8 at a time
+# A thread keeps a buffer of up to so many ids, and so many bytes of UTF-8, from one call to the next.
 KEPT = cython.declare(cython.size_t, 1 << 20)
+
+
+# Beside the negative numbers of _merge_cy:
+NOT_UTF8 = cython.declare(cython.Py_ssize_t, -11)
+FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
 
 
 @cython.cclass
 class State:
     """What one thread changes while it encodes."""
 
-    cache: PieceCache
-    spare: Spare
-    ids: Ids
-    text: cython.p_void  # the UTF-8 of a long str
-    text_size: cython.size_t
-    at: cython.size_t  # how far it is
-    section: cython.size_t  # where the next added token begins
-    which: cython.Py_ssize_t  # which it is
-
     def __cinit__(self, cache: PieceCache, spare: Spare):
         self.cache = cache
         self.spare = spare
         self.ids = Ids(spare)
+
+    def __dealloc__(self):
+        tm_pages_free(self.text, self.text_size)
 
 
 @cython.cclass
@@ -78,19 +75,6 @@ class Encoder:
     cache_bytes: what the caches of all threads together may hold, if that is more than the seed of each.
     """
 
-    _merger: Merger
-    _first: PieceCache  # None once it is taken
-    _seed: Seed
-    _scanner: Scanner
-    _pool: list
-    _spare: Spare
-    _text_spare: Spare
-    _read: list
-    _ints: list
-    _int: cython.pointer(cython.pointer(PyObject))
-    _cache_bytes: cython.size_t
-    _states: cython.size_t
-
     def __init__(self, merger: Merger, cache: PieceCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
         cache.begin()
         self._merger = merger
@@ -101,14 +85,13 @@ class Encoder:
         self._pool = []
         self._spare = Spare()
         self._text_spare = Spare()
-        self._read = []
+        self.read = []
         self._ints = list(range(n_ids))
         self._int = tm_items(self._ints)
 
     # ------------------------------------------------------------------ the pool
 
-    @cython.cfunc
-    def _take(self) -> State:
+    def take(self):
         state: State
         if self._pool:
             state = self._pool.pop()
@@ -119,15 +102,14 @@ class Encoder:
             state = State(cache, self._spare)
         state.cache.bound = self._cache_bytes // self._states
         state.ids.used = 0
+        state.counted = 0
         return state
 
-    @cython.cfunc
-    def _give(self, state: State) -> cython.void:
+    def give(self, state):
         if state.ids.room > KEPT:
             state.ids = Ids(self._spare)
-        if state.text != cython.NULL:
-            self._text_spare.keep(state.text, state.text_size)
-            state.text = cython.NULL
+        if state.text_size > KEPT:
+            self._let_go(state)
         self._pool.append(state)
 
     @property
@@ -149,60 +131,30 @@ class Encoder:
         finder: finds added tokens, which become their ids; the text between two of them is split on its own.
         ends: where the pieces end, where there is no scanner; goes without a finder.
         """
-        state: State = self._take()
+        state: State = self.take()
         try:
             self._run(state, text, refused, finder, ends, True)
-            return self._list(state.ids.data, state.ids.used)
+            return self.list_of(state.ids.data, state.ids.used)
         finally:
-            self._give(state)
+            self.give(state)
 
     def encode_to_ids(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None):
         """The same as an array, which has the buffer protocol."""
-        state: State = self._take()
+        state: State = self.take()
         try:
             self._run(state, text, refused, finder, ends, True)
             return _array(state)
         finally:
-            self._give(state)
+            self.give(state)
 
     def count(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> int:
         """How many ids there are."""
-        state: State = self._take()
+        state: State = self.take()
         try:
-            return self._run(state, text, refused, finder, ends, False)
+            self._run(state, text, refused, finder, ends, False)
+            return state.counted + state.ids.used
         finally:
-            self._give(state)
-
-    def encode_flat(self, texts: tuple, first: cython.Py_ssize_t, last: cython.Py_ssize_t, refused: Finder | None,
-                    finder: Finder | None) -> tuple:
-        """The ids of texts[first:last] in one array, for `reuse` when they have been read, and as 64-bit integers where
-        those of each text end."""
-        state: State = self._take()
-        n: cython.Py_ssize_t = last - first
-        ends: cython.pointer(cython.Py_ssize_t) = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((n + 1) * 8))
-        ids: Ids
-        try:
-            self._run_many(state, texts, first, n, refused, finder, ends)
-            ids = state.ids
-            state.ids = self._read.pop() if self._read else Ids(self._spare)
-            found = PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ends + 1), n * 8)
-            return ids, memoryview(found).cast("q")
-        finally:
-            free(ends)
-            self._give(state)
-
-    def list_each(self, ids: Ids, ends: cython.const[int64_t][::1], lists: list, first: cython.Py_ssize_t) -> None:
-        """What encode_flat gave, as a list for each text, to lists[first:]."""
-        i: cython.Py_ssize_t
-        start: cython.Py_ssize_t = 0
-        for i in range(ends.shape[0]):
-            lists[first + i] = self._list(ids.data + start, ends[i] - start)
-            start = ends[i]
-
-    def reuse(self, ids: Ids) -> None:
-        """Take an array that nobody reads any more, to write further ids to: memory that was just used is fast."""
-        if ids.room <= KEPT:
-            self._read.append(ids)
+            self.give(state)
 
     def new_ids(self) -> Ids:
         """An empty array of ids, with the memory of the last large one if that is free."""
@@ -210,20 +162,20 @@ class Encoder:
 
     def encode_piece(self, piece: bytes) -> list:
         """The ids of bytes that are one piece."""
-        state: State = self._take()
+        state: State = self.take()
         end: cython.size_t = len(piece)
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(piece))
         try:
             if end > 0:
                 self._check(self._encode(state, p, 0, end, end, cython.address(end), 1), piece)
-            return self._list(state.ids.data, state.ids.used)
+            return self.list_of(state.ids.data, state.ids.used)
         finally:
-            self._give(state)
+            self.give(state)
 
     def reach(self, data: bytes, start: cython.size_t, most: cython.Py_ssize_t) -> tuple:
         """How far `most` ids of the text data[start:] take it: (ids before, offset, ids from there on), where the last
         one is past `most`; or (all ids, the length of data, []) where there are no more than that."""
-        state: State = self._take()
+        state: State = self.take()
         length: cython.size_t = len(data)
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
         done: cython.Py_ssize_t = 0
@@ -235,16 +187,15 @@ class Encoder:
                     code = self._encode(state, p, start, length, start + 1, cython.NULL, 0)
                 self._check(code, data)
                 if done + state.ids.used > most:
-                    return done, start, self._list(state.ids.data, state.ids.used)
+                    return done, start, self.list_of(state.ids.data, state.ids.used)
                 done += state.ids.used
                 start = state.at
             return done, length, []
         finally:
-            self._give(state)
+            self.give(state)
 
-    @cython.cfunc
-    def _list(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t) -> list:
-        """A list of ints. They are made once for each id: to count a reference is cheaper than to make an int."""
+    def list_of(self, ids, n):
+        """They are made once for each id: to count a reference is cheaper than to make an int."""
         i: cython.Py_ssize_t
         item: cython.pointer(PyObject)
         result: list = PyList_New(n)
@@ -257,96 +208,183 @@ class Encoder:
             items[i] = item
         return result
 
-    @cython.cfunc
-    @cython.exceptval(check=True)
-    def _bytes(self, state: State, text, size: cython.pointer(cython.Py_ssize_t)) -> cython.pointer(cython.const[uint8_t]):
-        """As _utf8, but Python would make the UTF-8 of a long str in fresh memory twice, and keep it with the str."""
-        n: cython.size_t
-        width: cython.int
-        data: cython.p_void
-        if not isinstance(text, str) or len(text) < LONG or tm_has_utf8(text):
-            return _utf8(text, size)
-        n = len(text)
-        width = PyUnicode_KIND(text)
-        data = PyUnicode_DATA(text)
-        state.text = self._text_spare.take(n * (4 if width == 4 else width + 1), cython.address(state.text_size))
-        if state.text == cython.NULL:  # a system that promises no more than it has; most of this would never be touched
-            return _utf8(text, size)
-        with cython.nogil:
-            tm_pages_fill(state.text, n)
-            size[0] = tm_narrow(data, n, width, cython.cast(cython.pointer(uint8_t), state.text))
-        if size[0] < 0:
-            return _utf8(text, size)
-        return cython.cast(cython.pointer(cython.const[uint8_t]), state.text)
+    # ------------------------------------------------------------------ what a text is to the kernel
 
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _run(self, state: State, text, refused: Finder | None, finder: Finder | None, ends, keep: cython.bint) -> cython.Py_ssize_t:
-        """Encode a whole text into state.ids, or only count the ids. Returns their number."""
+    def _bytes(self, state, text, size):
+        """Not as Python would: that makes the UTF-8 of a str in fresh memory twice, and keeps it with the str."""
+        data: cython.p_void = cython.NULL
+        n: cython.size_t = 0
+        width: cython.int = tm_units(cython.cast(cython.pointer(PyObject), text), cython.address(data), cython.address(n))
+        if width < 0:
+            raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+        size[0] = n
+        if width == 0:
+            return cython.cast(cython.pointer(cython.const[uint8_t]), data)
+        if not self.reserve_text(state, n, width):
+            raise MemoryError
+        if n <= HOLD:
+            size[0] = tm_narrow(data, n, width, state.text)
+        else:
+            with cython.nogil:
+                size[0] = tm_narrow(data, n, width, state.text)
+        if size[0] < 0:
+            text.encode()  # raises: there are surrogates
+        return state.text
+
+    def reserve_text(self, state, n, width):
+        return self._reserve_more(state, 0, n, width)
+
+    def _reserve_more(self, state, used, n, width):
+        size: cython.size_t = used + n * (4 if width == 4 else width + 1) + 16
+        fresh: cython.pointer(uint8_t)
+        if state.text_size < size:
+            size = size if size > KEPT else KEPT  # what is not touched costs nothing
+            fresh = cython.cast(cython.pointer(uint8_t), self._text_spare.take(size, cython.address(size)))
+            if fresh == cython.NULL:
+                return False
+            if used > 0:
+                memcpy(fresh, state.text, used)
+            self._let_go(state)
+            state.text = fresh
+            state.text_size = size
+            tm_pages_fill(fresh + used, n)
+        return True
+
+    def _let_go(self, state):
+        """Of the memory for UTF-8."""
+        if state.text_size >= LARGE:
+            with cython.gil:
+                self._text_spare.keep(state.text, state.text_size)
+        else:
+            tm_pages_free(state.text, state.text_size)
+        state.text = cython.NULL
+        state.text_size = 0
+
+    # ------------------------------------------------------------------ the loops
+
+    def _run(self, state, text, refused, finder, ends, keep):
         size: cython.Py_ssize_t = 0
-        p: cython.pointer(cython.const[uint8_t]) = self._bytes(state, text, cython.address(size))
+        p: cython.pointer(cython.const[uint8_t])
         code: cython.Py_ssize_t
+        if ends is None and isinstance(text, str) and len(text) > WINDOW and not tm_is_ascii(text):
+            return self._run_windows(state, text, refused, finder, keep)
+        p = self._bytes(state, text, cython.address(size))
         length: cython.size_t = size
-        total: cython.Py_ssize_t = 0
-        _refuse(text, p, size, refused)
+        if refused is not None and refused.is_in(p, size):
+            _refuse(text, refused)
         if ends is not None:
             if length > 0:
                 given: cython.const[cython.size_t][::1] = ends
                 with cython.nogil:
                     code = self._encode(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
-                self._check(code, text)
-            return state.ids.used
+                return self._check(code, text)
+            return 0
         if length <= HOLD:
-            self._check(self._sections(state, p, 0, length, length, finder), text)
-            return state.ids.used
+            return self._check(self.sections(state, p, 0, length, length, finder), text)
         state.at = 0
         while state.at < length:
             with cython.nogil:
-                code = self._sections(state, p, state.at, length, state.at + SLICE, finder)
+                code = self.sections(state, p, state.at, length, state.at + SLICE, finder)
             self._check(code, text)
-            if not keep:
-                total += state.ids.used
-                state.ids.used = 0
-            PyErr_CheckSignals()
-        return total + state.ids.used
+            self._slice_done(state, keep)
+        return 0
 
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _run_many(self, state: State, texts: tuple, first: cython.Py_ssize_t, n: cython.Py_ssize_t, refused: Finder | None,
-                  finder: Finder | None, ends: cython.pointer(cython.Py_ssize_t)) -> cython.int:
-        """Encode n texts into state.ids; text i has the ids ends[i] to ends[i + 1]."""
-        i: cython.Py_ssize_t
+    def _run_windows(self, state, text, refused, finder, keep):
+        """The same for a long str, of which only a stretch is UTF-8 at a time: all of it would be fresh memory."""
+        window: Window
         code: cython.Py_ssize_t = 0
-        items: cython.pointer(cython.pointer(PyObject)) = tm_items(texts)
-        starts: cython.pointer(cython.pointer(cython.const[uint8_t])) = cython.cast(
-            cython.pointer(cython.pointer(cython.const[uint8_t])), malloc((n + 1) * 8)
+        start: cython.size_t
+        since: cython.size_t
+        memset(cython.address(window), 0, cython.sizeof(Window))
+        window.width = tm_units(
+            cython.cast(cython.pointer(PyObject), text), cython.address(window.data), cython.address(window.n)
         )
-        try:
-            if starts == cython.NULL or ends == cython.NULL:
-                raise MemoryError
-            for i in range(n):
-                if i + AHEAD < n:
-                    tm_prefetch(items[first + i + AHEAD])
-                starts[i] = _utf8(texts[first + i], cython.address(ends[i + 1]))
-                _refuse(texts[first + i], starts[i], ends[i + 1], refused)
-            ends[0] = 0
+        state.at = 0
+        while True:
             with cython.nogil:
-                for i in range(n):
-                    code = self._sections(state, starts[i], 0, ends[i + 1], ends[i + 1], finder)
-                    if code < 0:
-                        break
-                    ends[i + 1] = state.ids.used
-            return self._check(code, texts[first + i] if code < 0 else None)
-        finally:
-            free(starts)
+                since = 0
+                while since < SLICE and code == 0:
+                    if state.at == window.cut:
+                        code = self._next_window(state, cython.address(window), refused, finder)
+                        if code < 0 or window.cut == 0:
+                            break
+                    start = state.at
+                    code = self.sections(state, state.text, start, window.cut, start + SLICE - since, finder)
+                    since += state.at - start
+            if code == FORBIDDEN:
+                _refuse(text, refused)
+            if code == NOT_UTF8:
+                text.encode()  # raises
+            self._check(code, text)
+            if window.cut == 0:
+                return 0
+            self._slice_done(state, keep)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _sections(self, state: State, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t,
-                  stop: cython.size_t, finder: Finder | None) -> cython.Py_ssize_t:
-        """Encode text[at:length] with the added tokens that `finder` finds, if it is not None, until `stop` or a
-        little further; leaves state.at there. Where at is 0, a text begins."""
+    def _next_window(self, state, window, refused, finder):
+        """The next stretch of UTF-8 to state.text[0:window.cut], or 0 after the last; to where both sides of the text
+        can be encoded on their own."""
+        size: cython.Py_ssize_t
+        more: cython.size_t
+        which: cython.Py_ssize_t
+        window.filled -= window.cut
+        if window.filled > 0:
+            memmove(state.text, state.text + window.cut, window.filled)
+        window.cut = 0
+        state.at = 0
+        while window.cut == 0 and (window.taken < window.n or window.filled > 0):
+            more = WINDOW if window.filled < WINDOW else window.filled
+            if more > window.n - window.taken:
+                more = window.n - window.taken
+            if not self._reserve_more(state, window.filled, more, window.width):
+                return NO_MEMORY
+            size = tm_narrow(cython.cast(cython.pointer(uint8_t), window.data) + window.taken * window.width, more,
+                             window.width, state.text + window.filled)
+            if size < 0:
+                return NOT_UTF8
+            if not state.ids.reserve(size + 4, (window.n - window.taken) * window.width // 2):
+                return NO_MEMORY
+            window.taken += more
+            window.filled += size
+            if refused is not None and refused.search(state.text, 0, window.filled, cython.address(which)) < window.filled:
+                return FORBIDDEN
+            if window.taken == window.n:
+                window.cut = window.filled
+            else:
+                window.cut = self._certain_cut(state.text, window.filled, refused, finder)
+        return 0
+
+    def _certain_cut(self, text, length, refused, finder):
+        """The last place at which a piece begins, whatever follows, and that no string to be found goes across."""
+        which: cython.Py_ssize_t
+        at: cython.size_t
+        longest: cython.size_t = 0
+        cut: cython.size_t
+        if finder is not None and finder.n > 0:
+            longest = finder.lengths[0]
+        if refused is not None and refused.n > 0 and refused.lengths[0] > longest:
+            longest = refused.lengths[0]
+        if length <= longest:
+            return 0
+        cut = self._scanner.cut(text, 0, length - longest)
+        if finder is None:
+            return cut
+        at = cut - longest if cut > longest else 0
+        while at < cut:
+            at = finder.search(text, at, length, cython.address(which))
+            if at < cut and at + finder.lengths[which] > cut:
+                cut = self._scanner.cut(text, 0, at)
+                at = cut - longest if cut > longest else 0
+            else:
+                at += 1
+        return cut
+
+    def _slice_done(self, state, keep):
+        if not keep:
+            state.counted += state.ids.used
+            state.ids.used = 0
+        return PyErr_CheckSignals()
+
+    def sections(self, state, text, at, length, stop, finder):
         code: cython.Py_ssize_t
         if at == 0:
             state.section = 0
@@ -369,12 +407,7 @@ class Encoder:
         state.at = at
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _encode(self, state: State, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, length: cython.size_t,
-                stop: cython.size_t, given: cython.pointer(cython.const[cython.size_t]),
-                n_given: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def _encode(self, state, text, at, length, stop, given, n_given):
         """Encode text[at:length] from a piece's start until `stop` or a little further; leaves state.at there."""
         ends: cython.size_t[SCAN]
         n: cython.Py_ssize_t
@@ -403,9 +436,7 @@ class Encoder:
         state.at = at
         return 0
 
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _check(self, code: cython.Py_ssize_t, text) -> cython.int:
+    def _check(self, code, text):
         """Raise what a negative number of the kernels means."""
         if code >= 0:
             return 0
@@ -419,58 +450,10 @@ class Encoder:
         raise MemoryError
 
 
-def cut(texts: tuple, most: cython.Py_ssize_t, parts: cython.Py_ssize_t) -> list:
-    """Ranges of texts for one call each: (first, last, how long they are together). A range ends when it has `most`
-    characters or `most` / 16 texts, or before, if that makes `parts` ranges of them all."""
-    ranges: list = _cut(texts, most, most // 16)
-    total: cython.Py_ssize_t = 0
-    if len(ranges) >= parts:
-        return ranges
-    for _, _, size in ranges:
-        total += size
-    return _cut(texts, total // parts + 1, most // 16)
-
-
-@cython.cfunc
-def _cut(texts: tuple, most: cython.Py_ssize_t, most_texts: cython.Py_ssize_t) -> list:
-    i: cython.Py_ssize_t
-    first: cython.Py_ssize_t = 0
-    size: cython.Py_ssize_t = 0
-    n: cython.Py_ssize_t = len(texts)
-    items: cython.pointer(cython.pointer(PyObject)) = tm_items(texts)
-    ranges: list = []
-    for i in range(n):
-        if i + AHEAD < n:
-            tm_prefetch(items[i + AHEAD])
-        size += len(texts[i])
-        if size >= most or i + 1 - first == most_texts:
-            ranges.append((first, i + 1, size))
-            first = i + 1
-            size = 0
-    if first < n:
-        ranges.append((first, n, size))
-    return ranges
-
-
-@cython.cfunc
-@cython.exceptval(check=True)
-def _utf8(text, size: cython.pointer(cython.Py_ssize_t)) -> cython.pointer(cython.const[uint8_t]):
-    """The bytes of a str or of bytes. Raises UnicodeEncodeError where a str has lone surrogates."""
-    if isinstance(text, str):
-        return cython.cast(cython.pointer(cython.const[uint8_t]), tm_utf8(text, size))
-    if isinstance(text, bytes):
-        size[0] = PyBytes_GET_SIZE(text)
-        return cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(text))
-    raise TypeError(f"text is str or bytes, not {type(text).__name__}")
-
-
 @cython.cfunc
 @cython.exceptval(-1)
-def _refuse(text, p: cython.pointer(cython.const[uint8_t]), size: cython.Py_ssize_t, refused: Finder | None) -> cython.int:
-    """ForbiddenText where `refused` finds something in the bytes p of a text."""
-    if refused is not None and refused.is_in(p, size):
-        raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
-    return 0
+def _refuse(text, refused: Finder) -> cython.int:
+    raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
 
 
 @cython.cfunc

@@ -22,6 +22,16 @@ cdef class Spare:
     cdef void* take(self, size_t size, size_t* got) noexcept nogil
 
 
+cdef enum:
+    LARGE = 4 << 20  # arrays of so many bytes give their memory back to the next
+
+# An array of ids that no thread holds.
+cdef struct Block:
+    uint32_t* data
+    size_t room, mapped, filled
+    Py_ssize_t used
+
+
 cdef class Ids:
     cdef uint32_t* data
     cdef size_t room  # in ids
@@ -35,3 +45,4 @@ cdef class Ids:
     # Room for `more` ids, and at once for `hint` of them where it has to grow: what is not touched costs nothing.
     cdef bint reserve(self, size_t more, size_t hint) noexcept nogil
     cdef void fill(self, size_t need) noexcept nogil  # get the pages for `need` ids, and a step more
+    cdef void swap(self, Block* block) noexcept nogil  # the memory and what is in it

@@ -5,11 +5,9 @@ import cython
 from cython.cimports.cpython.buffer import PyBUF_FORMAT
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free, tm_pages_small
+from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free, tm_pages_plain
 
-# Arrays of so many bytes give their memory back to the next.
-LARGE = cython.declare(cython.size_t, 4 << 20)
-STEP = cython.declare(cython.size_t, 1 << 17)  # ids for which such arrays get pages at once
+STEP = cython.declare(cython.size_t, 1 << 19)  # ids for which such arrays get pages at once: a huge page
 
 
 @cython.cclass
@@ -37,7 +35,7 @@ class Spare:
         data: cython.p_void = self.data
         got[0] = size
         if size < LARGE:
-            return tm_pages_small(size)
+            return tm_pages_plain(size)
         with cython.gil:
             data = self.data
             if data != cython.NULL and self.size >= size:
@@ -45,7 +43,7 @@ class Spare:
                 self.data = cython.NULL
                 self.size = 0
                 return data
-        return tm_pages_small(size)
+        return tm_pages_plain(size)
 
 
 @cython.cclass
@@ -92,11 +90,25 @@ class Ids:
         return True
 
     def fill(self, need):
-        need += STEP
+        need = (need + STEP - 1) // STEP * STEP
         if need > self.room:
             need = self.room
         tm_pages_fill(self.data + self.filled, (need - self.filled) * 4)
         self.filled = need
+
+    def swap(self, block):
+        mine: Block
+        mine.data = self.data
+        mine.room = self.room
+        mine.mapped = self.mapped
+        mine.filled = self.filled
+        mine.used = self.used
+        self.data = block.data
+        self.room = block.room
+        self.mapped = block.mapped
+        self.filled = block.filled
+        self.used = block.used
+        block[0] = mine
 
     def extend(self, ids: cython.const[uint32_t][::1], hint: cython.size_t) -> None:
         """Put further ids behind these; where that takes more memory, for `hint` of them at once."""

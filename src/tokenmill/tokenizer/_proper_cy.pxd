@@ -4,7 +4,10 @@ from tokenmill.tokenizer._merge_cy cimport Merger
 from tokenmill.tokenizer._trie_cy cimport Trie
 
 cdef enum:
-    FEW = 16  # up to so many bytes, to merge them by scanning is as fast or faster, since it touches less memory
+    # Up to so many bytes, to merge them by scanning is as fast or faster, since it touches less memory. Where they are
+    # not ASCII, tokens have fewer characters, so that the way through the trie is shorter.
+    FEW = 16
+    FEW_WIDE = 12
     WORDS = 4  # pieces of fewer than 64 times as many bytes need no memory of their own
 
 # A token's last merge: its rank and its halves, and its bytes. A single byte has rank 0, others that of the merge plus

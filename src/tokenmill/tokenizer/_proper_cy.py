@@ -84,7 +84,7 @@ class ProperMerger(Merger):
 
     def merge(self, piece, n, out, work):
         closed: uint64_t[WORDS]
-        if n <= FEW:
+        if n <= FEW_WIDE or (n <= FEW and piece[n - 1] < 0x80):
             return self.merge_parts(out, self.parts(piece, n, out), piece, work)
         if n < 64 * WORDS:
             memset(closed, 0, cython.sizeof(closed))

@@ -1,4 +1,4 @@
-/* UTF-8 to the code points of a Python str and back, and small ints out of Python objects. */
+/* UTF-8 to the code points of a Python str, and what Python objects hold. The way back: _narrow.h. */
 #ifndef TOKENMILL_TEXT_H
 #define TOKENMILL_TEXT_H
 
@@ -74,58 +74,19 @@ static inline ptrdiff_t tm_widen(const uint8_t *p, size_t n, int width, void *da
     return tm_widen_4(p, n, (uint32_t *)data + *count, count);
 }
 
-/* n code points to UTF-8: returns its length, or -1 where one is a surrogate. Sixteen of ASCII go at once. */
-#define TM_NARROW(NAME, UNIT)                                                                                         \
-    static ptrdiff_t NAME(const UNIT *p, size_t n, uint8_t *out) {                                                    \
-        uint8_t *o = out;                                                                                             \
-        for (size_t i = 0, stop; i < n; i = stop) {                                                                   \
-            stop = n - i < 16 ? n : i + 16;                                                                           \
-            if (stop - i == 16) {                                                                                     \
-                uint32_t any = 0;                                                                                     \
-                for (int k = 0; k < 16; k++) any |= p[i + k];                                                         \
-                if (any < 0x80) {                                                                                     \
-                    for (int k = 0; k < 16; k++) o[k] = (uint8_t)p[i + k];                                            \
-                    o += 16;                                                                                          \
-                    continue;                                                                                         \
-                }                                                                                                     \
-            }                                                                                                         \
-            for (; i < stop; i++) {                                                                                   \
-                uint32_t c = p[i];                                                                                    \
-                if (c < 0x80) {                                                                                       \
-                    *o++ = (uint8_t)c;                                                                                \
-                } else if (c < 0x800) {                                                                               \
-                    *o++ = (uint8_t)(0xC0 | c >> 6);                                                                  \
-                    *o++ = (uint8_t)(0x80 | (c & 0x3F));                                                              \
-                } else if (c < 0x10000) {                                                                             \
-                    if ((c & 0xF800) == 0xD800) return -1;                                                            \
-                    *o++ = (uint8_t)(0xE0 | c >> 12);                                                                 \
-                    *o++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));                                                         \
-                    *o++ = (uint8_t)(0x80 | (c & 0x3F));                                                              \
-                } else {                                                                                              \
-                    *o++ = (uint8_t)(0xF0 | c >> 18);                                                                 \
-                    *o++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));                                                        \
-                    *o++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));                                                         \
-                    *o++ = (uint8_t)(0x80 | (c & 0x3F));                                                              \
-                }                                                                                                     \
-            }                                                                                                         \
-        }                                                                                                             \
-        return o - out;                                                                                               \
+/* What a str or bytes object holds, read without the GIL by who has a reference: returns the width of its units, 0 where
+ * they are UTF-8 already, -1 for anything else. That somebody asked for the UTF-8 of a str before is no help here:
+ * another thread may be about to. */
+static inline int tm_units(PyObject *o, void **data, size_t *n) {
+    if (PyUnicode_Check(o)) {
+        *data = PyUnicode_DATA(o);
+        *n = (size_t)PyUnicode_GET_LENGTH(o);
+        return PyUnicode_IS_ASCII(o) ? 0 : (int)PyUnicode_KIND(o);
     }
-
-TM_NARROW(tm_narrow_1, uint8_t)
-TM_NARROW(tm_narrow_2, uint16_t)
-TM_NARROW(tm_narrow_4, uint32_t)
-
-/* The same for units of 1, 2 or 4 bytes. `out` has room for 2, 3 or 4 bytes of each. */
-static inline ptrdiff_t tm_narrow(const void *data, size_t n, int width, uint8_t *out) {
-    if (width == 1) return tm_narrow_1((const uint8_t *)data, n, out);
-    if (width == 2) return tm_narrow_2((const uint16_t *)data, n, out);
-    return tm_narrow_4((const uint32_t *)data, n, out);
-}
-
-/* Whether a str has its UTF-8 at hand: it is ASCII, or somebody has asked for it before. */
-static inline int tm_has_utf8(PyObject *text) {
-    return PyUnicode_IS_COMPACT_ASCII(text) || ((PyCompactUnicodeObject *)text)->utf8 != NULL;
+    if (!PyBytes_Check(o)) return -1;
+    *data = PyBytes_AS_STRING(o);
+    *n = (size_t)PyBytes_GET_SIZE(o);
+    return 0;
 }
 
 #endif

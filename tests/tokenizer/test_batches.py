@@ -1,0 +1,123 @@
+"""Batches: many texts by several threads, and str of every kind to UTF-8 on the way."""
+
+import os
+import random
+import signal
+import threading
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tokenmill
+from tokenmill import Tokenizer, Vocabulary
+from tokenmill.errors import SpecialTokenError
+
+BYTES = tuple(bytes([i]) for i in range(256))
+THREADS = (1, 2, 3, 7)
+# Characters whose UTF-8 has one to four bytes, and their borders.
+ALPHABETS = [
+    "ab \x7f",
+    "a\x7f\x80\xff",
+    "a\x7f\x80\u07ff",
+    "a \u07ff\u0800\ud7ff\ue000\uffff",
+    "a\xe9漢\U00010000\U0010ffff",
+]
+
+
+class Text(str):
+    """A str of another class: its characters stand elsewhere."""
+
+
+@pytest.fixture(scope="module")
+def bytewise():
+    """A tokenizer whose ids are the bytes."""
+    return Tokenizer(Vocabulary(BYTES, ("whitespace",)))
+
+
+def both(tok, texts, threads):
+    """What a batch gives as lists, after a look that it gives the same as one array."""
+    lists = tok.encode_batch(texts, num_threads=threads)
+    ids, offsets = tok.encode_batch_to_numpy(texts, num_threads=threads)
+    assert [ids[a:b].tolist() for a, b in pairwise(offsets)] == lists
+    return lists
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+def test_str_of_every_width_become_utf_8(bytewise, alphabet):
+    rng = random.Random(5)
+    texts = ["".join(rng.choices(alphabet, k=k)) for k in [*range(70), 4095, 4097, 70_000]]
+    texts += ["a" * k + alphabet[-1] for k in range(40)]
+    expected = [[*text.encode()] for text in texts]
+    assert [bytewise.encode(text) for text in texts] == expected
+    assert [bytewise.encode_to_numpy(Text(text)).tolist() for text in texts] == expected
+    for threads in THREADS:
+        assert both(bytewise, texts, threads) == expected
+
+
+def test_every_character_becomes_utf_8(bytewise):
+    points = [p for p in range(0x110000) if not 0xD800 <= p < 0xE000]
+    random.Random(6).shuffle(points)
+    for text in ("".join(map(chr, sorted(points))), "".join(map(chr, points))):
+        assert bytewise.encode_to_numpy(text).tobytes() == bytewise.encode_to_numpy(text.encode()).tobytes()
+        assert bytewise.decode_bytes(bytewise.encode(text)) == text.encode()
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=60), max_size=12))
+def test_any_texts(texts):
+    tok = Tokenizer(Vocabulary(BYTES, ("gpt2",)))
+    fixed = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode() for text in texts]
+    assert both(tok, texts, 3) == [[*text] for text in fixed]
+
+
+def test_short_and_long_texts_in_order(tok, text):
+    rng = random.Random(7)
+    texts = [text * rng.choice([0, 1, 1, 1, 2, 30]) for _ in range(2500)]
+    texts[11], texts[1200] = text * 3000, (text + "漢字") * 700
+    known = {each: tok.encode(each) for each in {*texts}}
+    for threads in THREADS:
+        assert both(tok, texts, threads) == [known[each] for each in texts]
+
+
+def test_texts_that_python_must_deal_with(tok, text):
+    texts = [text] * 3000
+    texts[3], texts[2000] = "low \ud83d\ude00 \udc00", "\ud800"
+    expected = [tok.encode(each) for each in texts]
+    for threads in THREADS:
+        assert both(tok, texts, threads) == expected
+    forbidden = [*texts[:2500], "low<|endoftext|>", *texts[2500:]]
+    for threads in THREADS:
+        with pytest.raises(SpecialTokenError, match="<\\|endoftext\\|>"):
+            tok.encode_batch(forbidden, num_threads=threads)
+        with pytest.raises(SpecialTokenError):
+            tok.encode_batch_to_numpy(forbidden, num_threads=threads)
+        with pytest.raises(TypeError, match="not int"):
+            tok.encode_batch([*texts, 5], num_threads=threads)
+        assert tok.encode_batch(forbidden, num_threads=threads, allowed_special="all")[2500][-1] == tok.eot_token
+    assert both(tok, texts, 2) == expected
+
+
+@pytest.mark.filterwarnings("ignore:the split pattern")
+def test_patterns_that_are_not_regular(text):
+    tok = Tokenizer(Vocabulary((*BYTES, b"aa", b"aaaa"), (r"(a)\1|.|\n",)))
+    texts = [text, "aaaa", "", "a\ud800", text * 20] * 10
+    assert both(tok, texts, 2) == [tok.encode(each) for each in texts]
+
+
+def test_ctrl_c_is_heard():
+    """While others work for the thread that hears it, and while one text takes all the time."""
+    tok = tokenmill.train_from_iterator(["low lower lowest"], vocab_size=262)
+    rng = random.Random(8)
+    novel = "".join(rng.choices("abcdefghij ", k=1 << 20))
+    for texts in ([novel] * 4000, [novel * 300] * 2):
+        killer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+        killer.start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(1000):
+                tok.encode_batch_to_numpy(texts, num_threads=2)
+        assert time.monotonic() - start < 30  # whole seconds of slack: machines stall
+        killer.join()
+    assert tok.encode_batch(["low"] * 3, num_threads=2) == [tok.encode("low")] * 3
