@@ -74,6 +74,15 @@ def test_pairs_that_change_places():
     same({b"ababababab": 4, b"bababababa": 3, b"cabababd": 2}, vocab_size=300)
 
 
+@pytest.mark.parametrize("counts", [[1], [1, 2, 3], [2**40, 2**40 + 1, 2**40 + 5000]])
+def test_many_pairs_of_like_counts(counts):
+    # Hundreds of pairs in one level of the queue, which are sorted; and ids of more than one digit of 11 bits.
+    rng = random.Random(len(counts))
+    words = {bytes(rng.choices(range(97, 115), k=10)): rng.choice(counts) for _ in range(400)}
+    merges = same(words, vocab_size=256 + 1850)
+    assert len(merges) == 1850
+
+
 @pytest.mark.parametrize("count", [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**60])
 def test_counts_beyond_32_bits(count):
     words = {b"  ": count, b"ab": count - 1, b"cd": 5}
@@ -111,7 +120,7 @@ def test_every_threshold_gives_the_same(monkeypatch):
 
 def test_the_order_of_the_pieces_does_not_matter():
     rng = random.Random(6)
-    words = {bytes(rng.choices(b"abc", k=rng.randrange(1, 12))): rng.randrange(1, 4) for _ in range(300)}
+    words = {bytes(rng.choices(b"abc", k=rng.randrange(1, 12))): rng.randrange(1, 4) for _ in range(400)}
     results = set()
     for _ in range(5):
         items = list(words.items())

@@ -10,13 +10,14 @@ import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Run, put_place, run_at
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places
+from cython.cimports.tokenmill.training._queue_cy import Queue
 
 
 @cython.final
 @cython.cclass
 class PairIndex:
-    """Fills `pairs` with the pairs of `corpus`.
+    """Fills a queue, and `pairs` behind it, with the pairs of `corpus`.
 
     spans, lengths: uint32, the nodes and the bytes of each token by id; a pair that would make more than `max_bytes` is left out.
     spread: tokens lie on spans[id] nodes each; else on one, whatever `spans` says of the phase before.
@@ -26,6 +27,7 @@ class PairIndex:
 
     corpus: Corpus
     pairs: Pairs
+    queue: Queue
     spans: uint32_t[::1]
     lengths: cython.const[uint32_t][::1]
     max_bytes: cython.size_t
@@ -40,7 +42,7 @@ class PairIndex:
     def __cinit__(
         self,
         corpus: Corpus,
-        pairs: Pairs,
+        queue: Queue,
         spans: uint32_t[::1],
         lengths: cython.const[uint32_t][::1],
         max_bytes: cython.size_t,
@@ -48,7 +50,8 @@ class PairIndex:
     ):
         self.corpus = corpus
         self.spread = spread
-        self.pairs = pairs
+        self.pairs = queue.pairs
+        self.queue = queue
         self.spans = spans
         self.lengths = lengths
         self.max_bytes = max_bytes
@@ -190,10 +193,10 @@ class PairIndex:
             ):
                 self.kept[old] = cython.cast(uint32_t, kept)
                 pairs.pair[kept] = pairs.pair[old]
-                pairs.places[kept] = pairs.new_places(pairs.pair[kept].size)
+                pairs.places[kept] = new_places(pairs, pairs.pair[kept].size)
                 if pairs.places[kept] == cython.NULL:
                     raise MemoryError(f"no memory for {pairs.pair[kept].size} positions")
-                pairs.enqueue(cython.cast(uint32_t, kept))
+                self.queue.enqueue(cython.cast(uint32_t, kept))
                 kept += 1
             else:
                 self.kept[old] = FREE | left

@@ -25,6 +25,11 @@ One step
     now known, and fills them. An heir that stayed below the threshold is taken out of its nodes, which become FREE, and
     its id and that of the merged pair are given to the heirs of the next steps: the records of pairs stay few and warm.
 
+    Two merges in three find a handful of entries, and wait for memory more than they work. So while one goes on, what the
+    next ones will read is fetched in waves, each as soon as the one before tells where it is: the queue knows the next
+    sixteen pairs, and fetches their records; eleven merges ahead the segment is fetched, six ahead the nodes at its
+    entries, two ahead the records of the pairs beside those that are alive.
+
 The threshold is a guess that saves work (pairs seen a few times are most of all pairs, and few of them are ever merged),
 never a change of the result: if no pair reaches it and more merges are wanted, the caller compacts the nodes and begins
 a new phase with a lower one.
@@ -32,13 +37,17 @@ a new phase with a lower one.
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.cpython.list import PyList_GET_ITEM, PyList_GET_SIZE
+from cython.cimports.cpython.object import PyObject
+from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at
 from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places, set_pair
+from cython.cimports.tokenmill.training._queue_cy import Queue, near_pair
 
+SOON = cython.declare(cython.size_t, 16)  # how many entries of a coming merge are fetched before it begins
 AHEAD = cython.declare(cython.size_t, 32)  # how many entries before its turn a node is fetched
 
 
@@ -48,16 +57,20 @@ class MergeLoop:
     """Merges the pairs of one phase.
 
     spans, lengths: uint32 by token id, in nodes and in bytes; `n_tokens` of them are set, the rest is written here.
-    merges: uint32 rows (left id, right id) and counts: uint64, both by number of the merge; likewise.
+    merges: int32 rows (left id, right id, new id) by number of the merge; likewise.
+    max_bytes: of a token. With 2**64 - 1 no lengths are looked at, nor kept: that saves a cache miss for each new pair.
     """
 
     corpus: Corpus
     pairs: Pairs
+    queue: Queue
     spans: uint32_t[::1]
     lengths: uint32_t[::1]
-    merges: uint32_t[:, ::1]
-    counts: uint64_t[::1]
+    merges: int32_t[:, ::1]
     max_bytes: cython.size_t
+    limited: cython.bint
+    run_of: cython.pointer(uint32_t)  # by block of 1 << run_shift nodes: the run that its first node lies in
+    run_shift: cython.int
     n_tokens: cython.size_t
     n_merges: cython.size_t
     # the step under way
@@ -84,29 +97,31 @@ class MergeLoop:
     def __cinit__(
         self,
         corpus: Corpus,
-        pairs: Pairs,
+        queue: Queue,
         spans: uint32_t[::1],
         lengths: uint32_t[::1],
-        merges: uint32_t[:, ::1],
-        counts: uint64_t[::1],
+        merges: int32_t[:, ::1],
         n_tokens: cython.size_t,
         n_merges: cython.size_t,
         max_bytes: cython.size_t,
     ):
         self.corpus = corpus
-        self.pairs = pairs
+        self.pairs = queue.pairs
+        self.queue = queue
         self.spans = spans
         self.lengths = lengths
         self.merges = merges
-        self.counts = counts
         self.n_tokens = n_tokens
         self.n_merges = n_merges
         self.max_bytes = max_bytes
+        self.limited = max_bytes != cython.cast(cython.size_t, -1)
+        self._find_runs(corpus)
 
     def __dealloc__(self):
         free(self.fresh)
         free(self.fresh_pair)
         free(self.heirs)
+        free(self.run_of)
 
     @property
     def done(self) -> int:
@@ -128,18 +143,73 @@ class MergeLoop:
                 if self.stage == 0:
                     if self.n_merges >= wanted:
                         break
-                    pair = self.pairs.pop()
+                    pair = self.queue.pop()
                     if pair == 0:
                         break
                     self._begin(pair)
                     spent += 8
-                    self.pairs.fetch_top()
+                    self._fetch_ahead()
                 if self.stage == 1:
                     spent += self._sweep(work)
-                    self.pairs.fetch_best(self.corpus.node)
                 if self.stage == 2:
                     spent += self._lay_out(self.pairs, work)
         return self.stage != 0 or self.n_merges >= wanted or spent >= work
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _find_runs(self, corpus: Corpus) -> cython.int:
+        """A short table of where the runs begin: most merges look for one run, and would search all of them."""
+        block: cython.size_t
+        run: cython.size_t = 0
+        while corpus.n_nodes >> self.run_shift > 1 << 14:
+            self.run_shift += 1
+        self.run_of = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * ((corpus.n_nodes >> self.run_shift) + 1)))
+        if self.run_of == cython.NULL:
+            raise MemoryError("no memory for the table of runs")
+        for block in range((corpus.n_nodes >> self.run_shift) + 1):
+            run = run_at(corpus.runs, run, corpus.n_runs, block << self.run_shift)
+            self.run_of[block] = cython.cast(uint32_t, run)
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _fetch_ahead(self) -> cython.void:
+        """Fetch what the next merges will read, one thing after the other: each tells where the next one is."""
+        pair: cython.pointer(Pair) = self.pairs.pair
+        node: cython.pointer(uint32_t) = self.corpus.node
+        wide: cython.bint = self.corpus.wide
+        coming: uint32_t = near_pair(self.queue, 11)
+        places: cython.p_char = self.pairs.places[coming]
+        size: cython.size_t
+        middle: cython.size_t
+        i: cython.size_t
+        place: cython.size_t
+        left: uint32_t
+        right: uint32_t
+        tm_prefetch(places)
+        tm_prefetch(cython.address(self.spans[pair[coming].left]))
+        tm_prefetch(cython.address(self.spans[pair[coming].right]))
+        coming = near_pair(self.queue, 6)
+        places = self.pairs.places[coming]
+        size = pair[coming].size
+        middle = self.spans[pair[coming].left]
+        for i in range(size if size < SOON else SOON):
+            place = get_place(places, i, wide)
+            tm_prefetch(node + place - 1)
+            tm_prefetch(node + place + middle)
+        coming = near_pair(self.queue, 2)
+        places = self.pairs.places[coming]
+        size = pair[coming].size
+        middle = self.spans[pair[coming].left]
+        for i in range(size if size < SOON else SOON):
+            place = get_place(places, i, wide)
+            if node[place] == coming:
+                right = node[place + middle]
+                left = node[place - 1]
+                left = node[place - (left & ~LAST if left & LAST else 1)]
+                tm_prefetch(cython.address(pair[right if right < FREE else 0]))
+                tm_prefetch(cython.address(pair[left if left < FREE else 0]))
 
     @cython.cfunc
     @cython.nogil
@@ -171,12 +241,13 @@ class MergeLoop:
                 self.fresh_room = 0
                 with cython.gil:
                     raise MemoryError(f"no memory for {3 * size} positions")
-        self.merges[self.n_merges, 0] = left
-        self.merges[self.n_merges, 1] = right
-        self.counts[self.n_merges] = self.pairs.pair[merged].count
+        self.merges[self.n_merges, 0] = cython.cast(int32_t, left)
+        self.merges[self.n_merges, 1] = cython.cast(int32_t, right)
+        self.merges[self.n_merges, 2] = cython.cast(int32_t, new)
         self.n_merges += 1
         self.spans[new] = self.spans[left] + self.spans[right]
-        self.lengths[new] = self.lengths[left] + self.lengths[right]
+        if self.limited:
+            self.lengths[new] = self.lengths[left] + self.lengths[right]
         self.n_tokens += 1
         self.n_fresh = 0
         self.merged = merged
@@ -201,7 +272,7 @@ class MergeLoop:
         else:
             id = self.pairs.n_pairs
             self.pairs.n_pairs += 1
-        self.pairs.set(id, left, right)
+        set_pair(self.pairs, id, left, right)
         self.heirs[self.n_heirs] = cython.cast(uint32_t, id)
         self.n_heirs += 1
         return cython.cast(uint32_t, id)
@@ -239,7 +310,7 @@ class MergeLoop:
                 right = new
             else:
                 left = new
-            if cython.cast(cython.size_t, self.lengths[left]) + self.lengths[right] > self.max_bytes:
+            if self.limited and cython.cast(cython.size_t, self.lengths[left]) + self.lengths[right] > self.max_bytes:
                 return
             pair[old].heir = self._new_pair(left, right)
 
@@ -282,7 +353,7 @@ class MergeLoop:
             if node[place] != merged:
                 continue
             if place >= run_end:
-                self.run = run_at(runs, self.run, self.corpus.n_runs, place)
+                self.run = run_at(runs, max(self.run, self.run_of[place >> self.run_shift]), self.corpus.n_runs, place)
                 run_end = runs[self.run + 1].start
                 count = runs[self.run].count
             left = place - 1
@@ -322,6 +393,10 @@ class MergeLoop:
             node[place + middle] = FREE
             node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
             before = place
+            pair[merged].count -= count
+            if pair[merged].count == 0:  # what is left of the segment is dead
+                stop = size
+                break
         self.before = before
         self.n_fresh = n_fresh
         self.at = stop
@@ -345,19 +420,18 @@ class MergeLoop:
         heir: cython.size_t
         i: cython.size_t
         if begin == 0:
-            pair[self.merged].count = 0
             for i in range(self.n_heirs):
                 heir = self.heirs[i]
-                if (
-                    pair[heir].count >= pairs.threshold
+                if pair[heir].count >= pairs.threshold and not (
+                    self.limited
                     and cython.cast(cython.size_t, self.lengths[pair[heir].left]) + self.lengths[pair[heir].right]
-                    <= self.max_bytes
+                    > self.max_bytes
                 ):
-                    places[heir] = pairs.new_places(pair[heir].size)
+                    places[heir] = new_places(pairs, pair[heir].size)
                     if places[heir] == cython.NULL:
                         with cython.gil:
                             raise MemoryError(f"no memory for {pair[heir].size} positions")
-                    pairs.enqueue(cython.cast(uint32_t, heir))
+                    self.queue.enqueue(cython.cast(uint32_t, heir))
         for i in range(begin, stop):
             heir = self.fresh_pair[i]
             if places[heir] != cython.NULL:
@@ -379,13 +453,17 @@ class MergeLoop:
         return stop - begin
 
 
-def append_tokens(tokens: list, merges: cython.const[uint32_t][:, ::1]):
-    """tokens[left] + tokens[right] for each merge (left, right); in Python this took a tenth of the whole loop."""
+def append_tokens(tokens: list, merges: cython.const[int32_t][:, ::1]):
+    """tokens[left] + tokens[right] for each merge (left, right, new); in Python this took a tenth of the whole loop."""
     i: cython.Py_ssize_t
     left: bytes
     right: bytes
     token: bytes
     for i in range(merges.shape[0]):
+        # Of tokens made long ago. The last ones are not made yet, but those are in the cache anyway.
+        if i + 8 < merges.shape[0] and max(merges[i + 8, 0], merges[i + 8, 1]) < PyList_GET_SIZE(tokens):
+            tm_prefetch(cython.cast(cython.pointer(PyObject), PyList_GET_ITEM(tokens, merges[i + 8, 0])))
+            tm_prefetch(cython.cast(cython.pointer(PyObject), PyList_GET_ITEM(tokens, merges[i + 8, 1])))
         left = tokens[merges[i, 0]]
         right = tokens[merges[i, 1]]
         # Half the time of left + right, which asks both for their buffers.

@@ -11,16 +11,6 @@ cdef struct Pair:
     uint32_t right
     size_t size     # entries in its segment
 
-cdef struct Item:
-    uint64_t count
-    uint64_t key
-    uint32_t pair
-
-cdef struct Bucket:
-    uint32_t* pairs
-    size_t size
-    size_t room
-
 cdef struct Block:
     void* at
     size_t size
@@ -49,28 +39,15 @@ cdef class Pairs:
     cdef size_t mask
     cdef size_t n_found
     cdef size_t least_slots  # of the next table
-    # the queue
-    cdef Item* heap
-    cdef size_t heap_size
-    cdef size_t heap_room
-    cdef int top
-    cdef Bucket[976] buckets  # TM_LEVELS of them
 
     cdef int reserve(self, size_t more) except? -1 nogil
-    cdef void set(self, size_t pair, uint32_t left, uint32_t right) noexcept nogil
     cdef size_t find(self, uint32_t left, uint32_t right) except? 0 nogil
     cdef int enter(self, size_t first) except? -1 nogil
     cdef void forget_table(self) noexcept nogil
     cdef int _grow_table(self) except? -1 nogil
     cdef void _enter(self, size_t pair) noexcept nogil
-    cdef char* new_places(self, size_t entries) noexcept nogil
+    cdef char* _new_region(self, size_t size) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
-    cdef int enqueue(self, uint32_t pair) except? -1 nogil
-    cdef size_t pop(self) except? 0 nogil
-    cdef void fetch_top(self) noexcept nogil
-    cdef void fetch_best(self, uint32_t* node) noexcept nogil
-    cdef void _sift_up(self, size_t i, uint64_t count, uint64_t key, uint32_t pair) noexcept nogil
-    cdef void _sift_down(self, Item item) noexcept nogil
     cdef void _add_hole(self) noexcept nogil
 
 
@@ -80,3 +57,26 @@ cdef inline uint32_t token_at(const uint32_t* node, const Pair* pair, size_t pla
     if held < FREE:
         return pair[held].left
     return held ^ FREE  # of a last node the flag stays, and no token is as high as that
+
+
+cdef inline void set_pair(Pairs self, size_t pair, uint32_t left, uint32_t right) noexcept nogil:
+    # A new pair that stands nowhere yet.
+    self.pair[pair].count = 0
+    self.pair[pair].step = 0
+    self.pair[pair].left = left
+    self.pair[pair].right = right
+    self.pair[pair].size = 0
+    self.places[pair] = NULL
+
+
+cdef inline char* new_places(Pairs self, size_t entries) noexcept nogil:
+    # Room for a segment of at least one entry, which stays where it is until it is given back. NULL: no memory.
+    cdef size_t size = entries * self.width
+    cdef char* at = self.free_at
+    if size > self.free_size:
+        at = self._new_region(size)
+        if at == NULL:
+            return NULL
+    self.free_at = at + size
+    self.free_size -= size
+    return at

@@ -26,7 +26,6 @@ at all for pairs with a token that is made in this step.
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
     LAST,
@@ -39,9 +38,10 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     run_at,
 )
 from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, token_at
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, set_pair, token_at
+from cython.cimports.tokenmill.training._queue_cy import Queue
 from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
-from cython.cimports.tokenmill.training._tokens_cy import Token, Tokens
+from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
 
 AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
 NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
@@ -63,6 +63,7 @@ class PickyLoop:
 
     corpus: Corpus
     pairs: Pairs
+    queue: Queue
     tokens: Tokens
     numerator: uint64_t
     denominator: uint64_t
@@ -93,14 +94,11 @@ class PickyLoop:
     at: cython.size_t
     run: cython.size_t
     before: cython.size_t
-    # pairs between the parts of the token that is removed
-    inner: cython.pointer(uint32_t)
-    inner_room: cython.size_t
 
     def __cinit__(
         self,
         corpus: Corpus,
-        pairs: Pairs,
+        queue: Queue,
         tokens: Tokens,
         numerator: uint64_t,
         denominator: uint64_t,
@@ -109,16 +107,14 @@ class PickyLoop:
         expected_pairs: cython.size_t = 0,
     ):
         self.corpus = corpus
-        self.pairs = pairs
+        self.pairs = queue.pairs
+        self.queue = queue
         self.tokens = tokens
         self.numerator = numerator
         self.denominator = denominator
         self.least = min_pair_count
         self.max_bytes = max_bytes
-        self.segments = Segments(pairs, corpus.wide, expected_pairs)
-
-    def __dealloc__(self):
-        free(self.inner)
+        self.segments = Segments(queue, corpus.wide, expected_pairs)
 
     @property
     def present(self) -> int:
@@ -134,15 +130,14 @@ class PickyLoop:
                 if self.stage == IDLE:
                     if self.tokens.n_tokens - self.tokens.n_removed >= wanted:
                         break
-                    pair = self.pairs.pop()
+                    pair = self.queue.pop()
                     if pair == 0 or self.pairs.pair[pair].count < self.least:
                         break
                     self._begin(self.pairs, self.tokens, cython.cast(uint32_t, pair))
                     spent += 8
-                    self.pairs.fetch_top()
                 elif self.stage == SWEEP:
                     spent += self._sweep(work)
-                    self.pairs.fetch_best(self.corpus.node)
+                    self.queue.fetch_nodes(self.corpus.node)
                 elif self.stage == SPLIT:
                     spent += self._split(work)
                 else:
@@ -213,7 +208,7 @@ class PickyLoop:
         """
         if not self.unseen or self._too_long(left, right):
             return self._wanted(left, right)
-        self.pairs.set(self.pairs.n_pairs, left, right)
+        set_pair(self.pairs, self.pairs.n_pairs, left, right)
         self.pairs.n_pairs += 1
         return self.pairs.n_pairs - 1
 
@@ -384,7 +379,6 @@ class PickyLoop:
     @cython.exceptval(-1)
     def _begin_split(self, pairs: Pairs, tokens: Tokens, x: uint32_t) -> cython.int:
         i: cython.size_t
-        block: cython.p_void
         tokens.remove(x)
         self.removed = x
         self._take(self.segments.gather_token(self.corpus, pairs, x, cython.address(tokens.token[x].births)))
@@ -393,15 +387,8 @@ class PickyLoop:
             2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart,
             self.size * (tokens.n_apart + 1),
         )
-        if self.inner_room < tokens.n_apart:
-            self.inner_room = 2 * tokens.n_apart
-            block = realloc(self.inner, 4 * self.inner_room)
-            if block == cython.NULL:
-                with cython.gil:
-                    raise MemoryError
-            self.inner = cython.cast(cython.pointer(uint32_t), block)
         for i in range(tokens.n_apart - 1):
-            self.inner[i] = cython.cast(uint32_t, self._wanted(tokens.apart[i], tokens.apart[i + 1]))
+            tokens.apart[i].held = cython.cast(uint32_t, self._wanted(tokens.apart[i].token, tokens.apart[i + 1].token))
         self.moved = 0
         self.stage = SPLIT
         return 0
@@ -415,12 +402,12 @@ class PickyLoop:
         runs: cython.pointer(Run) = self.corpus.runs
         pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all heirs
         token: cython.pointer(Token) = self.tokens.token
-        apart: cython.pointer(uint32_t) = self.tokens.apart
+        apart: cython.pointer(Part) = self.tokens.apart
         n_apart: cython.size_t = self.tokens.n_apart
         wide: cython.bint = self.corpus.wide
         x: uint32_t = self.removed
-        first: uint32_t = apart[0]
-        last: uint32_t = apart[n_apart - 1]
+        first: uint32_t = apart[0].token
+        last: uint32_t = apart[n_apart - 1].token
         begin: cython.size_t = self.at
         stop: cython.size_t = self.size if self.size - begin < work else begin + work
         run_end: cython.size_t = 0
@@ -431,6 +418,7 @@ class PickyLoop:
         left: cython.size_t
         old: uint32_t
         heir: uint32_t
+        span: uint32_t
         for i in range(begin, stop):
             if i + AHEAD < self.size:
                 place = get_place(self.places, i + AHEAD, wide)
@@ -466,7 +454,7 @@ class PickyLoop:
             old = node[place]
             for j in range(n_apart):
                 if j + 1 < n_apart:
-                    heir = self.inner[j]
+                    heir = apart[j].held
                 elif old < FREE:
                     if pair[old].step != self.step:
                         pair[old].heir = cython.cast(uint32_t, self._wanted(last, pair[old].right))
@@ -481,9 +469,10 @@ class PickyLoop:
                 if heir < FREE:
                     pair[heir].count += count
                     new_position(self.segments, heir, place)
-                if token[apart[j]].span > 1:
-                    node[place + token[apart[j]].span - 1] = LAST | token[apart[j]].span
-                place += token[apart[j]].span
+                span = token[apart[j].token].span
+                if span > 1:
+                    node[place + span - 1] = LAST | span
+                place += span
         self.at = stop
         if stop == self.size:
             self._end_split(self.pairs, self.tokens)
@@ -499,12 +488,12 @@ class PickyLoop:
         part: uint32_t
         tokens.token[self.removed].count = 0
         for j in range(tokens.n_apart):
-            part = tokens.apart[j]
+            part = tokens.apart[j].token
             tokens.token[part].count += self.moved
             if j > 0 and part >= tokens.n_alphabet and self.live:
                 self.segments.add_moved(cython.address(tokens.token[part].births), pairs, self.places, self.live, offset)
             offset += tokens.token[part].span
-        self._keep_births(pairs, tokens, tokens.apart[0])
+        self._keep_births(pairs, tokens, tokens.apart[0].token)
         self.at = 0
         self.stage = LAY_OUT
         return 0

@@ -2,6 +2,7 @@ from libc.stdint cimport uint32_t
 
 from tokenmill.training._corpus_cy cimport Corpus, put_place
 from tokenmill.training._pairs_cy cimport Pairs
+from tokenmill.training._queue_cy cimport Queue
 
 
 cdef struct Segment:
@@ -20,6 +21,7 @@ cdef struct Growth:
 
 
 cdef class Segments:
+    cdef Queue queue
     cdef Late* late
     cdef size_t late_room
     cdef Growth* growth

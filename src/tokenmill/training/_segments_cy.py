@@ -12,7 +12,8 @@ from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place, put_place
 from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch, tm_sort
-from cython.cimports.tokenmill.training._pairs_cy import Pairs, token_at
+from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_places, token_at
+from cython.cimports.tokenmill.training._queue_cy import Queue
 
 AHEAD = cython.declare(cython.size_t, 24)  # how many entries before its turn a node is fetched
 NEAR = cython.declare(cython.size_t, 8)  # how many entries before its turn the pair there is fetched
@@ -26,11 +27,12 @@ class Segments:
     wide: whether positions have 64 bits. expected: how many pairs to make room for at once, since it costs to move them.
     """
 
-    def __cinit__(self, pairs: Pairs, wide: bool, expected: cython.size_t):
+    def __cinit__(self, queue: Queue, wide: bool, expected: cython.size_t):
         self.wide = wide
         self.n_segments = 1  # 0 is none
-        self.reserve(pairs, expected, 0)
-        pairs.least_slots = 2 * expected  # so that the table does not grow either
+        self.queue = queue
+        self.reserve(queue.pairs, expected, 0)
+        queue.pairs.least_slots = 2 * expected  # so that the table does not grow either
 
     def __dealloc__(self):
         free(self.late)
@@ -90,7 +92,7 @@ class Segments:
                 growth[i].at = cython.NULL
                 if pairs.pair[pair].count == 0:  # came and went within the step
                     continue
-                growth[i].at = pairs.new_places(growth[i].size)
+                growth[i].at = new_places(pairs, growth[i].size)
                 if growth[i].at == cython.NULL:
                     with cython.gil:
                         raise MemoryError(f"no memory for {growth[i].size} positions")
@@ -99,7 +101,7 @@ class Segments:
                     pairs.pair[pair].size = growth[i].size
                 else:
                     self.add(cython.address(self.late[pair].list), growth[i].at, growth[i].size)
-                pairs.enqueue(pair)
+                self.queue.enqueue(pair)
         for i in range(self.at, stop):
             entry = self.fresh_entry[i]
             if growth[entry].at != cython.NULL:
@@ -154,7 +156,7 @@ class Segments:
     ) -> cython.int:
         """Put the positions that lie `offset` nodes after these in front of a list."""
         i: cython.size_t
-        moved: cython.p_char = pairs.new_places(size)
+        moved: cython.p_char = new_places(pairs, size)
         if moved == cython.NULL:
             with cython.gil:
                 raise MemoryError(f"no memory for {size} positions")
@@ -221,7 +223,7 @@ class Segments:
         if part.next == 0:  # in order already
             self.gathered = part.places
             return part.size
-        self.gathered = pairs.new_places(total)
+        self.gathered = new_places(pairs, total)
         if self.gathered == cython.NULL:
             with cython.gil:
                 raise MemoryError(f"no memory for {total} positions")

@@ -11,6 +11,10 @@ cdef struct Token:
     uint32_t births  # the list of segments with its positions, 0 for none
     bint removed
 
+cdef struct Part:
+    uint32_t token
+    uint32_t held    # by the node of such a part, the last one's apart: what stands there depends on what comes next
+
 
 cdef class Tokens:
     cdef Token* token
@@ -22,7 +26,7 @@ cdef class Tokens:
     cdef size_t text_room
     cdef uint32_t* slots
     cdef size_t mask
-    cdef uint32_t* apart
+    cdef Part* apart
     cdef size_t n_apart
     cdef size_t apart_room
     cdef int32_t* events

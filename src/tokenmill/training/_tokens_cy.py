@@ -128,26 +128,27 @@ class Tokens:
     def _take_apart(self, id: uint32_t) -> cython.int:
         """Put the parts of `id` into `apart`: the pair it was made from, each taken apart while it is removed."""
         i: cython.size_t = 0
+        room: cython.size_t = 2 * cython.cast(cython.size_t, self.token[id].length) + 1
         block: cython.p_void
         # A token has at most as many parts as bytes; the list is worked off from its front, so it stays in order.
         if self.apart_room < self.token[id].length + 1:
-            block = realloc(self.apart, 4 * (2 * cython.cast(cython.size_t, self.token[id].length) + 1))
+            block = realloc(self.apart, room * cython.sizeof(Part))
             if block == cython.NULL:
                 with cython.gil:
                     raise MemoryError
-            self.apart = cython.cast(cython.pointer(uint32_t), block)
-            self.apart_room = 2 * cython.cast(cython.size_t, self.token[id].length) + 1
-        self.apart[0] = self.token[id].left
-        self.apart[1] = self.token[id].right
+            self.apart = cython.cast(cython.pointer(Part), block)
+            self.apart_room = room
+        self.apart[0].token = self.token[id].left
+        self.apart[1].token = self.token[id].right
         self.n_apart = 2
         while i < self.n_apart:
-            id = self.apart[i]
+            id = self.apart[i].token
             if not self.token[id].removed:
                 i += 1
                 continue
             self._make_room(i)
-            self.apart[i] = self.token[id].left
-            self.apart[i + 1] = self.token[id].right
+            self.apart[i].token = self.token[id].left
+            self.apart[i + 1].token = self.token[id].right
         return 0
 
     @cython.cfunc

@@ -53,7 +53,7 @@ def merge(
     max_bytes: int,
     progress: Progress,
 ) -> np.ndarray:
-    """Plain BPE: up to `wanted` merges as rows (left id, right id).
+    """Plain BPE: up to `wanted` merges as int32 rows (left id, right id, new id).
 
     tokens: the alphabet. weight: how many pairs stand in the corpus, each counted as often as its piece.
     """
@@ -62,21 +62,25 @@ def merge(
     from ._index_cy import PairIndex
     from ._merge_cy import MergeLoop
     from ._pairs_cy import Pairs
+    from ._queue_cy import Queue
 
     first = len(tokens)
     wanted = min(wanted, corpus.nodes)  # each merge takes a token away
-    spans = np.ones(first + wanted, np.uint32)
-    lengths = np.ones(first + wanted, np.uint32)
+    spans = np.zeros(first + wanted, np.uint32)
+    spans[:first] = 1
+    lengths = np.zeros(first + wanted, np.uint32)
     lengths[:first] = [len(token) for token in tokens]
-    merges = np.zeros((wanted, 2), np.uint32)
-    counts = np.zeros(wanted, np.uint64)
+    merges = np.zeros((wanted, 3), np.int32)
+    if corpus.nodes * max(map(len, tokens)) <= max_bytes:
+        max_bytes = 2**64 - 1  # no token can be too long, and none is asked
     threshold = max(min_pair_count, _guess_threshold(weight, wanted))
     pairs = Pairs(threshold, corpus.wide, min(2 * corpus.nodes, 8 * wanted + (1 << 16)))
-    index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
+    queue = Queue(pairs)
+    index = PairIndex(corpus, queue, spans, lengths, max_bytes)
     done = 0
     while True:
         _build(index, corpus, progress)
-        loop = MergeLoop(corpus, pairs, spans, lengths, merges, counts, first + done, done, max_bytes)
+        loop = MergeLoop(corpus, queue, spans, lengths, merges, first + done, done, max_bytes)
         look = max(_FIRST_LOOK, wanted // 64)
         while loop.done < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.done, wanted)
@@ -88,10 +92,11 @@ def merge(
             progress("merge", done, done)
             return merges[:done]
         threshold = max(min_pair_count, threshold // 16)
-        index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
+        index = PairIndex(corpus, queue, spans, lengths, max_bytes)
         while not index.compact(_SLICE):
             progress("index", 0, 2 * corpus.nodes)
         pairs.clear(threshold)
+        queue.clear()
 
 
 def spell(tokens: list[bytes], merges: np.ndarray) -> None:
@@ -124,17 +129,18 @@ def refine(
     from ._index_cy import PairIndex
     from ._pairs_cy import Pairs
     from ._picky_cy import PickyLoop
+    from ._queue_cy import Queue
     from ._tokens_cy import Tokens
 
     known = Tokens(list(tokens), list(spans or [1] * len(tokens)))
     known.recall([(token, left, right, len(token)) for token, left, right in gone])
     lengths = np.array([len(token) for token in tokens], np.uint32)
-    pairs = Pairs(1, corpus.wide)
+    queue = Queue(Pairs(1, corpus.wide))
     widths = np.asarray(spans or [1] * len(tokens), np.uint32)
-    _build(PairIndex(corpus, pairs, widths, lengths, max_bytes, spans is not None), corpus, progress)
+    _build(PairIndex(corpus, queue, widths, lengths, max_bytes, spans is not None), corpus, progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
     expected = min(corpus.nodes, 16 * wanted)
-    loop = PickyLoop(corpus, pairs, known, *threshold, min_pair_count, max_bytes, expected)
+    loop = PickyLoop(corpus, queue, known, *threshold, min_pair_count, max_bytes, expected)
     while loop.run_on(wanted, _SLICE):
         progress("merge", loop.present - len(tokens), wanted - len(tokens))
     progress("merge", loop.present - len(tokens), loop.present - len(tokens))

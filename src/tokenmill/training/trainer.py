@@ -79,12 +79,13 @@ class Training:
     def _plain(self) -> Vocabulary:
         import numpy as np
 
-        options, tokens = self.options, list(self.first_tokens)
+        options = self.options
+        tokens = list(self.first_tokens)
         if options.algorithm == "naive":
             rows = train_naive(self.pieces, tokens, options.n_ordinary, options.min_pair_count, options.max_bytes)
             events = np.array(rows, np.int32).reshape(-1, 3)
         else:
-            merges = driving.merge(
+            events = driving.merge(
                 self.corpus,
                 tokens,
                 options.n_ordinary - len(tokens),
@@ -93,10 +94,7 @@ class Training:
                 options.max_bytes,
                 self.progress,
             )
-            first = len(tokens)
-            driving.spell(tokens, merges)
-            new = np.arange(first, len(tokens), dtype=np.uint32)
-            events = np.column_stack([merges, new]).astype(np.int32)
+            driving.spell(tokens, events)
         return self._vocabulary(tokens, [], events, "merges")
 
     def _picky(self) -> Vocabulary:
@@ -129,8 +127,8 @@ class Training:
         final[removed] = len(present) + options.vocab_size - options.n_ordinary + np.arange(len(removed))
         return self._vocabulary([tokens[id] for id in present], [tokens[id] for id in removed], final[events], "events")
 
-    def _vocabulary(self, present: list[bytes], removed: list[bytes], events: np.ndarray, order: Any) -> Vocabulary:
-        tokens: list[bytes | None] = list(present)
+    def _vocabulary(self, tokens: list[Any], removed: list[bytes], events: np.ndarray, order: Any) -> Vocabulary:
+        """Of the tokens by id, to which the others are added here."""
         added = []
         if self.unknown is not None:
             tokens[self.unknown] = None
