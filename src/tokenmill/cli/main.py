@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -16,6 +17,9 @@ from ..errors import TokenmillError, UsageError
 from ._console import fail
 
 __all__ = ["app", "run"]
+
+# NumPy starts a thread for each core for linear algebra, of which there is none here; they spin for a tenth of a second.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def run(command: Callable[[], Any]) -> Any:
