@@ -6,7 +6,9 @@ and CPU seconds and the peak of resident memory. Jobs whose `check` differs with
 work: that is an error, not a timing.
 
 Traps met: a machine shared with others drifts, so only rounds taken in turn may be compared, and ratios are quoted
-rather than seconds; libraries that cache are told cold from warm; a first run after a write pays for the disk.
+rather than seconds; libraries that cache are told cold from warm; a first run after a write pays for the disk. A virtual
+machine may give free memory back to its host: whoever gets it next waits for the host, 2 to 8 ms for 2 MB, and who
+that is depends on which job came before. So before each job a process takes and frees a gigabyte.
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ def run_job(arguments: list[str], timeout: float = 1800) -> dict:
     """One fresh Python process running `-m arguments...`; its JSON with wall, CPU and peak memory added."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is not compiled anew in every process
+    subprocess.run([sys.executable, "-S", "-c", "b = bytearray(1 << 30); b[::4096] = bytes(1 << 18)"], check=True)
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True
