@@ -31,11 +31,13 @@ def test_compare_aligns_by_byte_offset(open_page, local, toks):
     page.select_option("[aria-label='Tokenizer A']", "ranks")
     page.select_option("[aria-label='Tokenizer B']", "whole")
     page.select_option("[aria-label='Tokenizer C']", "picky")
-    page.wait_for_selector("#compare-table tbody tr:nth-child(3)")
-    page.wait_for_function(
-        "() => document.querySelectorAll('.lane').length % 3 === 0 && document.querySelector('.lane')"
-    )
     names = ["ranks", "whole", "picky"]
+    page.wait_for_function(  # what was chosen before stands there until the answer comes
+        """(expected) => document.querySelectorAll('.lane').length % 3 === 0 && document.querySelector('.lane') &&
+          Array.from(document.querySelectorAll('#compare-table tbody tr'), (row) => row.querySelector('td').textContent)
+            .join() === expected""",
+        arg=",".join(str(len(toks[name].encode_ordinary(text))) for name in names),
+    )
     rows = page.locator("#compare-table tbody tr").all()
     for name, row in zip(names, rows, strict=True):
         cells = row.locator("td").all_text_contents()
