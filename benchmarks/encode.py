@@ -70,9 +70,9 @@ def run(quick: bool = False) -> dict:
     for corpus in CORPORA:
         results["array"][corpus] = compare(right(ARRAYS), "one_array", corpus_file(corpus, 50_000_000), 2 * rounds - 1)
     for corpus in CORPORA:
-        results["list"][corpus] = compare(right(LISTS), "one_listed", corpus_file(corpus, 20_000_000), min(rounds, 2))
+        results["list"][corpus] = compare(right(LISTS), "one_listed", corpus_file(corpus, 20_000_000), rounds)
         results["slow"][corpus] = compare(right(SLOW), "one_listed_once", corpus_file(corpus, 2_000_000), 1)
-        results["decode"][corpus] = compare(right(DECODERS), "one_decode", corpus_file(corpus, 20_000_000), 1)
+        results["decode"][corpus] = compare(right(DECODERS), "one_decode", corpus_file(corpus, 20_000_000), rounds)
     results["gpt2"] = compare(
         right(("tokenmill", "gigatoken")), "one_array", corpus_file("en", 50_000_000), rounds, "gpt2"
     )

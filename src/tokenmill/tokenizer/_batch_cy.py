@@ -34,7 +34,7 @@ from cython.cimports.tokenmill.tokenizer._text import tm_narrow, tm_units
 # Characters of a job: a millisecond, so that threads end together, and its ids stay in the cache of the processor.
 JOB = cython.declare(cython.size_t, 1 << 18)
 JOB_TEXTS = cython.declare(cython.Py_ssize_t, 1 << 14)
-ALONE = cython.declare(cython.size_t, 1 << 16)  # with less text in all, threads take longer to start than to work
+LITTLE = cython.declare(cython.size_t, 1 << 15)  # characters: with less, a thread takes longer to start than to work
 AHEAD = cython.declare(cython.Py_ssize_t, 16)  # how far ahead the str objects are fetched
 SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a text after which a thread looks whether it is to stop
 KEPT = cython.declare(cython.size_t, 1 << 20)  # an array of up to so many ids is kept for the next batch
@@ -122,8 +122,8 @@ class Batch:
             total += _length(self.item[i])
             if total >= enough:
                 break
-        self.threads = threads if threads > 1 and total >= ALONE and self.n > 1 else 1
-        self.most = JOB if total >= enough else total // (4 * threads) + 1
+        self.threads = max(1, min(threads, self.n, cython.cast(cython.Py_ssize_t, total // LITTLE)))
+        self.most = JOB if total >= enough else total // (4 * self.threads) + 1
         self.room = 4 * self.threads if self.threads > 1 else 1
 
     def close(self) -> None:
