@@ -78,7 +78,7 @@ def run(folder: Path) -> dict:
         nbytes = Path(path).stat().st_size
         seconds, counts = cost("count", "--num-threads", "1", source=path, tiny=str(tiny))
         results[f"count {corpus}"] = {"bytes": nbytes, "cpu": seconds, "stored": size(counts)}
-        results[f"count {corpus}"] |= run_job(["benchmarks.cluster_costs", "pieces", str(counts)])
+        results[f"count {corpus}"] |= run_job(["benchmarks.cluster_costs", "pretokens", str(counts)])
         estimate = run_job(["tokenmill", "count", "--estimate", path, "--json"])
         results[f"count {corpus}"]["growth"] = estimate["growth_exponent"]
         once = step("count", "--merge", str(counts))[0]["cpu"]
@@ -94,8 +94,8 @@ def run(folder: Path) -> dict:
     return results
 
 
-def pieces(folder: Path) -> dict:
-    """How many distinct pieces word counts have, how many of them are left with min_count, and what they and training take."""
+def pretokens(folder: Path) -> dict:
+    """How many distinct pretokens word counts have, how many of them are left with min_count, and what they and training take."""
     import numpy as np
 
     from tokenmill import WordCounts
@@ -105,7 +105,7 @@ def pieces(folder: Path) -> dict:
     return {
         "distinct": len(counts),
         "kept": {str(least): int(np.count_nonzero(counts.counts >= least)) for least in (2, 5, 10, 100)},
-        "piece_bytes": len(counts.arena),
+        "pretoken_bytes": len(counts.arena),
         "training_bytes": {
             str(least): estimate_memory(counts, 32_768, min_count=least) for least in (1, 2, 5, 10, 100)
         },
@@ -113,8 +113,8 @@ def pieces(folder: Path) -> dict:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["pieces"]:
-        print(json.dumps(pieces(Path(sys.argv[2]))))
+    if sys.argv[1:2] == ["pretokens"]:
+        print(json.dumps(pretokens(Path(sys.argv[2]))))
         sys.exit()
     CACHE.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(dir=CACHE))

@@ -20,7 +20,11 @@ from pathlib import Path
 from .harness import alternate, corpus_file, median, ratio, save
 
 ROUNDS = 5
-SPLITS = {"multi": "cl100k", "en": r"\S+\s*|\s+", "code": r"[^\n]*\n|[^\n]+"}  # the last two make many distinct pieces
+SPLITS = {
+    "multi": "cl100k",
+    "en": r"\S+\s*|\s+",
+    "code": r"[^\n]*\n|[^\n]+",
+}  # the last two make many distinct pretokens
 
 
 def job(path: str, split: str, limit: str) -> None:

@@ -40,7 +40,7 @@ def measure(name: str, limit: int | None) -> list[dict]:
             start = time.perf_counter()
             tok = tokenmill.train_from_counts(counts, size, refine=threshold)
             seconds = time.perf_counter() - start
-            # What training ends with is what event order encodes: the sums are those of encoding every piece.
+            # What training ends with is what event order encodes: the sums are those of encoding every pretoken.
             text_tokens = int(replay(tok.vocabulary, counts).final.sum())
             tokens = set(ordinary_tokens(tok).values())
             if threshold is None:

@@ -1,4 +1,4 @@
-"""Cutting text into pieces with one thread: the named patterns, one given as a regular expression, and the regex module.
+"""Cutting text into pretokens with one thread: the named patterns, one given as a regular expression, and the regex module.
 
 python -m benchmarks.split                        # all corpora, results kept
 python -m benchmarks.split job FILE PATTERN PATH  # one pattern: PATH is lane, scalar or regex; as JSON

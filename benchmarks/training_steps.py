@@ -1,7 +1,7 @@
 """Five ways to train BPE, each a step on from the one before, in plain Python: the chapter docs/explanation/training.md.
 
 All give the same merges: the pair with the highest count first, of equals the smaller (left id, right id); a pair is
-merged everywhere in a piece from left to right. They take pieces as lists of ids with their counts.
+merged everywhere in a pretoken from left to right. They take pretokens as lists of ids with their counts.
 
     python -m benchmarks.training_steps [FILE] [MERGES]     # times each on the same file, beside the kernel
 """
@@ -20,10 +20,10 @@ from pathlib import Path
 from .harness import save
 
 Pair = tuple[int, int]
-Pieces = list[tuple[list[int], int]]
+Pretokens = list[tuple[list[int], int]]
 
 
-def merge_piece(ids: list[int], pair: Pair, new: int) -> list[int]:
+def merge_pretoken(ids: list[int], pair: Pair, new: int) -> list[int]:
     """`ids` with each occurrence of `pair`, found from left to right, replaced by `new`."""
     merged: list[int] = []
     i = 0
@@ -43,33 +43,33 @@ def best_of(counts: dict[Pair, int]) -> Pair | None:
     return pair
 
 
-def naive(pieces: Pieces, merges: int) -> list[Pair]:
+def naive(pretokens: Pretokens, merges: int) -> list[Pair]:
     """Count all pairs anew for every merge."""
     done: list[Pair] = []
     while len(done) < merges:
         counts: dict[Pair, int] = defaultdict(int)
-        for ids, weight in pieces:
+        for ids, weight in pretokens:
             for pair in pairwise(ids):
                 counts[pair] += weight
         pair = best_of(counts)
         if pair is None:
             break
-        pieces = [(merge_piece(ids, pair, 256 + len(done)), weight) for ids, weight in pieces]
+        pretokens = [(merge_pretoken(ids, pair, 256 + len(done)), weight) for ids, weight in pretokens]
         done.append(pair)
     return done
 
 
-def incremental(pieces: Pieces, merges: int) -> list[Pair]:
-    """Count once. A merge takes away the pairs of each piece that it changes and adds those that the piece has then."""
-    words = [ids for ids, _ in pieces]
+def incremental(pretokens: Pretokens, merges: int) -> list[Pair]:
+    """Count once. A merge takes away the pairs of each pretoken that it changes and adds those that the pretoken has then."""
+    words = [ids for ids, _ in pretokens]
     counts: dict[Pair, int] = defaultdict(int)
-    for ids, weight in pieces:
+    for ids, weight in pretokens:
         for pair in pairwise(ids):
             counts[pair] += weight
     done: list[Pair] = []
     while len(done) < merges and (best := best_of(counts)):
-        for number, (_, weight) in enumerate(pieces):
-            merged = merge_piece(words[number], best, 256 + len(done))
+        for number, (_, weight) in enumerate(pretokens):
+            merged = merge_pretoken(words[number], best, 256 + len(done))
             if len(merged) < len(words[number]):
                 for pair in pairwise(words[number]):
                     counts[pair] -= weight
@@ -80,24 +80,24 @@ def incremental(pieces: Pieces, merges: int) -> list[Pair]:
     return done
 
 
-def indexed(pieces: Pieces, merges: int) -> list[Pair]:
-    """Know for each pair in which pieces it may occur, and visit only those."""
-    counts, where, words = _count_and_index(pieces)
+def indexed(pretokens: Pretokens, merges: int) -> list[Pair]:
+    """Know for each pair in which pretokens it may occur, and visit only those."""
+    counts, where, words = _count_and_index(pretokens)
     done: list[Pair] = []
     while len(done) < merges and (best := best_of(counts)):
-        _merge_where(best, 256 + len(done), pieces, words, counts, where)
+        _merge_where(best, 256 + len(done), pretokens, words, counts, where)
         done.append(best)
     return done
 
 
-def lazy_heap(pieces: Pieces, merges: int) -> list[Pair]:
+def lazy_heap(pretokens: Pretokens, merges: int) -> list[Pair]:
     """Take the best pair from a heap whose entries may be out of date.
 
     The trap: a pair whose count fell is still in the heap under its old count. When it comes to the top it must be put
     back under its count of now, not dropped: dropping it loses the pair for good, and the merges go wrong much later.
     Pairs whose count rose are pushed again, so that no entry is ever too low.
     """
-    counts, where, words = _count_and_index(pieces)
+    counts, where, words = _count_and_index(pretokens)
     heap = [(-count, pair) for pair, count in counts.items()]
     heapq.heapify(heap)
     done: list[Pair] = []
@@ -109,14 +109,14 @@ def lazy_heap(pieces: Pieces, merges: int) -> list[Pair]:
         if -count != now:
             heapq.heappush(heap, (-now, best))
             continue
-        risen = _merge_where(best, 256 + len(done), pieces, words, counts, where)
+        risen = _merge_where(best, 256 + len(done), pretokens, words, counts, where)
         for pair in risen:
             heapq.heappush(heap, (-counts[pair], pair))
         done.append(best)
     return done
 
 
-def exact_positions(pieces: Pieces, merges: int) -> list[Pair]:
+def exact_positions(pretokens: Pretokens, merges: int) -> list[Pair]:
     """Know the very places where a pair begins, and touch only the tokens beside them.
 
     All ids lie in one array; `previous` and `following` lead over what was merged away. A new pair always holds the
@@ -126,9 +126,9 @@ def exact_positions(pieces: Pieces, merges: int) -> list[Pair]:
     """
     ids: list[int] = []
     weights: list[int] = []
-    for piece, weight in pieces:
-        ids += [*piece, -1]  # -1 stands between pieces and pairs with nothing
-        weights += [weight] * (len(piece) + 1)
+    for pretoken, weight in pretokens:
+        ids += [*pretoken, -1]  # -1 stands between pretokens and pairs with nothing
+        weights += [weight] * (len(pretoken) + 1)
     following = list(range(1, len(ids) + 1))
     previous = list(range(-1, len(ids) - 1))
     counts: dict[Pair, int] = defaultdict(int)
@@ -179,25 +179,25 @@ def exact_positions(pieces: Pieces, merges: int) -> list[Pair]:
 STEPS = {step.__name__: step for step in (naive, incremental, indexed, lazy_heap, exact_positions)}
 
 
-def _count_and_index(pieces: Pieces):
-    words = [ids for ids, _ in pieces]
+def _count_and_index(pretokens: Pretokens):
+    words = [ids for ids, _ in pretokens]
     counts: dict[Pair, int] = defaultdict(int)
     where: dict[Pair, set[int]] = defaultdict(set)
-    for number, (ids, weight) in enumerate(pieces):
+    for number, (ids, weight) in enumerate(pretokens):
         for pair in pairwise(ids):
             counts[pair] += weight
             where[pair].add(number)
     return counts, where, words
 
 
-def _merge_where(best: Pair, new: int, pieces: Pieces, words, counts, where) -> set[Pair]:
-    """Merge `best` in the pieces that the index names; returns the pairs whose counts rose."""
+def _merge_where(best: Pair, new: int, pretokens: Pretokens, words, counts, where) -> set[Pair]:
+    """Merge `best` in the pretokens that the index names; returns the pairs whose counts rose."""
     risen: set[Pair] = set()
     for number in where.pop(best):
-        merged = merge_piece(words[number], best, new)
+        merged = merge_pretoken(words[number], best, new)
         if len(merged) == len(words[number]):
             continue  # the pair was here once
-        weight = pieces[number][1]
+        weight = pretokens[number][1]
         for pair in pairwise(words[number]):
             counts[pair] -= weight
         for pair in pairwise(merged):
@@ -212,12 +212,14 @@ def run(path: str, merges: int) -> dict:
     import tokenmill
 
     counts = tokenmill.count(path)
-    pieces = [(list(piece), count) for piece, count in counts.items()]
-    results: dict[str, dict] = {"file": {"name": Path(path).name, "bytes": counts.total_bytes, "pieces": len(counts)}}
+    pretokens = [(list(pretoken), count) for pretoken, count in counts.items()]
+    results: dict[str, dict] = {
+        "file": {"name": Path(path).name, "bytes": counts.total_bytes, "pretokens": len(counts)}
+    }
     expected = None
     for name, step in STEPS.items():
         start = time.perf_counter()
-        found = step([(list(ids), weight) for ids, weight in pieces], merges)
+        found = step([(list(ids), weight) for ids, weight in pretokens], merges)
         results[name] = {"seconds": round(time.perf_counter() - start, 4), "merges": len(found)}
         expected = expected or found
         if found != expected:

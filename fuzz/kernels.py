@@ -24,7 +24,7 @@ from tokenmill.formats.rank_merges import merges_of_ranks
 from tokenmill.quality.replay import count_events_naive, replay
 from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.split.reference import reference_pieces
+from tokenmill.split.reference import reference_pretokens
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.tokenizer.tricky import TRICKY
@@ -70,8 +70,8 @@ def split(chosen: random.Random) -> None:
     for _ in range(5):
         data = any_bytes(chosen)
         ends = list(splitter.ends(data))
-        pieces = reference_pieces(splitter.patterns, data.decode("utf-8", "surrogateescape"))
-        assert [len(p.encode("utf-8", "surrogateescape")) for p in pieces] == list(np.diff([0, *ends])), (
+        pretokens = reference_pretokens(splitter.patterns, data.decode("utf-8", "surrogateescape"))
+        assert [len(p.encode("utf-8", "surrogateescape")) for p in pretokens] == list(np.diff([0, *ends])), (
             patterns,
             data,
         )
@@ -99,9 +99,9 @@ def counting(chosen: random.Random) -> None:
 
 
 def any_counts(chosen: random.Random) -> WordCounts:
-    pieces = {any_bytes(chosen)[: chosen.choice((3, 9, 20, 300))] or b"a" for _ in range(chosen.randint(1, 30))}
+    pretokens = {any_bytes(chosen)[: chosen.choice((3, 9, 20, 300))] or b"a" for _ in range(chosen.randint(1, 30))}
     top = chosen.choice((3, 100, 2**33, 2**45))
-    return WordCounts.from_mapping({piece: chosen.randint(1, top) for piece in sorted(pieces)})
+    return WordCounts.from_mapping({pretoken: chosen.randint(1, top) for pretoken in sorted(pretokens)})
 
 
 def training(chosen: random.Random) -> Vocabulary:
@@ -153,7 +153,7 @@ def any_vocabulary(chosen: random.Random) -> Vocabulary:
     if chosen.random() < 0.5:
         rows = rows[np.array(chosen.sample(range(len(rows)), len(rows)), int)]
     fields = {name: getattr(vocabulary, name) for name in ("tokens", "split_patterns", "added_tokens")}
-    return Vocabulary(**fields, order="merges", events=rows, whole_pieces=chosen.random() < 0.5)
+    return Vocabulary(**fields, order="merges", events=rows, whole_pretokens=chosen.random() < 0.5)
 
 
 def encoding(chosen: random.Random, vocabulary: Vocabulary) -> None:

@@ -91,7 +91,7 @@ def seeds() -> list[bytes]:
     rows = [(108, 111, 256), (256, 119, 257), (32, 257, 258), (101, 115, 259), (259, 116, 260)]
     special = AddedToken("<|endoftext|>", 261)
     plain = Vocabulary(
-        tuple(tokens), (PATTERNS["gpt2"],), "merges", np.array(rows, np.int32), (special,), whole_pieces=False
+        tuple(tokens), (PATTERNS["gpt2"],), "merges", np.array(rows, np.int32), (special,), whole_pretokens=False
     )
     events = np.array([*rows[:2], (256, -1, -1), *rows[2:]], np.int32)
     moved = [*tokens[:256], *tokens[257:], None, b"lo"]

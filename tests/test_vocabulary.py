@@ -41,7 +41,7 @@ def test_fingerprint_tells_what_decides_ids():
     others = [
         Vocabulary(BYTES, ("b",)),
         Vocabulary((*BYTES, b"ab"), ("a",)),
-        Vocabulary(BYTES, ("a",), whole_pieces=False),
+        Vocabulary(BYTES, ("a",), whole_pretokens=False),
         Vocabulary(BYTES, ("a",), added_tokens=(AddedToken("<s>", 256),)),
         Vocabulary(BYTES, ("a",), normalizers=("NFC",)),
         Vocabulary(BYTES, ("a",), "merges", np.zeros((0, 3), np.int32)),

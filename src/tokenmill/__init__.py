@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .api import load, train, train_from_counts, train_from_iterator
     from .counting import WordCounts, count, count_iterator
     from .split import Splitter
+    from .token_files import encode_files, load_tokens
     from .tokenizer import Tokenizer
-    from .tokenizer.token_files import encode_files, load_tokens
     from .vocabulary import AddedToken, Vocabulary
 
 __version__ = "0.1.0"
@@ -48,9 +48,9 @@ _HOMES = {
     "WordCounts": "counting",
     "count": "counting",
     "count_iterator": "counting",
-    "encode_files": "tokenizer.token_files",
+    "encode_files": "token_files",
     "load": "api",
-    "load_tokens": "tokenizer.token_files",
+    "load_tokens": "token_files",
     "train": "api",
     "train_from_counts": "api",
     "train_from_iterator": "api",

@@ -30,7 +30,7 @@ def train(
 ) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
 
-    The text is streamed once into word counts; only the table of distinct pieces is held in memory.
+    The text is streamed once into word counts; only the table of distinct pretokens is held in memory.
 
     vocab_size: how many tokens in all; the 256 bytes and the special tokens count.
     split: the name of a split pattern (gpt2, cl100k, o200k, llama3, qwen2, nanochat, whitespace) or a regular
@@ -72,7 +72,7 @@ def train_from_counts(
 ) -> Tokenizer:
     """Train a tokenizer on word counts.
 
-    min_count: leave out pieces seen fewer times.
+    min_count: leave out pretokens seen fewer times.
     min_pair_count: stop when the best pair is rarer.
     max_token_bytes: never make a token longer than this.
     alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`.

@@ -20,7 +20,7 @@ Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 
 @dataclass(frozen=True, slots=True)
 class AddedToken:
-    """A token matched as a whole string before the text is split into pieces.
+    """A token matched as a whole string before the text is split into pretokens.
 
     `special` tokens (control tokens) are matched only where the caller allows them by name; the others are
     matched in any text, as Hugging Face does. The remaining flags have Hugging Face's meaning: `lstrip` and
@@ -44,15 +44,15 @@ class Vocabulary:
     tokens: the bytes of each ordinary token by id; None where an id is unused or belongs to an added token.
         Removed tokens of a Picky vocabulary (never given out) keep their bytes here, at the highest ids, because
         events name them.
-    order: how a piece is merged.
+    order: how a pretoken is merged.
         "ranks": any two neighbours whose joined bytes are a token merge, the lowest id first (tiktoken).
         "merges": the merges listed in `events`, the earliest first (Hugging Face, plain training).
         "events": merges and removals replayed in training order (Picky BPE).
     events: int32 array of shape (n, 3) in training order: a row (left id, right id, new id) is a merge, a row
         (id, -1, -1) a removal. None where order is "ranks".
-    split_pattern: the regular expressions that cut text into pieces, applied one inside the other. Usually one;
-        none means that the text is one piece. What lies between two matches is a piece too.
-    whole_pieces: a piece that is a token becomes that token at once (tiktoken's rule; `ignore_merges` in
+    split_pattern: the regular expressions that cut text into pretokens, applied one inside the other. Usually one;
+        none means that the text is one pretoken. What lies between two matches is a pretoken too.
+    whole_pretokens: a pretoken that is a token becomes that token at once (tiktoken's rule; `ignore_merges` in
         Hugging Face).
     alphabet: "bytes", or "characters" where training began with characters; then `unknown` is the id that stands
         for any character outside of the alphabet.
@@ -70,7 +70,7 @@ class Vocabulary:
     order: Order = "ranks"
     events: np.ndarray | None = None
     added_tokens: tuple[AddedToken, ...] = ()
-    whole_pieces: bool = True
+    whole_pretokens: bool = True
     alphabet: Literal["bytes", "characters"] = "bytes"
     unknown: int | None = None
     normalizers: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ class Vocabulary:
             head = {
                 "split_patterns": self.split_patterns,
                 "order": self.order,
-                "whole_pieces": self.whole_pieces,
+                "whole_pretokens": self.whole_pretokens,
                 "alphabet": self.alphabet,
                 "unknown": self.unknown,
                 "normalizers": self.normalizers,

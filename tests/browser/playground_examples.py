@@ -25,23 +25,25 @@ SPECIAL = (
 )
 
 
-def pieces(split):
+def pretokens(split):
     from collections import Counter
 
     from tokenmill.split import Splitter
 
-    return Counter(piece.encode() for piece in Splitter(*split).split(TEXT)) if split else Counter([TEXT.encode()])
+    return (
+        Counter(pretoken.encode() for pretoken in Splitter(*split).split(TEXT)) if split else Counter([TEXT.encode()])
+    )
 
 
 def trained(split, size=900):
     """Bytes and merges of a plain training on TEXT."""
     tokens = [bytes([b]) for b in range(256)]
-    merges = train_naive(pieces(split).items(), tokens, size)
+    merges = train_naive(pretokens(split).items(), tokens, size)
     return tokens, merges
 
 
 def vocabularies():
-    """Names and vocabularies: each way to merge, each rule about pieces, each kind of added token."""
+    """Names and vocabularies: each way to merge, each rule about pretokens, each kind of added token."""
     gpt2, cl100k = (PATTERNS["gpt2"],), (PATTERNS["cl100k"],)
     tokens, merges = trained(gpt2)
     events = np.array(merges, np.int32)
@@ -55,12 +57,12 @@ def vocabularies():
     )
     return [
         ("ranks", Vocabulary(tuple(tokens), gpt2, added_tokens=SPECIAL)),
-        ("merges", Vocabulary(tuple(tokens), gpt2, "merges", events, SPECIAL, whole_pieces=False)),
-        ("whole", Vocabulary(tuple(tokens), cl100k, "merges", events, SPECIAL, whole_pieces=True)),
+        ("merges", Vocabulary(tuple(tokens), gpt2, "merges", events, SPECIAL, whole_pretokens=False)),
+        ("whole", Vocabulary(tuple(tokens), cl100k, "merges", events, SPECIAL, whole_pretokens=True)),
         ("shuffled", Vocabulary(tuple(shuffled), (PATTERNS["o200k"],))),
         (
             "no-bytes",
-            Vocabulary((*(bytes([b]) for b in range(32, 127)), b"ab", b"abc", b"ca", b"\n"), (), whole_pieces=False),
+            Vocabulary((*(bytes([b]) for b in range(32, 127)), b"ab", b"abc", b"ca", b"\n"), (), whole_pretokens=False),
         ),
         ("flags", Vocabulary(tuple(tokens), gpt2, "merges", events, flags, False, normalizers=("NFC",))),
         ("prefix", Vocabulary(tuple(tokens), gpt2, "merges", events, SPECIAL, False, add_prefix_space=True)),
@@ -89,7 +91,7 @@ def characters():
 def picky(threshold=0.5, size=700):
     """A Picky vocabulary, with removals and second chances, from the definitions."""
     tokens = [bytes([b]) for b in range(256)]
-    words = [([*piece], count) for piece, count in pieces((PATTERNS["cl100k"],)).items()]
+    words = [([*pretoken], count) for pretoken, count in pretokens((PATTERNS["cl100k"],)).items()]
     ids, pair, gone, events = {t: i for i, t in enumerate(tokens)}, {}, set(), []
 
     def frequency(id):
@@ -134,7 +136,7 @@ def picky(threshold=0.5, size=700):
                 words = [(replaced(word, [half], apart(half)), count) for word, count in words]
                 events.append((half, -1, -1))
     return Vocabulary(
-        tuple(tokens), (PATTERNS["cl100k"],), "events", np.array(events, np.int32), whole_pieces=False,
+        tuple(tokens), (PATTERNS["cl100k"],), "events", np.array(events, np.int32), whole_pretokens=False,
         added_tokens=(AddedToken("<|endoftext|>", len(tokens)),),
     )  # fmt: skip
 

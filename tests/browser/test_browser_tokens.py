@@ -105,7 +105,7 @@ def test_white_space_and_control_characters_show_on_demand(open_page, local):
     assert "".join(tokens(page)).strip()[0].isdigit()
 
 
-def test_hover_and_focus_tell_id_bytes_and_piece(open_page, local, toks):
+def test_hover_and_focus_tell_id_bytes_and_pretoken(open_page, local, toks):
     page = open_page(local.address)
     set_text(page, "newest é日 lower")
     page.hover("#tokens .t >> nth=0")

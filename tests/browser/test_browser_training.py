@@ -84,9 +84,9 @@ def press_to_the_end(page, button):
     )
 
 
-def shown_pieces(page):
+def shown_pretokens(page):
     return page.evaluate(
-        "() => Array.from(document.querySelectorAll('.piece-row'), (r) => Array.from(r.querySelectorAll('.row-of .tok'), (t) => t.title))"
+        "() => Array.from(document.querySelectorAll('.pretoken-row'), (r) => Array.from(r.querySelectorAll('.row-of .tok'), (t) => t.title))"
     )
 
 
@@ -104,14 +104,14 @@ def test_steps_are_the_librarys_events(open_page, local, words, merges, refine):
     assert press_to_the_end(page, "on") == [expected[:step] for step in range(4, len(expected) + 1)]
     assert shown_events(page) == expected
     assert page.is_disabled("#on")
-    # Back, and to any place: the pieces are what the events make of them.
+    # Back, and to any place: the pretokens are what the events make of them.
     numbers = [len(row) for row in segment(words, expected)]
-    assert [len(row) for row in shown_pieces(page)] == numbers
+    assert [len(row) for row in shown_pretokens(page)] == numbers
     for step in (len(expected) - 1, 1, len(expected) // 2, 0):
         page.fill("#step", str(step))
         page.dispatch_event("#step", "input")
         assert shown_events(page) == expected[:step]
-        assert [len(row) for row in shown_pieces(page)] == [len(row) for row in segment(words, expected[:step])]
+        assert [len(row) for row in shown_pretokens(page)] == [len(row) for row in segment(words, expected[:step])]
     page.click("#last")
     assert press_to_the_end(page, "back") == [expected[:step] for step in reversed(range(len(expected)))]
 
@@ -120,11 +120,11 @@ def test_what_a_merge_touches_and_the_work(open_page, local):
     page = open_page(local.address, "#view=training")
     page.click("#on")
     story = page.inner_text(".story")
-    assert "er" in story and "8 times, in 2 pieces; 1 piece left alone" in story
-    assert page.locator(".piece-row.touched").count() == 2
+    assert "er" in story and "8 times, in 2 pretokens; 1 pretoken left alone" in story
+    assert page.locator(".pretoken-row.touched").count() == 2
     assert page.locator(".pairs .changed").count() >= 3
     naive, incremental = (int(t.replace(",", "")) for t in page.locator(".bar-row b").all_text_contents())
-    # Ten pairs are counted once; then naive training looks at all ten twice, and incremental at the two pieces' eight.
+    # Ten pairs are counted once; then naive training looks at all ten twice, and incremental at the two pretokens' eight.
     assert (naive, incremental) == (20, 18)
     page.click("#last")
     naive, incremental = (int(t.replace(",", "")) for t in page.locator(".bar-row b").all_text_contents())
@@ -150,10 +150,10 @@ def test_plain_text_is_split_and_counted(open_page, local):
     page = open_page(local.address, "#view=training")
     page.fill("#words", "the cat and the hat and the bat")
     page.wait_for_function("() => document.getElementById('training-note').textContent.includes('text, cut into')")
-    assert page.locator(".piece-row").count() == 6  # "the", " cat", " and", " the", " hat", " bat"
+    assert page.locator(".pretoken-row").count() == 6  # "the", " cat", " and", " the", " hat", " bat"
     page.select_option("#training-split", "picky")
     page.wait_for_timeout(400)
-    assert page.locator(".piece-row").count() == 6
+    assert page.locator(".pretoken-row").count() == 6
     page.fill("#words", "")
     page.wait_for_timeout(400)
     assert page.inner_text("#step-of") == "0 of 0"

@@ -67,7 +67,7 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
     cost = cost_without_events(tok, other)
     assert f"{cost}\n" in run(*wanted, "--sample", other).stderr
     found = json.loads(run(*wanted, "--sample", other, other, "--json").stdout)["without_events"]
-    assert found["pieces"] == 2 * cost.pieces > 0 and found["differing"] == 2 * cost.differing > 0
+    assert found["pretokens"] == 2 * cost.pretokens > 0 and found["differing"] == 2 * cost.differing > 0
     assert (found["tokens"], found["other_tokens"]) == (2 * cost.tokens, 2 * cost.other_tokens)
     result = run(*wanted[:-1], tmp_path / "no", "--sample", "none.txt")
     assert result.returncode == 1 and "none.txt" in result.stderr and not (tmp_path / "no").exists()
@@ -75,11 +75,11 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
     assert result.returncode == 0 and "nothing to measure on --sample" in result.stderr
 
 
-def test_rare_pieces_of_saved_counts_are_not_loaded_and_the_need_of_memory_is_stated(corpus, tmp_path):
+def test_rare_pretokens_of_saved_counts_are_not_loaded_and_the_need_of_memory_is_stated(corpus, tmp_path):
     corpus.write_text(TEXT + "Once only. ")
     assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
     whole, pruned = (tokenmill.WordCounts.load(tmp_path / "counts", min_count) for min_count in (1, 2))
-    assert dict(pruned.items()) == {piece: count for piece, count in whole.items() if count > 1}
+    assert dict(pruned.items()) == {pretoken: count for pretoken, count in whole.items() if count > 1}
     assert len(pruned) < len(whole)
     made = []
     for source in (tmp_path / "counts", corpus):

@@ -35,7 +35,7 @@ def picky():
     """ "low" is made of "lo" and "w"; then "lo" is removed, so "lo" alone is two tokens: only events can say so."""
     tokens = (*(bytes([byte]) for byte in range(256)), b"low", b" low", b"lo")
     events = [(108, 111, 258), (258, 119, 256), (32, 256, 257), (258, -1, -1)]
-    return Vocabulary(tokens, (PATTERNS["gpt2"],), "events", np.array(events, np.int32), whole_pieces=False)
+    return Vocabulary(tokens, (PATTERNS["gpt2"],), "events", np.array(events, np.int32), whole_pretokens=False)
 
 
 @pytest.mark.parametrize("to", ["huggingface", "tiktoken", "merges", "ddtok"])
@@ -97,7 +97,7 @@ def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
     )
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)["without_events"]
-    assert found == {"pieces": 300, "differing": 60, "tokens": 30 * 45, "other_tokens": 30 * 51}
+    assert found == {"pretokens": 300, "differing": 60, "tokens": 30 * 45, "other_tokens": 30 * 51}
     result = run(
         "convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--sample", folder / "corpus.txt"
     )

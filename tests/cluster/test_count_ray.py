@@ -87,7 +87,7 @@ def test_the_same_bytes_as_the_local_engine(cluster, corpus, expected, tmp_path,
     assert folder_bytes(tmp_path / "c") == expected
     local = count(corpus, WORDS)
     assert (summary.documents, summary.total_bytes) == (local.documents, local.total_bytes)
-    assert (summary.distinct, summary.pieces) == (len(local), int(local.counts.sum()))
+    assert (summary.distinct, summary.pretokens) == (len(local), int(local.counts.sum()))
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
     monkeypatch.chdir(tmp_path)
     found = count(corpus, WORDS, engine="ray", min_count=2)

@@ -7,7 +7,7 @@ import pytest
 
 import tokenmill
 from tokenmill.errors import InputError
-from tokenmill.tokenizer.token_files import encode_files
+from tokenmill.token_files import encode_files
 
 pytest.importorskip("ray")
 
@@ -33,7 +33,7 @@ def tok(corpus):
 
 @pytest.fixture
 def many_tasks(monkeypatch):
-    monkeypatch.setattr("tokenmill.tokenizer.token_files.ray_engine.TASK_BYTES", 30_000)
+    monkeypatch.setattr("tokenmill.token_files.ray_engine.TASK_BYTES", 30_000)
 
 
 def contents(folder):

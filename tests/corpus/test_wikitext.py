@@ -144,14 +144,14 @@ def test_what_is_removed_is_counted():
     }  # fmt: skip
 
 
-PIECES = (
+PRETOKENS = (
     "{{ }} [[ ]] {| |} {{{ }}} | = ' '' ''' == == * # : ; <ref> </ref> <ref/> <nowiki> </nowiki> <math> </math> <!-- --> <br> "
     "<table> </table> <pre> </pre> File: Category: de: lang nowrap convert quote http://a.b [http://x ( ) , ; text ἀ 字 &lt; &amp; -{ }-"
 ).split()
 
 
 @settings(max_examples=400)
-@given(st.lists(st.sampled_from([*PIECES, " ", "\n", "\n\n"]), max_size=40).map("".join))
+@given(st.lists(st.sampled_from([*PRETOKENS, " ", "\n", "\n\n"]), max_size=40).map("".join))
 def test_any_pile_of_markup_gives_text_without_markup(wikitext):
     segments = wikitext_to_text(wikitext)
     for segment in segments:

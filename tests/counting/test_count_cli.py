@@ -28,12 +28,17 @@ def test_counting_saves_and_reports(tmp_path):
     result = run(tmp_path / "a.txt", str(tmp_path / "b*"), "--split", WORDS, "-o", tmp_path / "c", "--json")
     assert result.returncode == 0, result.stderr
     summary = json.loads(result.stdout)
-    assert (summary["documents"], summary["bytes"], summary["distinct_pieces"], summary["pieces"]) == (2, 16, 3, 4)
+    assert (summary["documents"], summary["bytes"], summary["distinct_pretokens"], summary["pretokens"]) == (
+        2,
+        16,
+        3,
+        4,
+    )
     assert dict(WordCounts.load(tmp_path / "c").items()) == {b"low": 2, b" low": 1, b" lower": 1}
     result = run(tmp_path / "a.txt", "--split", WORDS, "-o", tmp_path / "c")
     assert result.returncode == 0
     assert result.stdout == ""
-    assert "distinct pieces" in result.stderr
+    assert "distinct pretokens" in result.stderr
     assert len(WordCounts.load(tmp_path / "c")) == 3
 
 
@@ -67,9 +72,9 @@ def test_counts_are_merged_and_exported(tmp_path):
         assert run(f"{name}.txt", "--split", WORDS, "-o", name, cwd=tmp_path).returncode == 0
     result = run("--merge", "a", "b", "-o", "sum.tsv", "--json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout)["distinct_pieces"] == 3
+    assert json.loads(result.stdout)["distinct_pretokens"] == 3
     lines = (tmp_path / "sum.tsv").read_text().splitlines()
-    assert sorted(lines) == [" low\t1", " lower\t1", "low\t2", "piece\tcount"]
+    assert sorted(lines) == [" low\t1", " lower\t1", "low\t2", "pretoken\tcount"]
     assert run("--merge", "sum.tsv", "a", "-o", "c", cwd=tmp_path).returncode == 0
     assert dict(WordCounts.load(tmp_path / "c").items()) == {b"low": 3, b" low": 2, b" lower": 2}
 
@@ -79,7 +84,7 @@ def test_a_prediction(tmp_path):
     result = run("--estimate", "a.txt", "--json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    assert (found["bytes"], found["distinct_pieces"]) == (14_000, 4)
+    assert (found["bytes"], found["distinct_pretokens"]) == (14_000, 4)
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     result = run("a.txt", cwd=tmp_path)
     assert result.returncode == 2

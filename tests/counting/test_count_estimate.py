@@ -38,7 +38,7 @@ def test_a_sample_that_is_everything_is_exact(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["plain", "gz", "jsonl", "many"])
-def test_distinct_pieces_are_predicted_from_a_tenth(tmp_path, small, kind):
+def test_distinct_pretokens_are_predicted_from_a_tenth(tmp_path, small, kind):
     texts = [words(2000, seed) for seed in range(100)]
     text = "\n ".join(texts)
     if kind == "plain":

@@ -17,11 +17,11 @@ from tokenmill.counting.tables import concatenate
 from tokenmill.errors import FormatError, InputError, OutputError, UsageError
 
 COUNTS = {b"low": 2**30, b" lower": 2, b"": 1, b"a\tb\nc\r\\x41\\": 3, b"x" * 3000: 8, bytes(range(256)): 7, b"\xff": 1}
-COUNTS |= {"漢字 \u2028\x85".encode(): 9, b"count": 2, b"piece": 1}
+COUNTS |= {"漢字 \u2028\x85".encode(): 9, b"count": 2, b"pretoken": 1}
 
 
 def ddfreq(items):
-    entries = (struct.pack("<Q", len(piece)) + piece + struct.pack("<Q", count) for piece, count in items)
+    entries = (struct.pack("<Q", len(pretoken)) + pretoken + struct.pack("<Q", count) for pretoken, count in items)
     return struct.pack("<Q", len(items)) + b"".join(entries)
 
 
@@ -39,7 +39,7 @@ def test_ddfreq_is_read_and_written_byte_for_byte(tmp_path):
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(items))
     assert read(tmp_path / "a.ddfreq") == items
     summary = add_up([tmp_path / "a.ddfreq"], tmp_path / "c")
-    assert (summary.distinct, summary.pieces) == (len(COUNTS), sum(COUNTS.values()))
+    assert (summary.distinct, summary.pretokens) == (len(COUNTS), sum(COUNTS.values()))
     assert dict(WordCounts.load(tmp_path / "c").items()) == COUNTS
     add_up([tmp_path / "c"], tmp_path / "b.ddfreq")
     assert (tmp_path / "b.ddfreq").read_bytes() == ddfreq(items)
@@ -49,7 +49,7 @@ def test_tsv_round_trip(tmp_path):
     WordCounts.from_mapping(COUNTS, ("p",)).save(tmp_path / "c")
     add_up([tmp_path / "c"], tmp_path / "a.tsv")
     text = (tmp_path / "a.tsv").read_bytes().decode()
-    assert text.startswith("piece\tcount\n")
+    assert text.startswith("pretoken\tcount\n")
     assert text.count("\n") == len(COUNTS) + 1
     assert "\n漢字 \u2028\x85\t9\n" in text
     assert "\na\\tb\\nc\\r\\\\x41\\\\\t3\n" in text
@@ -60,10 +60,10 @@ def test_tsv_round_trip(tmp_path):
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=30))
-def test_escaping_keeps_every_byte(piece):
-    text = escape(piece)
+def test_escaping_keeps_every_byte(pretoken):
+    text = escape(pretoken)
     assert not set(text) & set("\t\n\r")
-    assert unescape(text) == piece
+    assert unescape(text) == pretoken
     text.encode()
 
 
@@ -73,7 +73,7 @@ def test_entries_across_chunks(tmp_path, monkeypatch, size):
     items = [(b"%d" % i * (i % 9), i * 2**33) for i in range(400)] + [(b"y" * 999, 1)]
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(items))
     assert read(tmp_path / "a.ddfreq") == items
-    lines = "".join(f"{piece.decode()}\t{count}\n" for piece, count in items)
+    lines = "".join(f"{pretoken.decode()}\t{count}\n" for pretoken, count in items)
     (tmp_path / "a.tsv").write_text(lines)
     assert read(tmp_path / "a.tsv") == items
 
@@ -117,7 +117,7 @@ def test_damaged_ddfreq(tmp_path, data, message):
     ],
 )
 def test_damaged_tsv(tmp_path, line, message):
-    (tmp_path / "a.tsv").write_bytes(b"piece\tcount\nfine\t1\n" + line + b"\nfine\t2\n")
+    (tmp_path / "a.tsv").write_bytes(b"pretoken\tcount\nfine\t1\n" + line + b"\nfine\t2\n")
     with pytest.raises(FormatError, match=f"line 3: .*{message}"):
         add_up([tmp_path / "a.tsv"], tmp_path / "c")
 
@@ -144,7 +144,7 @@ def test_adding_up_is_the_same_as_merging_in_memory(tmp_path, monkeypatch):
         [tmp_path / "c.tsv", tmp_path / "a", tmp_path / "b.ddfreq"], tmp_path / "sum", memory_limit=500_000
     )
     assert folder_bytes(tmp_path / "sum") == folder_bytes(tmp_path / "expected")
-    assert (summary.distinct, summary.pieces) == (len(expected), int(expected.counts.sum()))
+    assert (summary.distinct, summary.pretokens) == (len(expected), int(expected.counts.sum()))
     assert summary.total_bytes == expected.total_bytes
     left = sorted(path.name for path in tmp_path.iterdir())
     assert left == ["a", "b", "b.ddfreq", "c", "c.tsv", "expected", "sum"]
@@ -190,7 +190,7 @@ def test_what_cannot_be_added(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "d.tsv", "x.txt"]
 
 
-def test_pieces_out_of_order_are_damage(tmp_path, monkeypatch):
+def test_pretokens_out_of_order_are_damage(tmp_path, monkeypatch):
     counts = WordCounts.from_mapping(many(1000, 1))
     monkeypatch.setattr(WordCounts, "canonical", lambda self: self)
     counts.save(tmp_path / "a")

@@ -1,4 +1,4 @@
-"""The counting kernel beside collections.Counter over the reference's pieces: with vectors and without, in all slices."""
+"""The counting kernel beside collections.Counter over the reference's pretokens: with vectors and without, in all slices."""
 
 import collections
 import random
@@ -14,7 +14,7 @@ from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.tables import grow, merge_tables
 from tokenmill.split._scan_cy import Scanner
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.split.reference import reference_pieces
+from tokenmill.split.reference import reference_pretokens
 
 SPLITTER = Splitter("cl100k")
 SCALAR = Scanner(SPLITTER.scanner.tables, None, True)
@@ -38,7 +38,7 @@ def counted(documents, plain, limit=1 << 20, slots=1024, scanner=SPLITTER.scanne
     return items_of(merge_tables([table]))
 
 
-def pieces_by_bytes(documents):
+def pretokens_by_bytes(documents):
     """Bytes that may be no UTF-8, which the reference does not take: by the automaton, a character at a time."""
     counter = collections.Counter()
     for document in documents:
@@ -61,27 +61,27 @@ PARTS += [bytes(range(97, 97 + n)) for n in range(1, 26)] + ["é".encode(), "漢
     st.sampled_from([1024, 1 << 13, 1 << 15]),
 )
 def test_any_bytes_are_counted_like_a_counter(documents, plain, limit, slots):
-    assert counted(documents, plain, limit, slots) == pieces_by_bytes(documents)
+    assert counted(documents, plain, limit, slots) == pretokens_by_bytes(documents)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(st.sampled_from("aab  \n\t\r1'sé漢😀.;_\0"), max_size=400), st.booleans())
 def test_any_text_is_counted_like_the_reference(text, plain):
-    expected = collections.Counter(piece.encode() for piece in reference_pieces((PATTERNS["cl100k"],), text))
+    expected = collections.Counter(pretoken.encode() for pretoken in reference_pretokens((PATTERNS["cl100k"],), text))
     assert counted([text.encode()], plain, slots=1 << 14) == expected
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_more_pieces_than_are_remembered(plain):
+def test_more_pretokens_than_are_remembered(plain):
     rng = random.Random(3)
     words = [bytes(rng.choices(range(97, 123), k=rng.randrange(1, 20))) for _ in range(20_000)]
     words[1::2] = [b"sameeig" + word[:8] for word in words[1::2]]  # with a space before it, half of a key alike
     text = b" ".join(words[int(len(words) * rng.random() ** 3)] for _ in range(100_000))
-    assert counted([text], plain, slots=1 << 16) == pieces_by_bytes([text])
+    assert counted([text], plain, slots=1 << 16) == pretokens_by_bytes([text])
 
 
 @pytest.mark.parametrize("plain", [False, True])
-def test_pieces_of_every_length_at_the_very_end_of_the_text(plain):
+def test_pretokens_of_every_length_at_the_very_end_of_the_text(plain):
     for n in range(1, 40):
         for text in (b"x" * n, b"y " + b"x" * n, b" " * n, b"ab " * n):
-            assert counted([text], plain, slots=1 << 14) == pieces_by_bytes([text])
+            assert counted([text], plain, slots=1 << 14) == pretokens_by_bytes([text])

@@ -172,7 +172,7 @@ def test_invalid_utf8_is_counted_as_bytes(tmp_path):
     data = "un café à la crème ".encode("latin-1") * 10 + b"\xff \xed\xa0\x80 \xc3"
     path.write_bytes(data)
     counts = count(path, WORDS)
-    assert sum(len(piece) * n for piece, n in counts.items()) == len(data)
+    assert sum(len(pretoken) * n for pretoken, n in counts.items()) == len(data)
     assert items(counts)[" café".encode("latin-1")] == 10
 
 
@@ -191,7 +191,7 @@ def test_a_binary_file_is_an_error_unless_asked_for(tmp_path, data, message):
     with pytest.raises(InputError, match=r"data\.bin looks binary: .*" + message):
         count(path, WORDS)
     counts = count(path, WORDS, binary="count")
-    assert sum(len(piece) * n for piece, n in counts.items()) == len(data) == counts.total_bytes
+    assert sum(len(pretoken) * n for pretoken, n in counts.items()) == len(data) == counts.total_bytes
     (tmp_path / "text.txt").write_text("some text")
     counts = count(tmp_path, WORDS, binary="skip")
     assert items(counts) == {b"some": 1, b" text": 1}
@@ -203,7 +203,7 @@ def test_a_nul_far_inside_is_text(tmp_path):
     assert items(count(tmp_path / "a.txt", WORDS)) == {b"a" * 100_000: 1, b" \0": 1, b" b": 1}
 
 
-def test_a_text_without_any_cut_is_one_piece(tmp_path):
+def test_a_text_without_any_cut_is_one_pretoken(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"a" * 5_000_000)
     assert items(count(tmp_path / "a.txt", WORDS)) == {b"a" * 5_000_000: 1}
 

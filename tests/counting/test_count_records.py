@@ -107,18 +107,18 @@ def test_damage_is_met_at_the_same_place_however_blocks_fall(tmp_path, monkeypat
 
 
 def drawn(path, span, splitter, field="text"):
-    """The pieces of one span, documents that begin in it, and bytes."""
+    """The pretokens of one span, documents that begin in it, and bytes."""
     source = open_source(path, splitter, field, "error", span)
-    block, pieces, documents, nbytes = Block(), collections.Counter(), 0, 0
+    block, pretokens, documents, nbytes = Block(), collections.Counter(), 0, 0
     while source.draw(block):
         first = 0
         for last in block.document_ends.tolist():
             text = bytes(memoryview(block.data)[first:last])
-            pieces.update(text[a:b] for a, b in itertools.pairwise([0, *splitter.ends(text)]))
+            pretokens.update(text[a:b] for a, b in itertools.pairwise([0, *splitter.ends(text)]))
             first = last
         documents += block.documents
         nbytes += block.nbytes
-    return pieces, documents, nbytes
+    return pretokens, documents, nbytes
 
 
 @settings(max_examples=40, deadline=None)

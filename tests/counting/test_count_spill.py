@@ -52,7 +52,7 @@ def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
     assert summary.spills >= 10
     assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
     assert (summary.documents, summary.total_bytes) == (whole.documents, whole.total_bytes)
-    assert (summary.distinct, summary.pieces) == (len(whole), int(whole.counts.sum()))
+    assert (summary.distinct, summary.pretokens) == (len(whole), int(whole.counts.sum()))
     assert (summary.resumed_bytes, summary.dropped, summary.possible_error) == (0, 0, 0)
     again = count(corpus, WORDS, num_threads=num_threads, memory_limit=1)
     assert list(again.items()) == list(whole.items())
@@ -78,7 +78,7 @@ def test_an_iterator_spills_too(tiny, monkeypatch, tmp_path, corpus):
     assert list(tmp_path.iterdir()) == []  # the temporary folder is gone
 
 
-def test_a_block_with_more_new_pieces_than_a_table_takes(tmp_path, tiny, monkeypatch):
+def test_a_block_with_more_new_pretokens_than_a_table_takes(tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(reading, "BLOCK", 1 << 20)
     (tmp_path / "a.txt").write_text(" ".join(map(str, range(50_000))))
     counts = count(tmp_path / "a.txt", WORDS, memory_limit=1, num_threads=2)
@@ -88,7 +88,7 @@ def test_a_block_with_more_new_pieces_than_a_table_takes(tmp_path, tiny, monkeyp
 
 def test_min_count_is_exact(tmp_path, corpus, tiny):
     whole = count(corpus, WORDS, memory_limit="1GB")
-    kept = {piece: n for piece, n in whole.items() if n >= 3}
+    kept = {pretoken: n for pretoken, n in whole.items() if n >= 3}
     assert 0 < len(kept) < len(whole)
     count_to_folder(corpus, tmp_path / "c", WORDS, memory_limit=1, min_count=3)
     assert dict(WordCounts.load(tmp_path / "c").items()) == kept
@@ -103,7 +103,7 @@ def test_approximate_pruning_states_its_error(tmp_path, corpus, tiny):
     assert summary.dropped > 0
     assert summary.possible_error == summary.spills > 0
     assert set(found) < set(whole)
-    short = {piece: n - found.get(piece, 0) for piece, n in whole.items()}
+    short = {pretoken: n - found.get(pretoken, 0) for pretoken, n in whole.items()}
     assert min(short.values()) >= 0
     assert max(short.values()) <= summary.possible_error
     assert sum(short.values()) == summary.dropped
@@ -120,7 +120,7 @@ def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
     monkeypatch.setattr(threads.Counter, "make_room", watching)
     monkeypatch.setattr(threads, "BUFFERS", 0)
     count_to_folder(corpus, tmp_path / "c", WORDS, memory_limit=1 << 20, num_threads=2)
-    assert max(seen) <= (1 << 20) // 2 + 4000  # and a block's long pieces, which is more than was foreseen
+    assert max(seen) <= (1 << 20) // 2 + 4000  # and a block's long pretokens, which is more than was foreseen
 
 
 @pytest.mark.parametrize("limit", ["0", "much", "4XB", "-1", 1000, "1MB", "5 B i"])

@@ -1,4 +1,4 @@
-"""The kernel's table beside collections.Counter: growth, long pieces, large counts, parts, canonical order."""
+"""The kernel's table beside collections.Counter: growth, long pretokens, large counts, parts, canonical order."""
 
 import collections
 import random
@@ -18,9 +18,9 @@ from tokenmill.counting.tables import add_rows, concatenate, grow, merge_rows, m
 def rows_of(items):
     items = list(items)
     offsets = np.zeros(len(items) + 1, np.uint64)
-    np.cumsum([len(piece) for piece, _ in items], out=offsets[1:])
+    np.cumsum([len(pretoken) for pretoken, _ in items], out=offsets[1:])
     return (
-        np.frombuffer(b"".join(piece for piece, _ in items), np.uint8),
+        np.frombuffer(b"".join(pretoken for pretoken, _ in items), np.uint8),
         offsets,
         np.array([count for _, count in items], np.uint64),
     )
@@ -32,9 +32,9 @@ def items_of(rows):
     return [(data[offsets[i] : offsets[i + 1]], int(count)) for i, count in enumerate(counts)]
 
 
-def hash_of(piece):
+def hash_of(pretoken):
     out = np.zeros(1, np.uint64)
-    hashes(np.frombuffer(piece, np.uint8), np.array([0, len(piece)], np.uint64), out)
+    hashes(np.frombuffer(pretoken, np.uint8), np.array([0, len(pretoken)], np.uint64), out)
     return int(out[0])
 
 
@@ -52,7 +52,7 @@ def table_of(items, rng, slots=1024):
         grow(table, int(table.slots * rng.choice([1.05, 2, 3.3])))
 
 
-def random_pieces(rng, n):
+def random_pretokens(rng, n):
     lengths = [0, 1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 127, 128, 1000]
     return [bytes(rng.randrange(97, 100) for _ in range(rng.choice(lengths))) for _ in range(n)]
 
@@ -60,10 +60,13 @@ def random_pieces(rng, n):
 @pytest.mark.parametrize("seed", range(30))
 def test_the_table_counts_like_a_counter_in_canonical_order(seed):
     rng = random.Random(seed)
-    items = [(piece, rng.choice([1, 2, 2**31, 2**33])) for piece in random_pieces(rng, rng.choice([0, 1, 700, 3000]))]
+    items = [
+        (pretoken, rng.choice([1, 2, 2**31, 2**33]))
+        for pretoken in random_pretokens(rng, rng.choice([0, 1, 700, 3000]))
+    ]
     expected = collections.Counter()
-    for piece, count in items:
-        expected[piece] += count
+    for pretoken, count in items:
+        expected[pretoken] += count
     table = table_of(items, rng)
     assert len(table) == len(expected)
     slot = 0
@@ -76,12 +79,12 @@ def test_the_table_counts_like_a_counter_in_canonical_order(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_merged_tables_are_the_sum_whatever_the_parts(seed, monkeypatch):
     rng = random.Random(seed)
-    groups = [[(p, rng.randrange(1, 5)) for p in random_pieces(rng, 1500)] for _ in range(rng.randrange(2, 5))]
+    groups = [[(p, rng.randrange(1, 5)) for p in random_pretokens(rng, 1500)] for _ in range(rng.randrange(2, 5))]
     tables = [table_of(group, rng, rng.choice([1024, 1031, 5000])) for group in groups]
     expected = collections.Counter()
     for group in groups:
-        for piece, count in group:
-            expected[piece] += count
+        for pretoken, count in group:
+            expected[pretoken] += count
     assert items_of(merge_rows([rows_of(group) for group in groups])) == canonical(expected)
     bits = rng.randrange(1, 6)
     parts = []
@@ -99,12 +102,12 @@ def test_merged_tables_are_the_sum_whatever_the_parts(seed, monkeypatch):
 
 def test_a_crowded_end_of_the_table_wraps_round_and_still_comes_out_in_order():
     rng = random.Random(1)
-    pieces = {b"%d" % rng.randrange(10**9): rng.randrange(1, 9) for _ in range(200_000)}
-    high = [item for item in pieces.items() if hash_of(item[0]) >> 55 == 511][:200]
+    pretokens = {b"%d" % rng.randrange(10**9): rng.randrange(1, 9) for _ in range(200_000)}
+    high = [item for item in pretokens.items() if hash_of(item[0]) >> 55 == 511][:200]
     assert len(high) == 200
     table = CountTable(1024)  # all homes in the last two slots, so that the entries stand at the front
     add_rows(table, rows_of(high))
-    low = [item for item in pieces.items() if hash_of(item[0]) >> 57 == 0][:60]
+    low = [item for item in pretokens.items() if hash_of(item[0]) >> 57 == 0][:60]
     add_rows(table, rows_of(low))
     other = CountTable(4096)
     slot = 0
@@ -115,8 +118,8 @@ def test_a_crowded_end_of_the_table_wraps_round_and_still_comes_out_in_order():
         assert items_of(concatenate(list(read_batches(each, 50, 200)))) == canonical(dict(high + low))
 
 
-def many_hashes(pieces):
-    arena, offsets, counts = rows_of((piece, 1) for piece in pieces)
+def many_hashes(pretokens):
+    arena, offsets, counts = rows_of((pretoken, 1) for pretoken in pretokens)
     out = np.zeros(len(counts), np.uint64)
     hashes(arena, offsets, out)
     return out
@@ -125,17 +128,19 @@ def many_hashes(pieces):
 @pytest.mark.parametrize("seed", range(6))
 def test_a_large_table_that_doubles_where_it_stands(seed):
     rng = random.Random(seed)
-    pieces = [b"%x" % n * rng.choice([1, 1, 1, 4]) for n in rng.sample(range(10**9), 400_000)]
-    where = many_hashes(pieces)
+    pretokens = [b"%x" % n * rng.choice([1, 1, 1, 4]) for n in rng.sample(range(10**9), 400_000)]
+    where = many_hashes(pretokens)
     part = 1 << 52  # in a table of 2**17 slots, the first and last 32: clusters at the front, at the end and round it
-    ends = [pieces[i] for i in np.flatnonzero((where < part) | (where >= np.uint64(2**64 - part)))]
-    middle = [pieces[i] for i in np.flatnonzero(where >> np.uint64(53) == 1234)]
+    ends = [pretokens[i] for i in np.flatnonzero((where < part) | (where >= np.uint64(2**64 - part)))]
+    middle = [pretokens[i] for i in np.flatnonzero(where >> np.uint64(53) == 1234)]
     assert len(ends) > 150 and len(middle) > 150
     crowds = [ends, middle, []][seed % 3]
-    items = [(piece, rng.randrange(1, 9)) for piece in crowds + pieces[: rng.choice([70_000, 140_000, 260_000])]]
+    items = [
+        (pretoken, rng.randrange(1, 9)) for pretoken in crowds + pretokens[: rng.choice([70_000, 140_000, 260_000])]
+    ]
     expected = collections.Counter()
-    for piece, count in items:
-        expected[piece] += count
+    for pretoken, count in items:
+        expected[pretoken] += count
     rows, table, start, doubled = rows_of(items), CountTable(1 << 16), 0, 0
     while start < len(items):
         start = table.add(*rows, start)
@@ -152,9 +157,9 @@ def test_a_large_table_that_doubles_where_it_stands(seed):
     assert len(table) == len(expected)
     sort(table)
     got = concatenate(list(read_batches(table, 100_000, 1 << 20)))
-    assert dict(items_of(got)) == {piece: 2 * count for piece, count in expected.items()}
-    order = [(int(h), piece) for h, (piece, _) in zip(many_hashes(expected), expected.items(), strict=True)]
-    assert [piece for piece, _ in items_of(got)] == [piece for _, piece in sorted(order)]
+    assert dict(items_of(got)) == {pretoken: 2 * count for pretoken, count in expected.items()}
+    order = [(int(h), pretoken) for h, (pretoken, _) in zip(many_hashes(expected), expected.items(), strict=True)]
+    assert [pretoken for pretoken, _ in items_of(got)] == [pretoken for _, pretoken in sorted(order)]
 
 
 @pytest.mark.parametrize("shared", [0, 50_000, 200_000])
@@ -178,14 +183,14 @@ def test_merging_large_tables(shared):
     st.booleans(),
 )
 def test_tables_are_added_up_like_counters(groups, bits, slots, at_the_ends):
-    pieces = AT_THE_ENDS if at_the_ends else SOME_PIECES
+    pretokens = AT_THE_ENDS if at_the_ends else SOME_PRETOKENS
     tables, expected = [], collections.Counter()
     for group in groups:
         tables.append(CountTable(slots))
-        add_rows(tables[-1], rows_of([(pieces[i], i + 1) for i in group]))
-        expected.update({pieces[i]: 0 for i in group})
+        add_rows(tables[-1], rows_of([(pretokens[i], i + 1) for i in group]))
+        expected.update({pretokens[i]: 0 for i in group})
         for i in group:
-            expected[pieces[i]] += i + 1
+            expected[pretokens[i]] += i + 1
     one, rows, first = TableSum(), [], 0
     for part in range(1 << bits):
         n, size = one.add_up(tables, part, bits)
@@ -199,7 +204,7 @@ def test_tables_are_added_up_like_counters(groups, bits, slots, at_the_ends):
         assert items_of(merge_tables(tables, pool)) == canonical(expected)
 
 
-SOME_PIECES = [
+SOME_PRETOKENS = [
     b"",
     *(b"abcdefghijklmnopqrstuvwxyz0123456789"[:n] for n in range(1, 31)),
     *(b"%d" % n * 9 for n in range(30)),
@@ -217,7 +222,7 @@ def test_a_thread_that_fails_while_tables_are_merged_does_not_leave_the_others_w
         merge_tables(tables, pool)
     fine = [CountTable(1 << 17) for _ in range(2)]
     for table in fine:
-        add_rows(table, rows_of([(piece, 1) for piece in NUMBERS[:60_000]]))
+        add_rows(table, rows_of([(pretoken, 1) for pretoken in NUMBERS[:60_000]]))
     calls = iter(range(10))
 
     def pause():
@@ -239,13 +244,13 @@ def test_counts_pass_2_to_the_32_and_never_wrap():
         add_rows(table, rows_of([(b"a", 2**64 - 1)]))
 
 
-def test_long_pieces_with_equal_beginnings_and_ends_are_told_apart():
-    pieces = [b"x" * 500 + bytes([65 + i]) + b"y" * 500 for i in range(20)] + [b"x" * n for n in range(10, 200)]
+def test_long_pretokens_with_equal_beginnings_and_ends_are_told_apart():
+    pretokens = [b"x" * 500 + bytes([65 + i]) + b"y" * 500 for i in range(20)] + [b"x" * n for n in range(10, 200)]
     table = CountTable(1024)
     for _ in range(3):
-        add_rows(table, rows_of([(piece, 1) for piece in pieces]))
+        add_rows(table, rows_of([(pretoken, 1) for pretoken in pretokens]))
     sort(table)
-    assert items_of(concatenate(list(read_batches(table, 1000, 1 << 20)))) == canonical(dict.fromkeys(pieces, 3))
+    assert items_of(concatenate(list(read_batches(table, 1000, 1 << 20)))) == canonical(dict.fromkeys(pretokens, 3))
 
 
 def test_clear_forgets_everything():
@@ -262,16 +267,16 @@ def test_memory_is_measured():
     table = CountTable(1 << 16)
     before = table.nbytes
     assert before >= 32 << 16
-    add_rows(table, rows_of([(b"long piece " * 1000, 1)]))
+    add_rows(table, rows_of([(b"long pretoken " * 1000, 1)]))
     assert table.nbytes >= before + 11_000
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.binary(max_size=40), st.integers(0, 2**40)), max_size=60))
-def test_any_pieces(items):
+def test_any_pretokens(items):
     expected = collections.Counter()
-    for piece, count in items:
-        expected[piece] += count
+    for pretoken, count in items:
+        expected[pretoken] += count
     assert items_of(merge_rows([rows_of(items)])) == canonical(expected)
 
 

@@ -15,14 +15,14 @@ import tokenmill.counting.threads as threads
 from tokenmill.counting import count, count_iterator
 from tokenmill.errors import UsageError
 
-WORDS = r" [^ ]*|[^ ]+"  # every space begins a piece
+WORDS = r" [^ ]*|[^ ]+"  # every space begins a pretoken
 
 
-def pieces(*texts, pattern=WORDS):
+def pretokens(*texts, pattern=WORDS):
     """The slow twin."""
     counter = collections.Counter()
     for text in texts:
-        counter.update(piece.encode() for piece in regex.findall(pattern, text))
+        counter.update(pretoken.encode() for pretoken in regex.findall(pattern, text))
     return counter
 
 
@@ -49,7 +49,7 @@ TEXT = "low lower  lowest\nnew newer   newest  " * 40 + "é漢字 " * 50 + "x" *
 def test_a_file_in_many_blocks(tmp_path, small_blocks, num_threads):
     (tmp_path / "a.txt").write_text(TEXT)
     counts = count(tmp_path / "a.txt", WORDS, num_threads=num_threads)
-    assert dict(counts.items()) == pieces(TEXT)
+    assert dict(counts.items()) == pretokens(TEXT)
     assert (counts.documents, counts.total_bytes) == (1, len(TEXT.encode()))
     assert counts.split_patterns == (WORDS,)
 
@@ -58,7 +58,7 @@ def test_the_same_bytes_for_any_threads_and_blocks(tmp_path, monkeypatch):
     for i in range(9):
         (tmp_path / f"{i}.txt").write_text(TEXT[i * 7 :] * (i + 1))
     first = count(tmp_path, WORDS, num_threads=1)
-    assert dict(first.items()) == pieces(*(TEXT[i * 7 :] * (i + 1) for i in range(9)))
+    assert dict(first.items()) == pretokens(*(TEXT[i * 7 :] * (i + 1) for i in range(9)))
     for num_threads, block in ((2, 100), (7, 1000), (3, 50)):
         monkeypatch.setattr(reading, "BLOCK", block)
         assert same(first, count(tmp_path, WORDS, num_threads=num_threads))
@@ -71,10 +71,10 @@ def test_one_file_or_its_documents_in_many_files(tmp_path):
     assert same(count(tmp_path, WORDS), count_iterator(texts, WORDS))
 
 
-def test_an_end_of_a_document_is_an_end_of_a_piece(small_blocks):
+def test_an_end_of_a_document_is_an_end_of_a_pretoken(small_blocks):
     texts = ["one", "two three", "", "four", "x" * 300, "five"] * 30
     counts = count_iterator(texts, WORDS)
-    assert dict(counts.items()) == pieces(*texts)
+    assert dict(counts.items()) == pretokens(*texts)
     assert counts.documents == len(texts)
     assert counts.total_bytes == sum(map(len, texts))
 
@@ -84,7 +84,7 @@ def test_an_end_of_a_document_is_an_end_of_a_piece(small_blocks):
 def test_any_texts(texts, num_threads):
     encoded = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
     counts = count_iterator(texts, WORDS, num_threads=num_threads)
-    assert dict(counts.items()) == pieces(*encoded)
+    assert dict(counts.items()) == pretokens(*encoded)
 
 
 def test_surrogates_are_encoded_as_tiktoken_does():

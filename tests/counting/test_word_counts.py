@@ -58,8 +58,8 @@ def test_most_common():
 def test_prune():
     counts = WordCounts.from_mapping(COUNTS)
     assert dict(counts.prune(0).items()) == COUNTS
-    assert dict(counts.prune(1).items()) == {piece: n for piece, n in COUNTS.items() if n >= 1}
-    assert dict(counts.prune(3).items()) == {piece: n for piece, n in COUNTS.items() if n >= 3}
+    assert dict(counts.prune(1).items()) == {pretoken: n for pretoken, n in COUNTS.items() if n >= 1}
+    assert dict(counts.prune(3).items()) == {pretoken: n for pretoken, n in COUNTS.items() if n >= 3}
     assert list(counts.prune(2**27).items()) == [("漢字".encode(), 2**27)]
 
 
@@ -145,9 +145,9 @@ def test_the_files_are_plain_parquet(tmp_path):
     (path,) = (tmp_path / "c").iterdir()
     assert path.name == "counts-00000-of-00001.parquet"
     table = pq.read_table(path)
-    assert table.schema.names == ["piece", "count"]
-    assert (table.schema.field("piece").type, table.schema.field("count").type) == (pa.binary(), pa.uint64())
-    assert dict(zip(table["piece"].to_pylist(), table["count"].to_pylist(), strict=True)) == COUNTS
+    assert table.schema.names == ["pretoken", "count"]
+    assert (table.schema.field("pretoken").type, table.schema.field("count").type) == (pa.binary(), pa.uint64())
+    assert dict(zip(table["pretoken"].to_pylist(), table["count"].to_pylist(), strict=True)) == COUNTS
     about = json.loads(table.schema.metadata[b"tokenmill.word_counts"])
     assert about["version"] == 1
     assert about["split_patterns"] == [r"\p{L}+"]
@@ -156,8 +156,8 @@ def test_the_files_are_plain_parquet(tmp_path):
 def test_foreign_parquet_files_are_read_and_doubles_added_up(tmp_path):
     folder = tmp_path / "foreign"
     folder.mkdir()
-    pq.write_table(pa.table({"piece": ["a", "b"], "count": [1, 2], "more": [0, 0]}), folder / "x.parquet")
-    pq.write_table(pa.table({"piece": [b"a", b"c"], "count": [5, 2]}), folder / "y.parquet")
+    pq.write_table(pa.table({"pretoken": ["a", "b"], "count": [1, 2], "more": [0, 0]}), folder / "x.parquet")
+    pq.write_table(pa.table({"pretoken": [b"a", b"c"], "count": [5, 2]}), folder / "y.parquet")
     assert WordCounts.is_saved(folder)
     loaded = WordCounts.load(folder)
     assert dict(loaded.items()) == {b"a": 6, b"b": 2, b"c": 2}
@@ -203,15 +203,15 @@ def test_foreign_folders(tmp_path):
     folder = tmp_path / "x"
     folder.mkdir()
     pq.write_table(pa.table({"text": ["a"]}), folder / "a.parquet")
-    with pytest.raises(FormatError, match="no columns 'piece' and 'count'"):
+    with pytest.raises(FormatError, match="no columns 'pretoken' and 'count'"):
         WordCounts.load(folder)
-    pq.write_table(pa.table({"piece": ["a", None], "count": [1, 2]}), folder / "a.parquet")
+    pq.write_table(pa.table({"pretoken": ["a", None], "count": [1, 2]}), folder / "a.parquet")
     with pytest.raises(FormatError, match="empty cells"):
         WordCounts.load(folder)
-    pq.write_table(pa.table({"piece": ["a"], "count": ["many"]}), folder / "a.parquet")
+    pq.write_table(pa.table({"pretoken": ["a"], "count": ["many"]}), folder / "a.parquet")
     with pytest.raises(FormatError, match="damaged"):
         WordCounts.load(folder)
-    schema = pa.schema([("piece", pa.binary()), ("count", pa.uint64())])
+    schema = pa.schema([("pretoken", pa.binary()), ("count", pa.uint64())])
     for metadata, message in (
         ('{"version": 2, "split_patterns": [], "documents": 0, "bytes": 0}', "is of version 2"),
         ("{", "cannot be read"),

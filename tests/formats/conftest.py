@@ -22,11 +22,11 @@ def train(words: list[bytes], merges: int) -> tuple[list[bytes], list[tuple[int,
     """Plain BPE, the textbook loop: the tokens by id and the merges."""
     tokens = [bytes([byte]) for byte in range(256)]
     counts = Counter(words)
-    pieces = {word: list(word) for word in counts}
+    pretokens = {word: list(word) for word in counts}
     rows: list[tuple[int, int, int]] = []
     while len(rows) < merges:
         pairs: Counter[tuple[int, int]] = Counter()
-        for word, parts in pieces.items():
+        for word, parts in pretokens.items():
             for pair in itertools.pairwise(parts):
                 pairs[pair] += counts[word]
         if not pairs:
@@ -35,14 +35,14 @@ def train(words: list[bytes], merges: int) -> tuple[list[bytes], list[tuple[int,
         new = len(tokens)
         tokens.append(tokens[left] + tokens[right])
         rows.append((left, right, new))
-        for word, parts in pieces.items():
+        for word, parts in pretokens.items():
             merged: list[int] = []
             for part in parts:
                 if merged and (merged[-1], part) == (left, right):
                     merged[-1] = new
                 else:
                     merged.append(part)
-            pieces[word] = merged
+            pretokens[word] = merged
     return tokens, rows
 
 
@@ -56,7 +56,7 @@ def plain() -> Vocabulary:
         order="merges",
         events=np.array(rows, np.int32),
         added_tokens=tuple(AddedToken(text, len(tokens) + i) for i, text in enumerate(SPECIAL)),
-        whole_pieces=False,
+        whole_pretokens=False,
     )
 
 
@@ -64,7 +64,7 @@ def plain() -> Vocabulary:
 def ranked(plain) -> Vocabulary:
     """The same as ranks, with a gap before the special tokens, as in cl100k_base."""
     added = tuple(dataclasses.replace(token, id=token.id + 7 * (i + 1)) for i, token in enumerate(plain.added_tokens))
-    return dataclasses.replace(plain, order="ranks", events=None, whole_pieces=True, added_tokens=added)
+    return dataclasses.replace(plain, order="ranks", events=None, whole_pretokens=True, added_tokens=added)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def picky() -> Vocabulary:
         order="events",
         events=np.array(events, np.int32),
         added_tokens=(AddedToken("<|endoftext|>", end_of_text),),
-        whole_pieces=False,
+        whole_pretokens=False,
     )
 
 

@@ -103,7 +103,7 @@ def test_gpt2_keeps_its_end_of_text_out_of_the_ordinary_tokens(shared):
     found = read(shared / "vocab" / "gpt2-tokenizer.json.zst")
     assert found.special_tokens == {"<|endoftext|>": 50256}
     assert len(found.tokens) <= 50257 and 50256 not in {id for id, token in enumerate(found.tokens) if token}
-    assert len(found.events) == 50000 and not found.whole_pieces
+    assert len(found.events) == 50000 and not found.whole_pretokens
 
 
 def test_ids_of_added_tokens_hold_wherever_they_stand(plain):
@@ -185,7 +185,7 @@ def characters() -> Vocabulary:
     rows = [[ids[left], ids[right], ids[left + right]] for left, right in pairs]
     return Vocabulary(
         (None, *(text.encode() for text in texts[1:])), (PATTERNS["whitespace"],), "merges", np.array(rows, np.int32),
-        added_tokens=(AddedToken("<unk>", 0),), whole_pieces=False, alphabet="characters", unknown=0,
+        added_tokens=(AddedToken("<unk>", 0),), whole_pretokens=False, alphabet="characters", unknown=0,
     )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def test_what_tokenizer_json_cannot_hold_is_refused(plain):
     refused("occurs twice", added_tokens=(AddedToken("<a>", 5000), AddedToken("<a>", 5001)))
     refused("lone surrogate", added_tokens=(AddedToken("\ud800", 5000),))
     refused("which Hugging Face's regular expressions", split_patterns=(r"a\Kb",))
-    refused("has two ids, 97 and", tokens=(*plain.tokens, b"a"), whole_pieces=True)
+    refused("has two ids, 97 and", tokens=(*plain.tokens, b"a"), whole_pretokens=True)
 
 
 def test_a_second_name_of_an_id_is_left_out_and_told(plain, tmp_path):

@@ -1,4 +1,4 @@
-"""Split patterns in Oniguruma's dialect cut the same pieces as in ours, and come back."""
+"""Split patterns in Oniguruma's dialect cut the same pretokens as in ours, and come back."""
 
 import itertools
 import os
@@ -25,8 +25,8 @@ MORE = [
 ]
 
 
-def pieces_ours(pattern, text):
-    """The pieces by the `regex` module, whose possessive quantifiers are ours; $ at the very end only, as in Rust."""
+def pretokens_ours(pattern, text):
+    """The pretokens by the `regex` module, whose possessive quantifiers are ours; $ at the very end only, as in Rust."""
     translated = pattern.replace("$", r"\Z") if "(?m" not in pattern else pattern
     ends = [0]
     for found in regex.finditer(translated, text, flags=regex.V0):
@@ -35,9 +35,9 @@ def pieces_ours(pattern, text):
     return [text[a:b] for a, b in itertools.pairwise(ends)]
 
 
-def pieces_theirs(pattern, text):
+def pretokens_theirs(pattern, text):
     split = pre_tokenizers.Split(tokenizers.Regex(pattern), behavior="isolated")
-    return [piece for piece, _ in split.pre_tokenize_str(text)]
+    return [pretoken for pretoken, _ in split.pre_tokenize_str(text)]
 
 
 def texts(seed, count=400):
@@ -47,13 +47,13 @@ def texts(seed, count=400):
 
 
 @pytest.mark.parametrize("pattern", [*PATTERNS.values(), *MORE[:2], MORE[3], MORE[4]])
-def test_patterns_cut_the_same_pieces_there(pattern):
+def test_patterns_cut_the_same_pretokens_there(pattern):
     for text in texts(7):
-        assert pieces_theirs(to_oniguruma(pattern), text) == pieces_ours(pattern, text), text
+        assert pretokens_theirs(to_oniguruma(pattern), text) == pretokens_ours(pattern, text), text
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_named_patterns_cut_the_same_pieces_there_on_every_code_point(name):
+def test_named_patterns_cut_the_same_pretokens_there_on_every_code_point(name):
     ours = Splitter(name)
     theirs = pre_tokenizers.Split(tokenizers.Regex(to_oniguruma(PATTERNS[name])), behavior="isolated")
     for start in range(0, 0x110000, 64):
@@ -62,20 +62,20 @@ def test_named_patterns_cut_the_same_pieces_there_on_every_code_point(name):
         text = "".join(
             f"{c} a{c}b 1{c}2 .{c} '{c}\n" for c in map(chr, range(start, start + 64)) if not "\ud800" <= c <= "\udfff"
         )
-        assert [piece for piece, _ in theirs.pre_tokenize_str(text)] == ours.split(text), hex(start)
+        assert [pretoken for pretoken, _ in theirs.pre_tokenize_str(text)] == ours.split(text), hex(start)
 
 
 def test_lines_and_texts_end_differently():
-    assert pieces_theirs(to_oniguruma("a$"), "ba\nba") == ["ba\nb", "a"]
-    assert pieces_theirs(to_oniguruma("(?m:a$)"), "ba\nba") == ["b", "a", "\nb", "a"]
-    assert pieces_theirs(to_oniguruma("(?m:a$)|b$"), "b\nb") == ["b\n", "b"]  # the flag ends with its group
+    assert pretokens_theirs(to_oniguruma("a$"), "ba\nba") == ["ba\nb", "a"]
+    assert pretokens_theirs(to_oniguruma("(?m:a$)"), "ba\nba") == ["b", "a", "\nb", "a"]
+    assert pretokens_theirs(to_oniguruma("(?m:a$)|b$"), "b\nb") == ["b\n", "b"]  # the flag ends with its group
 
 
 @pytest.mark.parametrize("pattern", [*PATTERNS.values(), *MORE])
-def test_what_is_written_reads_back_to_the_same_pieces(pattern):
+def test_what_is_written_reads_back_to_the_same_pretokens(pattern):
     written = to_oniguruma(pattern)
     for text in texts(8, 100):
-        assert pieces_theirs(to_oniguruma(from_oniguruma(written)), text) == pieces_theirs(written, text)
+        assert pretokens_theirs(to_oniguruma(from_oniguruma(written)), text) == pretokens_theirs(written, text)
 
 
 @pytest.mark.parametrize(

@@ -197,15 +197,17 @@ def test_damaged_vocab_json_names_its_key(plain, tmp_path):
             read(tmp_path, split="gpt2")
 
 
-def test_tokens_that_only_whole_pieces_reach_are_refused(form, ranked, plain, tmp_path):
+def test_tokens_that_only_whole_pretokens_reach_are_refused(form, ranked, plain, tmp_path):
     odd = dataclasses.replace(ranked, tokens=(*ranked.tokens, b"zqj"), added_tokens=())
-    with pytest.raises(ConversionError, match=r"b'zqj' \(id \d+\) comes about only where a whole piece is this token"):
+    with pytest.raises(
+        ConversionError, match=r"b'zqj' \(id \d+\) comes about only where a whole pretoken is this token"
+    ):
         write(odd, tmp_path / "it", form)
-    whole = dataclasses.replace(plain, tokens=(*plain.tokens, b"zqj"), added_tokens=(), whole_pieces=True)
+    whole = dataclasses.replace(plain, tokens=(*plain.tokens, b"zqj"), added_tokens=(), whole_pretokens=True)
     with pytest.raises(ConversionError, match="b'zqj'"):
         write(whole, tmp_path / "it", form)
     assert not (tmp_path / "it").exists()
-    write(dataclasses.replace(whole, whole_pieces=False), tmp_path / "it", form)
+    write(dataclasses.replace(whole, whole_pretokens=False), tmp_path / "it", form)
 
 
 def test_characters_are_refused(form, plain, tmp_path):

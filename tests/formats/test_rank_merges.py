@@ -17,13 +17,13 @@ from tokenmill.vocabulary import Vocabulary
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
 
-def encode_by_merges(piece, rows, tokens, whole_pieces=True):
-    """Merge order with the whole-piece rule, the textbook loop."""
+def encode_by_merges(pretoken, rows, tokens, whole_pretokens=True):
+    """Merge order with the whole-pretoken rule, the textbook loop."""
     ids = {token: id for id, token in enumerate(tokens) if token is not None}
-    if whole_pieces and piece in ids:
-        return [ids[piece]]
+    if whole_pretokens and pretoken in ids:
+        return [ids[pretoken]]
     places = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
-    parts = [ids[piece[i : i + 1]] for i in range(len(piece))]
+    parts = [ids[pretoken[i : i + 1]] for i in range(len(pretoken))]
     while True:
         found = [(places[pair][0], i) for i, pair in enumerate(itertools.pairwise(parts)) if pair in places]
         if not found:
@@ -48,9 +48,9 @@ def test_derived_merges_give_the_ids_of_the_ranks(tokens, data):
     ranks = {token: id for id, token in enumerate(tokens)}
     letters = sorted({token for token in tokens if len(token) == 1})
     for _ in range(4):
-        piece = b"".join(data.draw(st.lists(st.sampled_from(letters), min_size=1, max_size=14)))
-        expected = [ranks[piece]] if piece in ranks else encode_by_rank(piece, ranks)
-        assert encode_by_merges(piece, rows, tokens) == expected
+        pretoken = b"".join(data.draw(st.lists(st.sampled_from(letters), min_size=1, max_size=14)))
+        expected = [ranks[pretoken]] if pretoken in ranks else encode_by_rank(pretoken, ranks)
+        assert encode_by_merges(pretoken, rows, tokens) == expected
 
 
 def test_the_pair_of_a_token_is_what_lower_ranks_leave_of_it():
@@ -99,7 +99,7 @@ def test_tokens_that_no_merge_makes_are_left_out_and_told(plain):
 
 def vocabulary_of(extra, rows, **fields):
     tokens = tuple([bytes([i]) for i in range(256)] + extra)
-    return Vocabulary(tokens, (), "merges", np.array(rows, np.int32), whole_pieces=False, **fields)
+    return Vocabulary(tokens, (), "merges", np.array(rows, np.int32), whole_pretokens=False, **fields)
 
 
 @pytest.mark.parametrize(
@@ -130,5 +130,5 @@ def test_picky_vocabularies_are_refused_unless_reduced_to_what_is_present(picky)
     with pytest.raises(ConversionError, match="lossy=True"):
         ranks_of(picky, "it")
     reduced = present_by_rank(picky)
-    assert reduced.order == "ranks" and reduced.whole_pieces
+    assert reduced.order == "ranks" and reduced.whole_pretokens
     assert [id for id, token in enumerate(reduced.tokens) if token and len(token) > 1] == [256, 257, 258]

@@ -28,7 +28,7 @@ def test_cl100k_is_known_by_its_hash(shared, cl100k):
     assert cl100k.split_patterns == (PATTERNS["cl100k"],)
     assert cl100k.special_tokens["<|endoftext|>"] == 100257
     assert cl100k.special_tokens["<|endofprompt|>"] == 100276
-    assert (cl100k.order, cl100k.whole_pieces, cl100k.n_vocab) == ("ranks", True, 100277)
+    assert (cl100k.order, cl100k.whole_pretokens, cl100k.n_vocab) == ("ranks", True, 100277)
 
 
 def test_the_file_is_tiktokens(ranked, tmp_path):
@@ -46,7 +46,7 @@ def test_the_companion_holds_the_rest(ranked, plain, tmp_path):
     assert read(tmp_path / "ranked.tiktoken").fingerprint() == ranked.fingerprint()
     write(plain, tmp_path / "plain.tiktoken", "tiktoken")
     again = read(tmp_path / "plain.tiktoken")
-    assert (again.order, again.whole_pieces, again.added_tokens) == ("ranks", True, plain.added_tokens)
+    assert (again.order, again.whole_pretokens, again.added_tokens) == ("ranks", True, plain.added_tokens)
     assert again.tokens == plain.tokens
 
 

@@ -113,7 +113,7 @@ def test_ignore_merges_and_added_tokens(ignore):
         model={"vocab": vocab, "ignore_merges": ignore}, added_tokens=tokens, pre_tokenizer=LEVEL | {"use_regex": True}
     )
     check_same_ids(raw, [*TEXTS, " lowest xyz xyzz", "<s>low<s>", "a   b  lowest"])
-    assert parse(raw).whole_pieces is ignore
+    assert parse(raw).whole_pretokens is ignore
     assert parse(raw).token_bytes(267) == b"<s>" and parse(raw).special_tokens == {"<s>": 267}
 
 
@@ -199,7 +199,7 @@ def test_what_decides_no_ids_of_text_is_noted():
         ({"pre_tokenizer": {"type": "Whitespace"}}, r"at \$.pre_tokenizer: the pre-tokenizer 'Whitespace'"),
         ({"pre_tokenizer": {"type": "Metaspace"}}, r"at \$.pre_tokenizer: the pre-tokenizer 'Metaspace'"),
         ({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [LEVEL, {"type": "Digits"}]}}, r"pretokenizers\[1\]: Digits comes after"),
-        ({"pre_tokenizer": sequence(split("a"), LEVEL | {"add_prefix_space": True})}, "puts a space before every piece"),
+        ({"pre_tokenizer": sequence(split("a"), LEVEL | {"add_prefix_space": True})}, "puts a space before every pretoken"),
         ({"pre_tokenizer": sequence(split("a", "Removed"))}, r"pretokenizers\[0\].behavior: a Split with the behaviour 'removed'"),
         ({"pre_tokenizer": sequence(split("a", "Removed", True))}, "'removed' and invert"),
         ({"pre_tokenizer": sequence(split("ab", "Contiguous"))}, "'contiguous'"),

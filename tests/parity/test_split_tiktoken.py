@@ -1,8 +1,8 @@
-"""Pieces end where tiktoken's do, for every code point beside letters, digits, spaces, punctuation and itself.
+"""Pretokens end where tiktoken's do, for every code point beside letters, digits, spaces, punctuation and itself.
 
-tiktoken does not show its pieces, but a vocabulary can: it has the single bytes and, of pairs of bytes, those in which
-one is ASCII and those of a last and a first byte of UTF-8 characters. Two bytes on both sides of a piece's end never
-merge, the same two inside of a piece do, so the ids tell the ends of the pieces.
+tiktoken does not show its pretokens, but a vocabulary can: it has the single bytes and, of pairs of bytes, those in which
+one is ASCII and those of a last and a first byte of UTF-8 characters. Two bytes on both sides of a pretoken's end never
+merge, the same two inside of a pretoken do, so the ids tell the ends of the pretokens.
 """
 
 import os
@@ -21,7 +21,7 @@ CHUNK = 20_000
 
 
 def showing_ends(name):
-    """tiktoken's encoding and ours, with the vocabulary that shows where pieces end."""
+    """tiktoken's encoding and ours, with the vocabulary that shows where pretokens end."""
     pairs = [(a, b) for a in range(256) for b in range(256) if a < 128 or b < 128 or (a < 192 <= b)]
     tokens = [bytes([a]) for a in range(256)] + [bytes(pair) for pair in pairs]
     pattern = PATTERNS[name]

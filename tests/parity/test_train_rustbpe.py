@@ -20,10 +20,10 @@ CL100K = (
 def both(texts: list[str], vocab_size: int) -> tuple[list[bytes], list[bytes]]:
     """The tokens by id, of tokenmill and of rustbpe."""
     pattern = regex.compile(CL100K)
-    pieces: Counter[str] = Counter()
+    pretokens: Counter[str] = Counter()
     for text in texts:
-        pieces.update(pattern.findall(text))
-    counts = WordCounts.from_mapping({piece.encode(): count for piece, count in pieces.items()})
+        pretokens.update(pattern.findall(text))
+    counts = WordCounts.from_mapping({pretoken.encode(): count for pretoken, count in pretokens.items()})
     theirs = rustbpe.Tokenizer()
     theirs.train_from_iterator(texts, vocab_size=vocab_size, pattern=CL100K)
     ranks = sorted((rank, bytes(token)) for token, rank in theirs.get_mergeable_ranks())

@@ -36,9 +36,9 @@ def random_events(rng: random.Random, letters: bytes, size: int, removals: float
     return tokens, events
 
 
-def random_pieces(rng: random.Random, letters: bytes, number: int) -> dict[bytes, int]:
-    pieces = {bytes(rng.choices(letters, k=rng.randint(0, 14))): rng.randint(1, 9) for _ in range(number)}
-    return pieces | {bytes([letters[0]]) * rng.randint(1, 20): 2**33}
+def random_pretokens(rng: random.Random, letters: bytes, number: int) -> dict[bytes, int]:
+    pretokens = {bytes(rng.choices(letters, k=rng.randint(0, 14))): rng.randint(1, 9) for _ in range(number)}
+    return pretokens | {bytes([letters[0]]) * rng.randint(1, 20): 2**33}
 
 
 def random_text(seed: int, words: int = 3000) -> str:

@@ -35,7 +35,7 @@ def test_a_clean_vocabulary_has_none_but_bytes():
 def test_merges():
     """abc is built from ab, but a later-listed, earlier-ranked bc takes the b away."""
     events = [(98, 99, 256), (97, 98, 257), (257, 99, 258)]
-    tok = Tokenizer(make_vocabulary([*BYTES, b"bc", b"ab", b"abc"], events, whole_pieces=False))
+    tok = Tokenizer(make_vocabulary([*BYTES, b"bc", b"ab", b"abc"], events, whole_pretokens=False))
     assert reasons(tok) == NOT_UTF8 | {b"abc": "merges"}
     assert [row[1] for row in unreachable_table(tok, reach_of_tokens(tok)).rows[:2]] == ["merges", "not UTF-8"]
     whole = Tokenizer(make_vocabulary([*BYTES, b"bc", b"ab", b"abc"], events))
@@ -50,7 +50,7 @@ def test_an_alphabet_with_gaps():
     tok = Tokenizer(make_vocabulary([b"a", b"b", b"ab", b"ax", b"ba"], [(0, 1, 2)]))
     assert reasons(tok) == {}
     assert (Token(3, b"ax"), ()) in unbuilt_table(tok).rows
-    assert reasons(Tokenizer(make_vocabulary([b"a", b"x", b"ay"], [], whole_pieces=False))) == {b"ay": "merges"}
+    assert reasons(Tokenizer(make_vocabulary([b"a", b"x", b"ay"], [], whole_pretokens=False))) == {b"ay": "merges"}
 
 
 def test_split():
@@ -59,7 +59,7 @@ def test_split():
 
 
 def test_split_only_where_it_stands_alone():
-    r"""A line feed alone is a piece, and two of them, but this pattern leaves the last of several to what follows."""
+    r"""A line feed alone is a pretoken, and two of them, but this pattern leaves the last of several to what follows."""
     tokens = [*BYTES, b"\n\n"]
     pattern = r"\s+(?!\S)|\s?\S+|\s"
     tok = Tokenizer(make_vocabulary(tokens, [(10, 10, 256)], split_patterns=(pattern,)))
@@ -113,7 +113,7 @@ def test_against_every_short_text(order):
         tokens, events = random_events(rng, b"ab", 12, 0.3 if order == "events" else 0.0)
         rng.shuffle(events) if order == "merges" else None
         tokens = [token if 97 <= token[0] <= 98 else None for token in tokens]
-        vocabulary = make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pieces=False)
+        vocabulary = make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pretokens=False)
         tok = Tokenizer(vocabulary)
         seen: dict[int, str] = {}
         for length in range(1, 10):

@@ -4,7 +4,7 @@ import os
 import random
 from fractions import Fraction
 
-from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
+from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
 from tokenmill import WordCounts
 from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
@@ -42,11 +42,13 @@ def test_against_the_definition():
         letters = rng.choice([b"ab", b"abc"])
         tokens, events = random_events(rng, letters, 25, removals)
         vocabulary = make_vocabulary(tokens, events, "events")
-        pieces = random_pieces(rng, letters, 10)
-        found = swallowed_tokens(vocabulary, replay(vocabulary, WordCounts.from_mapping(pieces)))
+        pretokens = random_pretokens(rng, letters, 10)
+        found = swallowed_tokens(vocabulary, replay(vocabulary, WordCounts.from_mapping(pretokens)))
 
         shares: dict[int, dict[Fraction, set]] = {}
-        for (left, right, new), (happened, *before) in zip(events, count_events_naive(pieces, vocabulary), strict=True):
+        for (left, right, new), (happened, *before) in zip(
+            events, count_events_naive(pretokens, vocabulary), strict=True
+        ):
             if right < 0 or not happened:
                 continue
             for id, f in zip((left, right), before, strict=True):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
+from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
@@ -42,26 +42,26 @@ def test_usage():
         257: 7, ord("e"): 2, ord("r"): 2, ord("h"): 3, 256: 3, 258: 4, 0xC3: 1, 0xA9: 1
     }  # fmt: skip
     assert usage.tokens == 7 + 2 + 2 + 3 + 3 + 4 + 2
-    assert usage.pieces == 15 and usage.bytes == 15 + 10 + 9 + 16 + 2 and usage.characters == usage.bytes - 1
-    assert usage.tokens_by_piece.tolist() == [1, 3, 2, 1, 2]
+    assert usage.pretokens == 15 and usage.bytes == 15 + 10 + 9 + 16 + 2 and usage.characters == usage.bytes - 1
+    assert usage.tokens_by_pretoken.tolist() == [1, 3, 2, 1, 2]
     double = usage + usage
     assert double.tokens == 2 * usage.tokens and double.words == 30 and double.by_id[257] == 14
 
 
 @pytest.mark.parametrize("order", ["merges", "ranks", "events"])
-def test_pieces_at_once_and_one_by_one(order, monkeypatch):
-    """All pieces of a slice in one call, cut apart by the sizes of their tokens; empty pieces among them."""
+def test_pretokens_at_once_and_one_by_one(order, monkeypatch):
+    """All pretokens of a slice in one call, cut apart by the sizes of their tokens; empty pretokens among them."""
     for seed in range(30):
         rng = random.Random(seed)
         tokens, events = random_events(rng, b"abc", 20, 0.2 if order == "events" else 0.0)
         tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order))
-        pieces = [b"", *random_pieces(rng, b"abc", 40), b""]
-        offsets = np.cumsum([0, *map(len, pieces)]).astype(np.uint64)
-        arena = np.frombuffer(b"".join(pieces), np.uint8)
-        counts = WordCounts(arena, offsets, np.ones(len(pieces), np.uint64))
+        pretokens = [b"", *random_pretokens(rng, b"abc", 40), b""]
+        offsets = np.cumsum([0, *map(len, pretokens)]).astype(np.uint64)
+        arena = np.frombuffer(b"".join(pretokens), np.uint8)
+        counts = WordCounts(arena, offsets, np.ones(len(pretokens), np.uint64))
         monkeypatch.setattr(usage_module, "SLICE", rng.randint(1, 200))
         ids, numbers = usage_module.segment(tok, counts)
-        each = [tok.encode_bytes(piece) for piece in pieces]
+        each = [tok.encode_bytes(pretoken) for pretoken in pretokens]
         assert ids.tolist() == [id for of in each for id in of] and numbers.tolist() == list(map(len, each))
 
 
@@ -102,8 +102,8 @@ def test_renyi(counts, alpha):
 
 
 def test_scripts():
-    pieces = {" слово": 3, "word": 2, "漢字": 1, "123": 7, "ひらがな": 1, "!é": 1, "ⴰ": 1}
-    counts = WordCounts.from_mapping({piece.encode(): n for piece, n in pieces.items()} | {b"\xff\xfe": 2})
+    pretokens = {" слово": 3, "word": 2, "漢字": 1, "123": 7, "ひらがな": 1, "!é": 1, "ⴰ": 1}
+    counts = WordCounts.from_mapping({pretoken.encode(): n for pretoken, n in pretokens.items()} | {b"\xff\xfe": 2})
     tok = Tokenizer(make_vocabulary(BYTES, []))
     table = scripts_table([(counts, measure_usage(tok, counts))])
     figures = {row[0]: row[1:] for row in table.rows}

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
+from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
@@ -39,14 +39,16 @@ def test_text_is_encoded_as_before(order):
     for seed in range(60 * SWEEP):
         rng = random.Random(seed)
         tokens, events = random_events(rng, b"abc", 30, 0.3 if order == "events" else 0.0)
-        vocabulary = make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pieces=bool(seed % 2))
+        vocabulary = make_vocabulary(
+            tokens, None if order == "ranks" else events, order, whole_pretokens=bool(seed % 2)
+        )
         tok = Tokenizer(vocabulary)
-        pieces = random_pieces(rng, b"abc", 6)
-        result = prune(tok, unused_on=WordCounts.from_mapping(pieces))
-        for piece in pieces:
-            before = tok.encode_bytes(piece)
-            assert result.tok.encode_bytes(piece) == result.id_map[before].tolist(), (seed, piece)
-            assert result.tok.decode_bytes(result.tok.encode_bytes(piece)) == piece
+        pretokens = random_pretokens(rng, b"abc", 6)
+        result = prune(tok, unused_on=WordCounts.from_mapping(pretokens))
+        for pretoken in pretokens:
+            before = tok.encode_bytes(pretoken)
+            assert result.tok.encode_bytes(pretoken) == result.id_map[before].tolist(), (seed, pretoken)
+            assert result.tok.decode_bytes(result.tok.encode_bytes(pretoken)) == pretoken
 
 
 @pytest.mark.parametrize("order", ["merges", "ranks"])
@@ -54,7 +56,7 @@ def test_what_stays_can_be_built(order):
     for seed in range(60 * SWEEP):
         rng = random.Random(seed)
         tokens, events = random_events(rng, b"abc", 30, 0.0)
-        tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pieces=False))
+        tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order, whole_pretokens=False))
         asked = rng.sample(range(256, len(tokens)), 8)
         result = prune(tok, asked)
         assert set(np.flatnonzero(result.id_map < 0)) == set(asked) - set(result.needed)
@@ -82,7 +84,7 @@ def test_added_tokens_keep_their_place_in_the_order():
 
 def test_characters():
     tokens = [b"?", "é".encode(), b"a", "éa".encode()]
-    tok = Tokenizer(make_vocabulary(tokens, [(1, 2, 3)], alphabet="characters", unknown=0, whole_pieces=False))
+    tok = Tokenizer(make_vocabulary(tokens, [(1, 2, 3)], alphabet="characters", unknown=0, whole_pretokens=False))
     result = prune(tok, [3])
     assert result.tok.encode("éaü") == [1, 2, 0] and result.tok.n_vocab == 3
     with pytest.raises(UsageError, match="alphabet"):

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from quality_examples import BYTES, make_vocabulary, random_events, random_pieces
+from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
 from tokenmill import WordCounts, count_iterator
 from tokenmill.errors import UsageError
@@ -59,13 +59,13 @@ def test_kernel_is_the_definition(removals):
         limit = 7 if len(letters) == 1 and removals == 0 else 40
         tokens, events = random_events(rng, letters, rng.randint(0, limit), removals)
         vocabulary = make_vocabulary(tokens, events, "events")
-        pieces = random_pieces(rng, letters + b"x", rng.randint(1, 12))
-        result = replay(vocabulary, WordCounts.from_mapping(pieces))
-        assert rows_of(result) == count_events_naive(pieces, vocabulary), seed
+        pretokens = random_pretokens(rng, letters + b"x", rng.randint(1, 12))
+        result = replay(vocabulary, WordCounts.from_mapping(pretokens))
+        assert rows_of(result) == count_events_naive(pretokens, vocabulary), seed
         encoder = NaiveEncoder(vocabulary, lambda data: [len(data)])
         final = np.zeros(len(tokens), np.uint64)
-        for piece, count in pieces.items():
-            for id in encoder.replay(list(piece)) if events else list(piece):
+        for pretoken, count in pretokens.items():
+            for id in encoder.replay(list(pretoken)) if events else list(pretoken):
                 final[id] += np.uint64(count)
         assert np.array_equal(result.final, final), seed
 
@@ -74,7 +74,7 @@ def test_slices_and_budgets_do_not_show(monkeypatch):
     rng = random.Random(5)
     tokens, events = random_events(rng, b"abc", 60, 0.2)
     vocabulary = make_vocabulary(tokens, events, "events")
-    counts = WordCounts.from_mapping(random_pieces(rng, b"abc", 200))
+    counts = WordCounts.from_mapping(random_pretokens(rng, b"abc", 200))
     whole = rows_of(replay(vocabulary, counts))
     seen = []
     monkeypatch.setattr(module, "SLICE", 7)
@@ -103,7 +103,7 @@ def test_totals_past_63_bits_are_refused():
         replay(vocabulary, WordCounts.from_mapping({b"aaaaaaaa": 2**62}))
 
 
-def test_long_piece_is_not_quadratic():
+def test_long_pretoken_is_not_quadratic():
     """A million of one letter: each doubling is one merge, and the heap takes them in a moment."""
     tokens, events = list(BYTES), []
     last = 97
@@ -117,7 +117,7 @@ def test_long_piece_is_not_quadratic():
 
 @pytest.mark.parametrize("corpus", ["en", "multi"])
 def test_cl100k_ends_where_tiktoken_does(shared, corpus_bytes, corpus):
-    """After the last merge of a ranked vocabulary each piece is cut as tiktoken cuts it."""
+    """After the last merge of a ranked vocabulary each pretoken is cut as tiktoken cuts it."""
     import tiktoken
 
     vocabulary = read(shared / "vocab" / "cl100k_base.tiktoken")
@@ -125,6 +125,6 @@ def test_cl100k_ends_where_tiktoken_does(shared, corpus_bytes, corpus):
     ranks = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
     whole = tiktoken.Encoding("whole", pat_str=r"(?s:.+)", mergeable_ranks=ranks, special_tokens={})
     expected = np.zeros(len(vocabulary.tokens), np.uint64)
-    for piece, count in counts.items():
-        np.add.at(expected, whole._encode_single_piece(piece), np.uint64(count))
+    for pretoken, count in counts.items():
+        np.add.at(expected, whole._encode_single_piece(pretoken), np.uint64(count))
     assert np.array_equal(replay(vocabulary, counts).final, expected)

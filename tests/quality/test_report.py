@@ -128,7 +128,7 @@ def test_comparison_tables(hostile, counts):
     plain = Tokenizer(make_vocabulary(BYTES, []), name="bytes")
     found = compare({"a": hostile, "b": plain}, counts)
     row = found.table("compression").rows[1]
-    assert row[2] == sum(len(piece) * n for piece, n in counts.items())
+    assert row[2] == sum(len(pretoken) * n for pretoken, n in counts.items())
     assert row[3] == row[2] / found.table("compression").rows[0][2]
     assert found.table("overlap").rows[1][1] == 1.0 and found.table("overlap").rows[0][2] == 256 / 265
     assert found.table("vocabularies").column("IoS ≥ 0.9") == [1 / 265, 0.0]

@@ -31,7 +31,7 @@ def scanner_of(*pattern: str) -> Scanner:
 
 @given(patterns(), st.lists(texts(), min_size=1, max_size=4), ROOMS)
 @settings(max_examples=60 * FACTOR, deadline=None)
-def test_any_pattern_gives_the_pieces_of_the_regex_module(pattern, some, room):
+def test_any_pattern_gives_the_pretokens_of_the_regex_module(pattern, some, room):
     splitter = splitter_of(pattern)
     assume(splitter.scanner is not None)
     for text in some:

@@ -1,4 +1,4 @@
-"""The scanner, with and without its lane, gives the pieces of the slow twin: on any text, any bytes, any cut."""
+"""The scanner, with and without its lane, gives the pretokens of the slow twin: on any text, any bytes, any cut."""
 
 import itertools
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenmill.errors import PatternError
 from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.split.reference import reference_pieces
+from tokenmill.split.reference import reference_pretokens
 
 # Characters that the patterns care about, so that made-up text is not all letters of rare scripts.
 CARED_FOR = st.sampled_from(
@@ -20,13 +20,13 @@ OWN = [r"\w+|\W", r"[a-c]+?b|x*y", r"(?i:ab|c)+|\s+(?!\S)|.", r"\d{2,3}|\p{Lu}\p
 
 
 def expected(data, pattern):
-    """The slow twin's pieces of bytes; a byte that is no UTF-8 is a lone surrogate to it."""
-    pieces = reference_pieces((PATTERNS.get(pattern, pattern),), data.decode("utf-8", "surrogateescape"))
-    return [piece.encode("utf-8", "surrogateescape") for piece in pieces]
+    """The slow twin's pretokens of bytes; a byte that is no UTF-8 is a lone surrogate to it."""
+    pretokens = reference_pretokens((PATTERNS.get(pattern, pattern),), data.decode("utf-8", "surrogateescape"))
+    return [pretoken.encode("utf-8", "surrogateescape") for pretoken in pretokens]
 
 
-def ends_of(pieces):
-    return list(itertools.accumulate(map(len, pieces)))
+def ends_of(pretokens):
+    return list(itertools.accumulate(map(len, pretokens)))
 
 
 @pytest.fixture(params=["lane", "scalar"])
@@ -88,8 +88,8 @@ def test_a_certain_cut_changes_nothing(make, pattern):
 def test_real_text(make, corpus_bytes, corpus, pattern):
     data = corpus_bytes(corpus, 300_000)
     start = 0
-    for end, piece in zip(make(pattern).ends(data), expected(data, pattern), strict=True):
-        assert data[start:end] == piece, f"at byte {start}"
+    for end, pretoken in zip(make(pattern).ends(data), expected(data, pattern), strict=True):
+        assert data[start:end] == pretoken, f"at byte {start}"
         start = end
 
 

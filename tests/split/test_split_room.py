@@ -1,4 +1,4 @@
-"""The kernel's pieces do not depend on how many ends it is given room for at a time."""
+"""The kernel's pretokens do not depend on how many ends it is given room for at a time."""
 
 import struct
 

@@ -74,10 +74,10 @@ def test_a_long_run_is_cut_in_linear_time(name, unit):
     assert ends_of(scanners(name)[0], short, 1 << 20) == reference_ends((PATTERNS[name],), short)
 
 
-def test_a_piece_begins_where_a_cut_is_certain():
+def test_a_pretoken_begins_where_a_cut_is_certain():
     scanner = Splitter("cl100k").scanner
     text = b"some words\nmore words"
-    assert scanner.certain_cut(text) == 15  # before " words"; a piece may yet begin or not inside of a word
+    assert scanner.certain_cut(text) == 15  # before " words"; a pretoken may yet begin or not inside of a word
     assert scanner.certain_cut(text, 15) == 0
     assert scanner.certain_cut("名前\n東京".encode()) == 7
     assert scanner.certain_cut(b"\n\xe6\x9d") == 0  # perhaps the first bytes of a letter, perhaps not

@@ -11,7 +11,7 @@ import pytest
 from tokenmill.errors import PatternError, UsageError
 from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
-from tokenmill.split.reference import reference_pieces
+from tokenmill.split.reference import reference_pretokens
 
 DEEPSEEK = (
     r"\p{N}{1,3}",
@@ -22,7 +22,7 @@ DEEPSEEK = (
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "pieces"),
+    ("name", "text", "pretokens"),
     [
         ("gpt2", "I'll pay  $12345!!\n\n  x", "I|'ll| pay| | $|12345|!!|\n\n | x"),
         ("gpt2", "WE'LL", "WE|'|LL"),
@@ -39,15 +39,15 @@ DEEPSEEK = (
         ("cl100k", "'ſ'K", "'ſ|'K"),
     ],
 )
-def test_named_patterns_by_example(name, text, pieces):
-    assert Splitter(name).split(text) == pieces.split("|")
+def test_named_patterns_by_example(name, text, pretokens):
+    assert Splitter(name).split(text) == pretokens.split("|")
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text", "pieces"),
+    ("pattern", "text", "pretokens"),
     [
-        (r"\p{L}+", "ab, cd.", ["ab", ", ", "cd", "."]),  # what stands between two matches is a piece
-        (r"x*", "axxb", ["a", "xx", "b"]),  # an empty match cuts, but is no piece
+        (r"\p{L}+", "ab, cd.", ["ab", ", ", "cd", "."]),  # what stands between two matches is a pretoken
+        (r"x*", "axxb", ["a", "xx", "b"]),  # an empty match cuts, but is no pretoken
         (r"(?=[A-Z])", "aBcDe", ["a", "Bc", "De"]),
         (r"a|ab", "ab", ["a", "b"]),  # the first alternative that matches, not the longest
         (r"a+?b|a", "aaab", ["aaab"]),
@@ -70,10 +70,10 @@ def test_named_patterns_by_example(name, text, pieces):
     ],
 )
 @pytest.mark.filterwarnings("ignore:the split pattern")
-def test_the_dialect_by_example(pattern, text, pieces):
+def test_the_dialect_by_example(pattern, text, pretokens):
     splitter = Splitter(pattern)
-    assert splitter.split(text) == pieces
-    assert reference_pieces((pattern,), text) == pieces
+    assert splitter.split(text) == pretokens
+    assert reference_pretokens((pattern,), text) == pretokens
 
 
 def test_no_pattern_keeps_texts_whole():
@@ -85,10 +85,10 @@ def test_no_pattern_keeps_texts_whole():
 
 def test_several_patterns_cut_one_inside_the_other():
     text = "Room 101: 東京は5度, isn't it?\n  ok 12345"
-    pieces = Splitter(*DEEPSEEK).split(text)
-    assert pieces == reference_pieces(DEEPSEEK, text)
-    assert pieces[:6] == ["Room", " ", "101", ":", " ", "東京は"]
-    # The end of an outer piece is the end of the text to the inner pattern: the space before a digit stands alone.
+    pretokens = Splitter(*DEEPSEEK).split(text)
+    assert pretokens == reference_pretokens(DEEPSEEK, text)
+    assert pretokens[:6] == ["Room", " ", "101", ":", " ", "東京は"]
+    # The end of an outer pretoken is the end of the text to the inner pattern: the space before a digit stands alone.
     assert Splitter(r"\d", r"\s+(?!\S)|\s?\S+").split("a  1") == ["a", "  ", "1"]
 
 
@@ -146,7 +146,7 @@ def test_what_is_not_regular_runs_on_the_regex_module_and_says_so_once(pattern):
         splitter = Splitter(pattern)
     assert splitter.scanner is None and len(told) == 1 and told[0].filename == __file__
     text = "word aa abc\nab word ac"
-    assert splitter.split(text) == reference_pieces((pattern,), text)
+    assert splitter.split(text) == reference_pretokens((pattern,), text)
     assert list(splitter.ends("é a".encode()))[-1] == 4
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -159,8 +159,10 @@ def test_bytes_that_are_no_utf8_are_characters_of_their_own():
         ends = list(splitter.ends(text))
         assert ends[-1] == len(text)
         decoded = text.decode("utf-8", "surrogateescape")
-        pieces = [piece.encode("utf-8", "surrogateescape") for piece in reference_pieces(splitter.patterns, decoded)]
-        assert [text[a:b] for a, b in zip([0, *ends], ends, strict=False)] == pieces
+        pretokens = [
+            pretoken.encode("utf-8", "surrogateescape") for pretoken in reference_pretokens(splitter.patterns, decoded)
+        ]
+        assert [text[a:b] for a, b in zip([0, *ends], ends, strict=False)] == pretokens
     assert list(splitter.ends(b"12\xff\xfe!\n34")) == [2, 6, 8]  # cut as punctuation is
 
 

@@ -37,7 +37,7 @@ def random_ranks(rng: Random) -> Vocabulary:
         if rng.random() < 0.3:
             tokens.insert(rng.randrange(len(tokens) + 1), None)
     unknown = rng.randrange(len(tokens)) if rng.random() < 0.4 else None
-    return Vocabulary(tuple(tokens), patterns(rng), whole_pieces=rng.random() < 0.5, unknown=unknown)
+    return Vocabulary(tuple(tokens), patterns(rng), whole_pretokens=rng.random() < 0.5, unknown=unknown)
 
 
 def random_merges(rng: Random) -> Vocabulary:

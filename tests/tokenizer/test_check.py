@@ -21,7 +21,7 @@ def ranks(extra, split="gpt2", **fields):
 
 
 def merges(extra, rows, split="gpt2", **fields):
-    fields = {"whole_pieces": False} | fields
+    fields = {"whole_pretokens": False} | fields
     return Vocabulary(tuple(BYTES + list(extra)), (PATTERNS[split],), "merges", np.array(rows, np.int32), **fields)
 
 
@@ -45,7 +45,7 @@ def test_the_same_vocabulary_is_proved_the_same():
 def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
     as_ranks = ranks([b"th", b"the"], added_tokens=(END,))
     assert "come down to the same tokens" in proof(TH_THE, as_ranks)
-    assert "come down to the same tokens" in proof(as_ranks, dataclasses.replace(TH_THE, whole_pieces=True))
+    assert "come down to the same tokens" in proof(as_ranks, dataclasses.replace(TH_THE, whole_pretokens=True))
     assert check(Tokenizer(TH_THE), Tokenizer(as_ranks), fuzz=300).difference is None
     holes = dataclasses.replace(as_ranks, tokens=(*as_ranks.tokens, None, None))
     assert proof(TH_THE, holes)
@@ -63,7 +63,7 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
         {"added_tokens": (dataclasses.replace(END, rstrip=True),)},
         {"events": np.array([(116, 104, 256)], np.int32)},
         {"events": np.array([(116, 104, 256), (257, 101, 257)], np.int32)},
-        {"whole_pieces": True, "tokens": (*BYTES, b"th", b"the", b"never")},
+        {"whole_pretokens": True, "tokens": (*BYTES, b"th", b"the", b"never")},
     ],
     ids=str,
 )  # fmt: skip
@@ -158,10 +158,10 @@ def test_more_of_the_same_seed_is_more_of_the_same():
         check(Tokenizer(ranks(WORDS)), Tokenizer(ranks(WORDS)), fuzz=-1)
 
 
-def test_the_cost_of_other_ids_is_weighted_by_how_often_pieces_are_seen():
+def test_the_cost_of_other_ids_is_weighted_by_how_often_pretokens_are_seen():
     counts = count_iterator(["the the the thing\n"] * 10, split="gpt2")
     found = cost(Tokenizer(ranks([b"th", b"the"])), Tokenizer(ranks([b"th"])), counts)
-    assert (found.pieces, found.differing) == (50, 30)
+    assert (found.pretokens, found.differing) == (50, 30)
     assert (found.tokens, found.other_tokens) == (10 * (1 + 2 + 2 + 5 + 1), 10 * (2 + 3 + 3 + 5 + 1))
 
 

@@ -23,11 +23,11 @@ def picky(seed: int = 0) -> Tokenizer:
 
 
 def by_hand(tok: Tokenizer, text: str) -> Cost:
-    """The cost piece by piece, as the definitions have it."""
+    """The cost pretoken by pretoken, as the definitions have it."""
     splitter = Splitter(*tok.vocabulary.split_patterns)
     events = NaiveEncoder(tok.vocabulary, splitter.ends)
     ranks = NaiveEncoder(present_by_rank(tok.vocabulary), splitter.ends)
-    pairs = [(events.encode_piece(p.encode()), ranks.encode_piece(p.encode())) for p in splitter.split(text)]
+    pairs = [(events.encode_pretoken(p.encode()), ranks.encode_pretoken(p.encode())) for p in splitter.split(text)]
     return Cost(len(pairs), sum(a != b for a, b in pairs), sum(len(a) for a, _ in pairs), sum(len(b) for _, b in pairs))
 
 
@@ -43,7 +43,7 @@ def test_the_cost_is_that_of_the_slow_encoders(seed, tmp_path):
     tok, text = picky(seed), some_text(seed) + some_text(seed + 10)
     (tmp_path / "a.txt").write_text(text)
     expected = by_hand(tok, text)
-    assert 0 < expected.differing < expected.pieces and expected.tokens != expected.other_tokens
+    assert 0 < expected.differing < expected.pretokens and expected.tokens != expected.other_tokens
     counts = tokenmill.count(tmp_path / "a.txt")
     counts.save(tmp_path / "counts")
     halves = [tmp_path / "x.txt", tmp_path / "y.txt"]
@@ -53,7 +53,7 @@ def test_the_cost_is_that_of_the_slow_encoders(seed, tmp_path):
     for given in (tmp_path / "a.txt", f"{tmp_path}/a.*", halves, counts, tmp_path / "counts", [tmp_path / "counts"]):
         assert cost_without_events(tok, given) == expected
     twice = cost_without_events(tok, [tmp_path / "counts", tmp_path / "a.txt"])
-    assert (twice.pieces, twice.differing) == (2 * expected.pieces, 2 * expected.differing)
+    assert (twice.pretokens, twice.differing) == (2 * expected.pretokens, 2 * expected.differing)
 
 
 def test_every_way_out_tells_it(sample, tmp_path, capsys):
@@ -70,9 +70,9 @@ def test_every_way_out_tells_it(sample, tmp_path, capsys):
     assert len(tok.encode(text)) == expected.tokens
     assert capsys.readouterr().out == ""
     tok.to_hf(lossy=True, sample=sample)
-    share, more = expected.differing / expected.pieces, expected.other_tokens / expected.tokens - 1
+    share, more = expected.differing / expected.pretokens, expected.other_tokens / expected.tokens - 1
     assert capsys.readouterr().out == (
-        f"without events: {expected.differing:,} of {expected.pieces:,} pieces ({share:.3%}) get other ids than in event "
+        f"without events: {expected.differing:,} of {expected.pretokens:,} pretokens ({share:.3%}) get other ids than in event "
         f"order; {expected.other_tokens:,} tokens instead of {expected.tokens:,} ({more:+.3%})\n"
     )
 
@@ -108,5 +108,5 @@ def test_a_share_of_word_counts():
     share = dict(share_of(WordCounts.from_mapping(many), 10_000).items())
     total = sum(many.values())
     assert sum(share.values()) == pytest.approx(10_000, rel=0.01)
-    for piece, count in many.items():
-        assert abs(share.get(piece, 0) - count * 10_000 / total) < 1.01
+    for pretoken, count in many.items():
+        assert abs(share.get(pretoken, 0) - count * 10_000 / total) < 1.01

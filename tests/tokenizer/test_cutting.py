@@ -64,7 +64,7 @@ def test_added_tokens_are_not_cut(tok):
     assert tok.truncate(text, tok.count_tokens("low") + 1, disallowed_special=()).startswith("low<")
 
 
-def test_a_piece_cut_short_may_take_more_tokens():
+def test_a_pretoken_cut_short_may_take_more_tokens():
     """Without the b that follows, the a's merge otherwise: what was found does not fit, and less is tried."""
     tok = Tokenizer(Vocabulary((*BYTES, b"ab", b"aab", b"aaab"), ()))
     for most in range(4):

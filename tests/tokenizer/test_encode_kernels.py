@@ -41,7 +41,7 @@ def test_random_vocabularies(order):
 
 
 @pytest.mark.parametrize("order", MAKERS)
-def test_long_pieces(order):
+def test_long_pretokens(order):
     """Past 16 and 256 bytes, and past 128 parts, other loops take over: the same ids at the borders and beyond."""
     for seed in range(4 * SWEEP):
         rng = Random(f"long {order} {seed}")
@@ -56,7 +56,7 @@ def test_long_pieces(order):
                 continue  # the slow twin is too slow
             letters = rng.sample([b"a", b"b", b"c", b" "], rng.randint(1, 3))
             data = b"".join(rng.choices(letters, k=size))
-            expected = ids_or_error(naive.encode_piece, data)
+            expected = ids_or_error(naive.encode_pretoken, data)
             assert ids_or_error(encoder.encode, data) == expected, (seed, size)
 
 
@@ -75,8 +75,8 @@ def test_runs_of_one_letter():
                 assert encoder.encode(text) == judge.encode_ordinary(text)
 
 
-def test_given_ends_of_pieces():
-    """A pattern that only the regex module can run: the pieces are cut outside of the kernel."""
+def test_given_ends_of_pretokens():
+    """A pattern that only the regex module can run: the pretokens are cut outside of the kernel."""
     with pytest.warns(UserWarning, match="regex module"):
         vocabulary = Vocabulary((*(bytes([i]) for i in range(256)), b"aa", b"ab"), (r"(a)\1|b+",))
         encoder = TextEncoder(vocabulary, 1 << 20)
@@ -108,7 +108,7 @@ def test_too_many_tokens():
 
 
 def test_the_random_vocabularies_are_of_both_kinds():
-    """Those whose pieces are found token by token, and those that must go merge by merge."""
+    """Those whose pretokens are found token by token, and those that must go merge by merge."""
     kinds = Counter()
     for seed in range(150):
         rng = Random(f"ranks {seed}")

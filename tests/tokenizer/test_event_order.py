@@ -26,9 +26,9 @@ def random_words(rng: random.Random) -> dict[bytes, int]:
 
 
 @pytest.mark.parametrize("seed", range(4 * SWEEP))
-def test_trained_pieces(seed):
-    """Thousands of corpora: the segmentation at the end of training is the event-order encoding of every piece."""
-    rng = random.Random(f"pieces {seed}")
+def test_trained_pretokens(seed):
+    """Thousands of corpora: the segmentation at the end of training is the event-order encoding of every pretoken."""
+    rng = random.Random(f"pretokens {seed}")
     removals = 0
     for _ in range(300):
         words = random_words(rng)
@@ -36,11 +36,11 @@ def test_trained_pieces(seed):
         vocabulary = train_from_counts(WordCounts.from_mapping(words), size, refine=threshold)
         kernel = TextEncoder(vocabulary, 1 << 20).kernel
         tokens = [bytes([byte]) for byte in range(256)]
-        events, pieces = train_naive_picky(words.items(), tokens, size, threshold)
-        for (word, _), ids in zip(words.items(), pieces, strict=True):
+        events, pretokens = train_naive_picky(words.items(), tokens, size, threshold)
+        for (word, _), ids in zip(words.items(), pretokens, strict=True):
             ends = [tokens[id] for id in ids]
-            assert [vocabulary.tokens[id] for id in kernel.encode_piece(word)] == ends, (words, threshold)
-            assert not vocabulary.removed.intersection(kernel.encode_piece(word))
+            assert [vocabulary.tokens[id] for id in kernel.encode_pretoken(word)] == ends, (words, threshold)
+            assert not vocabulary.removed.intersection(kernel.encode_pretoken(word))
         removals += sum(right < 0 for _, right, _ in events)
     assert removals > 300
 
@@ -80,7 +80,7 @@ def test_real_text(corpus_bytes):
     assert tok.decode(tok.encode_ordinary(text)) == text
 
 
-def test_one_long_piece():
+def test_one_long_pretoken():
     """Neither merges nor removals are quadratic in it: the repeated text has the ids of its parts repeated."""
     words = {b"abab": 50, b"aba": 20, b"ab": 5, b"xyz": 9, b"xy": 1, b"aaaa": 10, b"aa": 1}
     vocabulary = train_from_counts(WordCounts.from_mapping(words), 264, refine=0.6)
@@ -88,6 +88,6 @@ def test_one_long_piece():
     kernel = TextEncoder(vocabulary, 1 << 20).kernel
     naive = NaiveEncoder(vocabulary, Splitter().ends)
     for unit in (b"abab0", b"xyz-xy-", b"aaaaa."):
-        once = naive.encode_piece(unit * 40)
-        assert kernel.encode_piece(unit * 40) == once
-        assert kernel.encode_piece(unit * 40_000) == once * 1000
+        once = naive.encode_pretoken(unit * 40)
+        assert kernel.encode_pretoken(unit * 40) == once
+        assert kernel.encode_pretoken(unit * 40_000) == once * 1000

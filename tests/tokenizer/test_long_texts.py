@@ -1,4 +1,4 @@
-"""Long str that are not ASCII: they become UTF-8 in windows, where neither a piece nor an added token may be cut."""
+"""Long str that are not ASCII: they become UTF-8 in windows, where neither a pretoken nor an added token may be cut."""
 
 import random
 
@@ -23,7 +23,7 @@ def same_in_windows(tok, text, **options):
 
 
 @pytest.mark.parametrize("special", ["", "漢", "😀"])
-def test_pieces_are_not_cut(tok, text, special):
+def test_pretokens_are_not_cut(tok, text, special):
     rng = random.Random(1)
     parts = [text, text.lower(), "\n\n", "   ", "\r\n", "\t", "x" * 300, " 漢字" * 40, "é" * 5, special]
     for _ in range(4):
@@ -48,12 +48,12 @@ def test_added_tokens_are_not_cut(text):
     tok = Tokenizer(Vocabulary(BYTES, ("cl100k",), added_tokens=added))
     rng = random.Random(2)
     for allowed in ("all", {"\nlow", "low\nlow"}, {"\n\n\n"}, {"é\ne", "e\né\nThe"}):
-        pieces = [*contents, text, "low", "\n", "é\n", "e", "\n\n", "The low\n"]
-        long = "".join(rng.choices(pieces, k=20_000))
+        pretokens = [*contents, text, "low", "\n", "é\n", "e", "\n\n", "The low\n"]
+        long = "".join(rng.choices(pretokens, k=20_000))
         same_in_windows(tok, long, allowed_special=allowed, disallowed_special=())
 
 
-def test_added_tokens_are_not_cut_where_a_piece_begins():
+def test_added_tokens_are_not_cut_where_a_pretoken_begins():
     tok = Tokenizer(
         Vocabulary(BYTES, ("cl100k",), added_tokens=(AddedToken("w low lo", 300), AddedToken("<| |>", 301)))
     )

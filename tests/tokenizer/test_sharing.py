@@ -77,7 +77,7 @@ def test_fork_while_others_encode(text):
 
 
 def test_the_cache_is_bounded_over_novel_text():
-    """Ever new pieces, short and long: what the caches hold stays below the bound, and ids stay right."""
+    """Ever new pretokens, short and long: what the caches hold stays below the bound, and ids stay right."""
     tok = Tokenizer(Vocabulary((*BYTES, b"th", b"he", b"the"), ("gpt2",)), cache_bytes=2 << 20)
     rng = random.Random(2)
     held = []
@@ -102,22 +102,22 @@ def test_the_bound_is_shared_by_the_threads():
     assert kernel.nbytes <= (4 << 20) + 8 * (1 << 19)  # each may keep what it held before it shared, once
 
 
-def test_counted_pieces_do_not_crowd_the_cache():
+def test_counted_pretokens_do_not_crowd_the_cache():
     """Word counts stand in the order of their hash. Their first quarter must not crowd at one place of the table."""
     rng = random.Random(4)
     words = {rng.randbytes(6).hex() for _ in range(200_000)}
     counts = tokenmill.counting.count_iterator([" ".join(words)], split="whitespace")
     tok = Tokenizer(Vocabulary(BYTES, ("whitespace",)))
-    pieces = [counts.arena[a:b].tobytes() for a, b in zip(counts.offsets[:-1], counts.offsets[1:], strict=True)]
+    pretokens = [counts.arena[a:b].tobytes() for a, b in zip(counts.offsets[:-1], counts.offsets[1:], strict=True)]
     assert tok._encoder.kernel.crowding == 0
-    for piece in pieces[: len(pieces) // 4]:
-        tok._encoder.kernel.encode_piece(piece)
+    for pretoken in pretokens[: len(pretokens) // 4]:
+        tok._encoder.kernel.encode_pretoken(pretoken)
     assert 0 < tok._encoder.kernel.crowding < 2
     assert tok.count_tokens_in(counts) == 12 * len(words) + (len(words) - 1)
 
 
 def test_ctrl_c_is_heard(text):
-    """Also inside of one endless piece, and the tokenizer goes on working."""
+    """Also inside of one endless pretoken, and the tokenizer goes on working."""
     tok = Tokenizer(Vocabulary((*BYTES, b"aa", b"aaaa"), ()))
     huge = "ab" * 30_000_000
     killer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
@@ -190,14 +190,14 @@ def test_a_process_forked_during_a_batch_collects_garbage(text):
 
 
 def test_a_cache_that_doubles_keeps_what_it_has():
-    """Pieces of one to many ids, short and long, looked up again after each doubling."""
+    """Pretokens of one to many ids, short and long, looked up again after each doubling."""
     tok = Tokenizer(Vocabulary((*BYTES, b"th", b"he", b"the"), ("whitespace",)))
     rng = random.Random(5)
     words = [f"{rng.choice(('', 'the', 'he'))}{rng.randrange(10 ** rng.randint(1, 20))}" for _ in range(40_000)]
-    expected = [[*tok._encoder.kernel.encode_piece(word.encode())] for word in words]
+    expected = [[*tok._encoder.kernel.encode_pretoken(word.encode())] for word in words]
     for word, ids in zip(words, expected, strict=True):
         assert b"".join(tok.decode_tokens_bytes(ids)) == word.encode()
-        assert ids == tok._encoder.kernel.encode_piece(word.encode())
+        assert ids == tok._encoder.kernel.encode_pretoken(word.encode())
 
 
 def test_no_leak_of_references(text):

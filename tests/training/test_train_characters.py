@@ -50,7 +50,7 @@ def test_of_equal_characters_the_lower_code_point_is_kept():
     assert vocabulary.tokens == (None, b"a", b"b")
 
 
-def test_an_unknown_character_splits_its_piece():
+def test_an_unknown_character_splits_its_pretoken():
     # Without x, "ab" and "cd" are neighbours nowhere: nothing is merged across the unknown token.
     vocabulary = train({"abxcd": 50, "ab": 1, "cd": 1}, 30, coverage=0.8, unknown_token="<unk>")
     assert b"x" not in vocabulary.tokens

@@ -17,8 +17,8 @@ BYTES = tuple(bytes([byte]) for byte in range(256))
 
 def encoded(vocabulary: Vocabulary, counts: WordCounts) -> tuple[np.ndarray, np.ndarray]:
     encoder = NaiveEncoder(vocabulary, lambda data: [len(data)] if data else [])
-    pieces = [encoder.encode_piece(piece) if piece else [] for piece, _ in counts.items()]
-    return np.array([id for ids in pieces for id in ids], np.uint32), np.cumsum([0, *map(len, pieces)])
+    pretokens = [encoder.encode_pretoken(pretoken) if pretoken else [] for pretoken, _ in counts.items()]
+    return np.array([id for ids in pretokens for id in ids], np.uint32), np.cumsum([0, *map(len, pretokens)])
 
 
 def random_counts(rng: random.Random) -> WordCounts:
@@ -49,8 +49,8 @@ def test_other_text_than_the_first():
         ids, offsets = encoded(vocabulary, second)
         further = train_further(second, 300, vocabulary, ids, offsets)
         tokens = list(vocabulary.tokens)
-        pieces = [ids[a:b].tolist() for a, b in pairwise(offsets)]
-        merges = train_naive(zip(pieces, second.counts.tolist(), strict=True), tokens, 300)
+        pretokens = [ids[a:b].tolist() for a, b in pairwise(offsets)]
+        merges = train_naive(zip(pretokens, second.counts.tolist(), strict=True), tokens, 300)
         assert further.tokens == tuple(tokens)
         assert further.events.tolist() == vocabulary.events.tolist() + [list(row) for row in merges]
 
@@ -69,7 +69,7 @@ def test_old_ids_and_special_tokens_stay():
 
 def test_a_pair_that_spells_an_old_token_becomes_it():
     # abc is a token that no merge makes, since ab and bc are none; then bc is made, and a + bc spells it.
-    vocabulary = Vocabulary((*BYTES, b"abc"), (), whole_pieces=False)
+    vocabulary = Vocabulary((*BYTES, b"abc"), (), whole_pretokens=False)
     counts = WordCounts.from_mapping({b"xabc": 5, b"bc": 9, b"xabcabc": 1})
     ids, offsets = encoded(vocabulary, counts)
     further = train_further(counts, 259, vocabulary, ids, offsets)
@@ -93,7 +93,7 @@ def test_what_cannot_be_trained_further():
         ((counts, 300, letters, ids, offsets), "characters cannot be trained further"),
         ((foreign, 300, plain, ids, offsets), "count the corpus with the pattern"),
         ((counts, 257, plain, ids, offsets), "need 258"),
-        ((counts, 300, plain, ids[:-1], offsets), "encoded pieces were given"),
+        ((counts, 300, plain, ids[:-1], offsets), "encoded pretokens were given"),
         ((counts, 300, plain, ids + 1000, offsets), "holds the id"),
         ((counts, 300, plain, ids, [0, 0, len(ids)]), "of another length"),
     ]:

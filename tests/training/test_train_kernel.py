@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tokenmill import WordCounts
 from tokenmill.training import driving, train_from_counts
-from tokenmill.training.naive import count_pairs, merge_piece, train_naive
+from tokenmill.training.naive import count_pairs, merge_pretoken, train_naive
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COUNTS = [0, 1, 1, 1, 2, 3, 5, 10, 100, 65_535, 65_536, 70_000, 2**31, 2**33, 2**40]
@@ -42,7 +42,7 @@ def test_random_corpora(seed, monkeypatch):
         # Positions of 64 bits, calls that stop after every position, and wrong guesses of the threshold.
         monkeypatch.setattr(driving, "_NARROW_LIMIT", rng.choice([5, 2**32 - 1]))
         monkeypatch.setattr(driving, "_SLICE", rng.choice([1, 2, 3, 7, 1 << 20]))
-        monkeypatch.setattr(driving, "_PIECES", rng.choice([1, 3, 1 << 16]))
+        monkeypatch.setattr(driving, "_PRETOKENS", rng.choice([1, 3, 1 << 16]))
         monkeypatch.setattr(driving, "_FIRST_LOOK", rng.choice([1, 2, 5, 64]))
         guess = rng.choice([1, 2, 5, 100, 2**34])
         monkeypatch.setattr(driving, "_guess_threshold", lambda weight, wanted, guess=guess: guess)
@@ -90,7 +90,7 @@ def test_counts_beyond_32_bits(count):
 
 
 def test_the_sum_of_a_pair_passes_32_bits():
-    # No single piece is seen 2**32 times, but the pair (a, b) is; a 32-bit sum would wrap to 2 and put it last.
+    # No single pretoken is seen 2**32 times, but the pair (a, b) is; a 32-bit sum would wrap to 2 and put it last.
     words = {b"xab": 2**31, b"yab": 2**31, b"zab": 2, b"cd": 2**31 + 1}
     assert same(words, vocab_size=257) == [[97, 98, 256]]
 
@@ -118,7 +118,7 @@ def test_every_threshold_gives_the_same(monkeypatch):
     assert len(results) == 1
 
 
-def test_the_order_of_the_pieces_does_not_matter():
+def test_the_order_of_the_pretokens_does_not_matter():
     rng = random.Random(6)
     words = {bytes(rng.choices(b"abc", k=rng.randrange(1, 12))): rng.randrange(1, 4) for _ in range(400)}
     results = set()
@@ -140,7 +140,7 @@ def test_no_two_merges_make_the_same_bytes():
 
 
 def test_naive_gives_bytes_that_are_a_token_their_old_id():
-    # From pieces that do not begin with single bytes, two pairs can spell the same bytes.
+    # From pretokens that do not begin with single bytes, two pairs can spell the same bytes.
     tokens = [b"a", b"b", b"c", b"ab", b"bc"]
     merges = train_naive([([3, 2], 5), ([0, 4], 3), ([3, 2, 0], 1)], tokens, 7)
     assert merges == [(3, 2, 5), (0, 4, 5), (5, 0, 6)]
@@ -149,8 +149,8 @@ def test_naive_gives_bytes_that_are_a_token_their_old_id():
 
 def test_the_textbook_steps():
     assert count_pairs([(b"aaa", 2), (b"ab", 1)]) == {(97, 97): 4, (97, 98): 1}
-    assert merge_piece(b"aaaab", (97, 97), 256) == [256, 256, 98]
-    assert merge_piece([], (1, 2), 3) == []
+    assert merge_pretoken(b"aaaab", (97, 97), 256) == [256, 256, 98]
+    assert merge_pretoken([], (1, 2), 3) == []
 
 
 def test_arrays_of_the_word_counts_are_left_alone():

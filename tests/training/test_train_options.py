@@ -47,7 +47,7 @@ def test_no_merge_wanted():
 
 
 @pytest.mark.parametrize("algorithm", ["heap", "naive"])
-def test_min_count_leaves_out_rare_pieces(algorithm):
+def test_min_count_leaves_out_rare_pretokens(algorithm):
     counts = WordCounts.from_mapping({b"ab": 3, b"cd": 2, b"ef": 1})
     assert train_from_counts(counts, 300, min_count=2, algorithm=algorithm).tokens[256:] == (b"ab", b"cd")
 
@@ -135,7 +135,7 @@ def test_an_empty_corpus(words):
 
 
 def test_min_count_that_leaves_nothing():
-    with pytest.raises(InputError, match="min_count is 7, and the most frequent of 4 pieces was seen 6 times"):
+    with pytest.raises(InputError, match="min_count is 7, and the most frequent of 4 pretokens was seen 6 times"):
         train_from_counts(LOW, 300, min_count=7)
 
 

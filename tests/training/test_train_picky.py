@@ -29,10 +29,10 @@ def random_words(rng: random.Random) -> dict[bytes, int]:
 
 
 def oracle(words: dict[bytes, int], vocab_size: int, threshold: float | None, **options):
-    """Events, tokens and segmented pieces by the definitions; ids as training gives them, before they are made dense."""
+    """Events, tokens and segmented pretokens by the definitions; ids as training gives them, before they are made dense."""
     tokens = [bytes([byte]) for byte in range(256)]
-    events, pieces = train_naive_picky(words.items(), tokens, vocab_size, threshold, **options)
-    return events, tokens, pieces
+    events, pretokens = train_naive_picky(words.items(), tokens, vocab_size, threshold, **options)
+    return events, tokens, pretokens
 
 
 def second_chances(events) -> int:
@@ -99,20 +99,20 @@ def test_the_end_of_training_is_what_the_events_give():
     rng = random.Random(8)
     for _ in range(150):
         words = random_words(rng)
-        events, _, pieces = oracle(words, 256 + rng.choice([5, 20, 60]), rng.choice(THRESHOLDS))
+        events, _, pretokens = oracle(words, 256 + rng.choice([5, 20, 60]), rng.choice(THRESHOLDS))
         parts = removal_parts(events)
-        for word, ids in zip(words, pieces, strict=True):
+        for word, ids in zip(words, pretokens, strict=True):
             assert replay_events(list(word), events, parts) == ids
 
 
-def test_the_kernels_agree_on_every_piece():
-    """What training ends with is what the encoding kernel makes of each piece, in the bytes of its tokens."""
+def test_the_kernels_agree_on_every_pretoken():
+    """What training ends with is what the encoding kernel makes of each pretoken, in the bytes of its tokens."""
     rng = random.Random(18)
     for _ in range(100):
         words, size, threshold = random_words(rng), 256 + rng.choice([5, 20, 60]), rng.choice(THRESHOLDS)
-        _, tokens, pieces = oracle(words, size, threshold)
+        _, tokens, pretokens = oracle(words, size, threshold)
         tok = Tokenizer(train_from_counts(WordCounts.from_mapping(words), size, refine=threshold))
-        for word, ids in zip(words, pieces, strict=True):
+        for word, ids in zip(words, pretokens, strict=True):
             got = tok.encode_bytes(word)
             assert [tok.decode_single_token_bytes(id) for id in got] == [tokens[id] for id in ids]
 
@@ -200,7 +200,7 @@ def _training_events(counts, threshold):
 
 def test_removed_parts_are_taken_apart_further():
     # abc was made of ab and c. When abc goes, ab has gone already: a, b and c are left. Then ab comes back.
-    events, _, pieces = oracle({b"abcd": 100, b"abc": 2, b"ab": 1}, 258, 0.5)
+    events, _, pretokens = oracle({b"abcd": 100, b"abc": 2, b"ab": 1}, 258, 0.5)
     assert events == [
         (97, 98, 256),
         (256, 99, 257),
@@ -210,7 +210,7 @@ def test_removed_parts_are_taken_apart_further():
         (97, 98, 256),
     ]
     assert removal_parts(events) == {2: [97, 98], 4: [97, 98, 99]}
-    assert pieces == [[258], [256, 99], [256]]
+    assert pretokens == [[258], [256, 99], [256]]
 
 
 def test_second_chance_under_the_old_id():
@@ -272,8 +272,8 @@ def test_real_text(corpus_bytes):
 
     text = corpus_bytes("en", 1_000_000).decode()
     words: dict[bytes, int] = {}
-    for piece in regex.findall(r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+", text):
-        words[piece.encode()] = words.get(piece.encode(), 0) + 1
+    for pretoken in regex.findall(r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+", text):
+        words[pretoken.encode()] = words.get(pretoken.encode(), 0) + 1
     vocabulary = train_from_counts(
         WordCounts.from_mapping(words, (r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+",)), 3000, refine=0.7
     )

@@ -24,8 +24,8 @@ def slow(vocabulary: Vocabulary) -> NaiveEncoder:
 
 
 def encoded(vocabulary: Vocabulary, counts: WordCounts) -> tuple[np.ndarray, np.ndarray]:
-    pieces = [slow(vocabulary).encode_piece(piece) if piece else [] for piece, _ in counts.items()]
-    return np.array([id for ids in pieces for id in ids], np.uint32), np.cumsum([0, *map(len, pieces)])
+    pretokens = [slow(vocabulary).encode_pretoken(pretoken) if pretoken else [] for pretoken, _ in counts.items()]
+    return np.array([id for ids in pretokens for id in ids], np.uint32), np.cumsum([0, *map(len, pretokens)])
 
 
 def random_counts(rng: random.Random, letters: list[int]) -> WordCounts:
@@ -42,16 +42,16 @@ def spelt(vocabulary_tokens, events) -> list[tuple[bytes, ...]]:
 
 def by_the_oracle(vocabulary, counts, vocab_size, threshold, **options):
     """From the slow twin: the old events and the new ones with their tokens; the ids that training should give by their
-    bytes; the segmented pieces; and how many removed tokens came back."""
+    bytes; the segmented pretokens; and how many removed tokens came back."""
     ids, offsets = encoded(vocabulary, counts)
-    pieces = [ids[a:b].tolist() for a, b in pairwise(offsets)]
+    pretokens = [ids[a:b].tolist() for a, b in pairwise(offsets)]
     before = [tuple(row) for row in vocabulary.events.tolist()]
     old = vocabulary.n_vocab
     tokens = [token or b"" for token in vocabulary.tokens]
     tokens += [b""] * (old - len(tokens))
     known = len(tokens)
     rows, ended = train_naive_picky(
-        zip(pieces, counts.counts.tolist(), strict=True), tokens, vocab_size, threshold, before=before, **options
+        zip(pretokens, counts.counts.tolist(), strict=True), tokens, vocab_size, threshold, before=before, **options
     )
     gone = set()
     for left, right, new in [*before, *rows]:
@@ -100,11 +100,11 @@ def test_random_corpora(seed, monkeypatch):
         assert further.refine == (told or threshold)
         assert not further.removed or sorted(further.removed) == [*range(further.n_vocab, len(further.tokens))]
         assert not {left for left, right, _ in rows if right < 0} & set(range(start.n_vocab))
-        # Every piece is encoded as training left it, by the slow twin and by the kernel.
+        # Every pretoken is encoded as training left it, by the slow twin and by the kernel.
         encoder, tok = slow(further), Tokenizer(further)
-        for (piece, _), ids in zip(second.items(), ended, strict=True):
+        for (pretoken, _), ids in zip(second.items(), ended, strict=True):
             expected = [numbered[tokens[id]] for id in ids]
-            assert (encoder.encode_piece(piece) if piece else []) == expected == tok.encode_bytes(piece)
+            assert (encoder.encode_pretoken(pretoken) if pretoken else []) == expected == tok.encode_bytes(pretoken)
         removals += sum(right < 0 for _, right, _ in rows)
         returns += returned
     assert removals > 100 and returns > 5
@@ -140,12 +140,12 @@ def test_a_token_that_had_gone_comes_back_under_a_new_id():
 def test_ids_of_removed_tokens_may_stand_anywhere():
     """A vocabulary of another hand: the removed token lies among the present ones."""
     events = np.array([(97, 98, 256), (256, 99, 257), (256, -1, -1)], np.int32)
-    start = Vocabulary((*BYTES, b"ab", b"abc"), (), "events", events, (AddedToken("<s>", 258),), whole_pieces=False)
+    start = Vocabulary((*BYTES, b"ab", b"abc"), (), "events", events, (AddedToken("<s>", 258),), whole_pretokens=False)
     counts = WordCounts.from_mapping({b"ab": 9, b"abcab": 4})
     further = train_further(counts, 260, start, *encoded(start, counts), refine=1.0)
     assert further.tokens[256:] == (None, b"abc", None, b"ab")
     assert further.events.tolist() == [[97, 98, 259], [259, 99, 257], [259, -1, -1], [97, 98, 259]]
-    assert slow(further).encode_piece(b"abcab") == [257, 259]
+    assert slow(further).encode_pretoken(b"abcab") == [257, 259]
 
 
 def test_the_folder_keeps_the_threshold(tmp_path):

@@ -18,5 +18,5 @@ def test_every_step_gives_the_same_merges(step, seed):
     chance = random.Random(seed)
     words = {bytes(chance.choices(b"aab", k=chance.randint(1, 12))): chance.randint(1, 9) for _ in range(12)}
     tok = tokenmill.train_from_counts(tokenmill.WordCounts.from_mapping(words), 276)
-    pieces = [(list(piece), count) for piece, count in words.items()]
-    assert STEPS[step](pieces, 20) == [(left, right) for _, left, right, _ in tok.events]
+    pretokens = [(list(pretoken), count) for pretoken, count in words.items()]
+    assert STEPS[step](pretokens, 20) == [(left, right) for _, left, right, _ in tok.events]

@@ -24,8 +24,8 @@ export interface Calls {
   /** What an encoder of the page's own needs; see `received`. */
   pack(key: string): Pack;
   encode(keys: string[], text: string, special: boolean): EncodeResult[];
-  /** The pieces that the tokenizer's split pattern cuts a text into. */
-  pieces(key: string, text: string): string[];
+  /** The pretokens that the tokenizer's split pattern cuts a text into. */
+  pretokens(key: string, text: string): string[];
   search(key: string, query: string, kind: SearchKind, where: Where): Int32Array;
   bytes(key: string, ids: number[]): Uint8Array[];
   describe(key: string, id: number): Details;

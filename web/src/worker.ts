@@ -52,8 +52,8 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
       }
     });
   },
-  pieces(key, text) {
-    return find(key).encoder.pieces(text);
+  pretokens(key, text) {
+    return find(key).encoder.pretokens(text);
   },
   search(key, query, kind, where) {
     return find(key).lookup.search(query, kind, where);

@@ -1,4 +1,4 @@
-// The merging of pieces, held to the definitions written out as loops.
+// The merging of pretokens, held to the definitions written out as loops.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { type Merge, rankMerge } from "../src/encoder/merge";
 import { PairRanks } from "../src/encoder/pairs";
 import { ByteTable } from "../src/encoder/table";
 import { Trainer } from "../src/training/trainer";
-import { toPieces } from "../src/training/words";
+import { toPretokens } from "../src/training/words";
 
 function dice(seed: number): (sides: number) => number {
   let state = seed >>> 0;
@@ -35,7 +35,7 @@ function merged(merge: Merge, parts: number[]): number[] {
 function train(roll: (sides: number) => number, refine: number | null) {
   const words = new Map<string, number>();
   for (let n = 2 + roll(9); n > 0; n--) words.set(word(roll, 1 + roll(4), 1 + roll(14)), 1 + roll(6));
-  const trainer = new Trainer(toPieces(words), { refine, vocabSize: 258 + roll(30), minPairCount: 1 });
+  const trainer = new Trainer(toPretokens(words), { refine, vocabSize: 258 + roll(30), minPairCount: 1 });
   const rows: [number, number, number][] = [];
   for (let report = trainer.step(); report !== null; report = trainer.step()) {
     const event = report.event;
@@ -140,8 +140,8 @@ test("event order: the heap replays what the loop replays, and training's own se
     removals += rows.filter(([, right]) => right < 0).length;
     const column = (i: 0 | 1 | 2) => Int32Array.from(rows, (row) => row[i]);
     const merge = eventMerge(new EventList(column(0), column(1), column(2)));
-    for (const [n, piece] of trainer.pieces.entries()) {
-      assert.deepEqual(merged(merge, Array.from(piece.bytes)), trainer.segments[n]);
+    for (const [n, pretoken] of trainer.pretokens.entries()) {
+      assert.deepEqual(merged(merge, Array.from(pretoken.bytes)), trainer.segments[n]);
     }
     for (const length of [1, 2, 7, 40, 200]) {
       const parts = Array.from(toBytes(word(roll, 1 + roll(4), length)));

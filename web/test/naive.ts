@@ -1,9 +1,9 @@
 // The slow twin of the trainer: counts everything afresh before each merge. Plain and Picky, from the definitions.
 
-import type { Options, Piece, TrainEvent } from "../src/training/trainer";
+import type { Options, Pretoken, TrainEvent } from "../src/training/trainer";
 
-export function trainNaively(pieces: readonly Piece[], options: Options, maxEvents = Infinity) {
-  const segments = pieces.map((piece) => Array.from(piece.bytes));
+export function trainNaively(pretokens: readonly Pretoken[], options: Options, maxEvents = Infinity) {
+  const segments = pretokens.map((pretoken) => Array.from(pretoken.bytes));
   const spelling: string[] = Array.from({ length: 256 }, (_, id) => String.fromCharCode(id));
   const parts: [number, number][] = [];
   const gone = new Set<number>();
@@ -11,13 +11,13 @@ export function trainNaively(pieces: readonly Piece[], options: Options, maxEven
 
   const replace = (pattern: number[], by: number[]): number => {
     let times = 0;
-    for (const [n, piece] of pieces.entries()) {
+    for (const [n, pretoken] of pretokens.entries()) {
       const after: number[] = [];
       const before = segments[n]!;
       for (let i = 0; i < before.length; ) {
         if (pattern.every((id, k) => before[i + k] === id)) {
           after.push(...by);
-          times += piece.count;
+          times += pretoken.count;
           i += pattern.length;
         } else {
           after.push(before[i++]!);
@@ -28,17 +28,17 @@ export function trainNaively(pieces: readonly Piece[], options: Options, maxEven
     return times;
   };
   const frequency = (id: number) =>
-    pieces.reduce((sum, piece, n) => sum + piece.count * segments[n]!.filter((one) => one === id).length, 0);
+    pretokens.reduce((sum, pretoken, n) => sum + pretoken.count * segments[n]!.filter((one) => one === id).length, 0);
   const apart = (id: number): number[] => parts[id]!.flatMap((part) => (gone.has(part) ? apart(part) : [part]));
 
   while (spelling.length - gone.size < options.vocabSize && events.length < maxEvents) {
     const counts = new Map<string, { left: number; right: number; count: number }>();
-    for (const [n, piece] of pieces.entries()) {
+    for (const [n, pretoken] of pretokens.entries()) {
       const segment = segments[n]!;
       for (let i = 1; i < segment.length; i++) {
         const [left, right] = [segment[i - 1]!, segment[i]!];
         const entry = counts.get(`${left} ${right}`) ?? { left, right, count: 0 };
-        entry.count += piece.count;
+        entry.count += pretoken.count;
         counts.set(`${left} ${right}`, entry);
       }
     }

@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { History } from "../src/training/history";
-import { type Options, type Piece, pairKey, Trainer } from "../src/training/trainer";
-import { countedWords, countPieces, DEFAULT_WORDS, toPieces } from "../src/training/words";
+import { type Options, type Pretoken, pairKey, Trainer } from "../src/training/trainer";
+import { countedWords, countPretokens, DEFAULT_WORDS, toPretokens } from "../src/training/words";
 import { trainNaively } from "./naive";
 
 const PLAIN: Options = { refine: null, vocabSize: 300, minPairCount: 1 };
 
-function run(pieces: Piece[], options: Options): Trainer {
-  const trainer = new Trainer(pieces, options);
+function run(pretokens: Pretoken[], options: Options): Trainer {
+  const trainer = new Trainer(pretokens, options);
   while (trainer.step() !== null);
   return trainer;
 }
 
-function events(pieces: Piece[], options: Options) {
-  const trainer = new Trainer(pieces, options);
+function events(pretokens: Pretoken[], options: Options) {
+  const trainer = new Trainer(pretokens, options);
   const list = [];
   for (let report = trainer.step(); report !== null; report = trainer.step()) list.push(report.event);
   return { events: list, segments: trainer.segments };
@@ -29,15 +29,15 @@ function dice(seed: number): (sides: number) => number {
   };
 }
 
-function randomPieces(roll: (sides: number) => number): Piece[] {
+function randomPretokens(roll: (sides: number) => number): Pretoken[] {
   const letters = 1 + roll(4);
-  const pieces = new Map<string, number>();
+  const pretokens = new Map<string, number>();
   for (let n = 1 + roll(9); n > 0; n--) {
     let word = "";
     for (let k = 1 + roll(12); k > 0; k--) word += String.fromCharCode(97 + roll(letters));
-    pieces.set(word, 1 + roll(6));
+    pretokens.set(word, 1 + roll(6));
   }
-  return toPieces(pieces);
+  return toPretokens(pretokens);
 }
 
 test("words with counts are told from plain text", () => {
@@ -59,7 +59,7 @@ test("words with counts are told from plain text", () => {
   assert.equal(countedWords("the box"), null);
   assert.equal(countedWords(""), null);
   assert.deepEqual(
-    countPieces(["a", "b", "a"]),
+    countPretokens(["a", "b", "a"]),
     new Map([
       ["a", 2],
       ["b", 1],
@@ -68,7 +68,7 @@ test("words with counts are told from plain text", () => {
 });
 
 test("the textbook example merges what the textbook merges", () => {
-  const trainer = run(toPieces(countedWords(DEFAULT_WORDS)!), PLAIN);
+  const trainer = run(toPretokens(countedWords(DEFAULT_WORDS)!), PLAIN);
   const made = trainer.tokens.slice(256).map((token) => String.fromCharCode(...token.bytes));
   assert.deepEqual(made, ["er", "wer", "lo", "ewer", "newer", "low", "lower"]);
   assert.deepEqual(trainer.segments, [[261], [262], [260]]);
@@ -79,11 +79,11 @@ test("plain and Picky events equal the slow twin's on random words", () => {
   let removals = 0;
   let returns = 0;
   for (let round = 0; round < 1500; round++) {
-    const pieces = randomPieces(roll);
+    const pretokens = randomPretokens(roll);
     const refine = [null, 0.3, 0.5, 0.7, 0.9, 1][roll(6)]!;
     const options = { refine, vocabSize: 257 + roll(30), minPairCount: 1 + roll(2) };
-    const ours = events(pieces, options);
-    const theirs = trainNaively(pieces, options);
+    const ours = events(pretokens, options);
+    const theirs = trainNaively(pretokens, options);
     assert.deepEqual(ours, theirs);
     const seen = new Set<number>();
     for (const event of ours.events) {
@@ -98,8 +98,8 @@ test("plain and Picky events equal the slow twin's on random words", () => {
 test("counts, index, queue and frequencies hold after every event", () => {
   const roll = dice(11);
   for (let round = 0; round < 150; round++) {
-    const pieces = randomPieces(roll);
-    const trainer = new Trainer(pieces, { refine: roll(2) ? 0.5 : null, vocabSize: 280, minPairCount: 1 });
+    const pretokens = randomPretokens(roll);
+    const trainer = new Trainer(pretokens, { refine: roll(2) ? 0.5 : null, vocabSize: 280, minPairCount: 1 });
     do {
       const counts = new Map<number, number>();
       const index = new Map<number, Set<number>>();
@@ -107,11 +107,11 @@ test("counts, index, queue and frequencies hold after every event", () => {
       let places = 0;
       for (const [n, segment] of trainer.segments.entries()) {
         for (const [i, id] of segment.entries()) {
-          frequency[id]! += pieces[n]!.count;
+          frequency[id]! += pretokens[n]!.count;
           if (i === 0) continue;
           const key = pairKey(segment[i - 1]!, id);
           places++;
-          counts.set(key, (counts.get(key) ?? 0) + pieces[n]!.count);
+          counts.set(key, (counts.get(key) ?? 0) + pretokens[n]!.count);
           index.set(key, (index.get(key) ?? new Set()).add(n));
         }
       }
@@ -130,14 +130,14 @@ test("counts, index, queue and frequencies hold after every event", () => {
 });
 
 test("incremental training looks at fewer pairs than naive training", () => {
-  const trainer = run(toPieces(countedWords(DEFAULT_WORDS)!), PLAIN);
+  const trainer = run(toPretokens(countedWords(DEFAULT_WORDS)!), PLAIN);
   assert.equal(trainer.work.incremental < trainer.work.naive / 2, true);
 });
 
 test("any step can be reached in any order, and is the same each time", () => {
-  const pieces = randomPieces(dice(3));
-  pieces.push(
-    ...toPieces(
+  const pretokens = randomPretokens(dice(3));
+  pretokens.push(
+    ...toPretokens(
       new Map([
         ["abababababcabcabcacbacbab", 3],
         ["aaaaaaaaaaaa", 2],
@@ -146,11 +146,11 @@ test("any step can be reached in any order, and is the same each time", () => {
   );
   const options = { refine: 0.6, vocabSize: 300, minPairCount: 1 };
   const states: unknown[] = [];
-  const trainer = new Trainer(pieces, options);
+  const trainer = new Trainer(pretokens, options);
   do {
     states.push(structuredClone(trainer.segments));
   } while (trainer.step() !== null);
-  const history = new History(pieces, options);
+  const history = new History(pretokens, options);
   const roll = dice(5);
   for (let round = 0; round < 200; round++) {
     const step = roll(states.length + 3);

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SampleOption", "check_sample", "cost_of_export"]
 
-_PIECES = 1 << 18  # of the user's own text, measured where no sample is named: some 100 ms
+_PRETOKENS = 1 << 18  # of the user's own text, measured where no sample is named: some 100 ms
 
 SampleOption = Annotated[
     list[str] | None,
@@ -28,7 +28,7 @@ SampleOption = Annotated[
 
 def check_sample(sample: list[str] | None) -> None:
     """Raise InputError for a sample that is not there, before the long work that it comes after."""
-    from ..corpus.sources import find_sources
+    from ..sources.find import find_sources
 
     for source in sample or []:
         find_sources(source)
@@ -50,7 +50,7 @@ def cost_of_export(
         if sample:
             say("nothing to measure on --sample: without Picky BPE, all engines give the same ids")
         return {}
-    text = sample or (None if otherwise is None else share_of(otherwise, _PIECES))
+    text = sample or (None if otherwise is None else share_of(otherwise, _PRETOKENS))
     with progress_bar() as progress:
         cost = cost_without_events(tok, text, progress)
     if cost is None:

@@ -14,7 +14,7 @@ from ._console import progress_bar, report, say
 from .main import app
 
 if TYPE_CHECKING:
-    from ..corpus.sources import Skip
+    from ..sources.find import Skip
 
 SHOWN = 20  # of what was left out
 
@@ -32,20 +32,20 @@ def count(
         ),
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only read a sample, and predict pieces, memory, disk and time.")
+        bool, typer.Option("--estimate", help="Only read a sample, and predict pretokens, memory, disk and time.")
     ] = False,
     split: Annotated[
         list[str] | None,
         typer.Option(
             help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular "
-            "expression. Given several times, each cuts the pieces of the one before."
+            "expression. Given several times, each cuts the pretokens of the one before."
         ),
     ] = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(help="What the tables may take, such as 4GB; beyond it they go to disk. Half of what is free."),
     ] = None,
-    min_count: Annotated[int, typer.Option(help="Leave out pieces seen fewer times, at the end: exact.")] = 1,
+    min_count: Annotated[int, typer.Option(help="Leave out pretokens seen fewer times, at the end: exact.")] = 1,
     approximate_prune: Annotated[
         bool, typer.Option("--approximate-prune", help="Whenever the tables go to disk, drop what was seen once since.")
     ] = False,
@@ -67,7 +67,7 @@ def count(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
 ) -> None:
-    """Count the distinct pieces of text and save them, to train on once or often.
+    """Count the distinct pretokens of text and save them, to train on once or often.
 
     tokenmill count corpus/*.txt --split cl100k -o my-counts
     """
@@ -114,12 +114,12 @@ def count(
             "documents": summary.documents,
             "bytes": summary.total_bytes,
             "bytes counted before": summary.resumed_bytes,
-            "pieces": summary.pieces,
-            "distinct pieces": summary.distinct,
+            "pretokens": summary.pretokens,
+            "distinct pretokens": summary.distinct,
             "left out": summary.skipped,
             "spills to disk": summary.spills,
             "singletons dropped": summary.dropped,
-            "possible error per piece": summary.possible_error,
+            "possible error per pretoken": summary.possible_error,
             "seconds": round(seconds, 3),
             "MB per second": None if merge else round(speed, 1),
         },
@@ -150,7 +150,7 @@ def _estimate(
         {
             "bytes": found.total_bytes,
             "bytes sampled": found.sampled,
-            "distinct pieces": found.distinct,
+            "distinct pretokens": found.distinct,
             "growth exponent": found.growth,
             "threads": found.threads,
             "memory limit (MB)": found.memory_limit // 10**6,

@@ -15,7 +15,7 @@ from ..errors import InputError, UnknownTokenError, UsageError
 from .main import app
 
 if TYPE_CHECKING:
-    from ..corpus.sources import Skip
+    from ..sources.find import Skip
     from ..tokenizer import Tokenizer
 
 LAYOUT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
@@ -149,8 +149,8 @@ def decode(
     import json
 
     import tokenmill
-    from tokenmill.tokenizer.token_files import is_token_file
-    from tokenmill.writing import atomic_file
+    from tokenmill.jobs.outputs import atomic_file
+    from tokenmill.token_files import is_token_file
 
     tok = tokenmill.load(tokenizer, split=split, download=download)
     name = str(source) if source else "standard input"
@@ -176,7 +176,7 @@ def decode(
 def _encode_to_token_file(
     tok: Tokenizer, sources: list[str], output: Path, layout: str, skip_damaged: bool, as_json: bool, **options: Any
 ) -> None:
-    from ..tokenizer.token_files import encode_files
+    from ..token_files import encode_files
     from ._console import progress_bar, report, say
 
     skips: list[Skip] = []
@@ -238,7 +238,7 @@ def _converse(tok: Tokenizer) -> None:
 
 
 def _texts(sources: list[str]) -> Iterator[str]:
-    from ..corpus.sources import find_sources, open_source
+    from ..sources.find import find_sources, open_source
 
     if not sources:
         yield _text(sys.stdin.buffer.read(), "standard input")
@@ -279,7 +279,7 @@ def _lines_to(output: Path | None):
     if output is None:
         yield sys.stdout.write
         return
-    from ..writing import atomic_file
+    from ..jobs.outputs import atomic_file
 
     with atomic_file(output, "w") as file:
         yield file.write

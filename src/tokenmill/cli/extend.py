@@ -27,7 +27,7 @@ def extend(
     special_token: Annotated[
         list[str] | None, typer.Option(help="A new special token; may be given several times.")
     ] = None,
-    min_count: Annotated[int, typer.Option(help="Leave out pieces seen fewer times.")] = 1,
+    min_count: Annotated[int, typer.Option(help="Leave out pretokens seen fewer times.")] = 1,
     min_pair_count: Annotated[int, typer.Option(help="Stop when the best pair is rarer.")] = 1,
     max_token_bytes: Annotated[int | None, typer.Option(help="Never make a longer token.")] = None,
     refine: Annotated[

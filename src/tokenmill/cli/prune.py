@@ -43,8 +43,8 @@ def prune(
     import numpy as np
 
     from ..api import load
+    from ..jobs.outputs import atomic_file
     from ..quality import prune as prune_tokenizer
-    from ..writing import atomic_file
 
     if (ids is None) == (not unused_on):
         raise UsageError("say what is to go: either --unused-on SRC or --ids FILE")

@@ -37,7 +37,7 @@ def train(
     special_token: Annotated[
         list[str] | None, typer.Option(help="A special token; may be given several times.")
     ] = None,
-    min_count: Annotated[int, typer.Option(help="Leave out pieces seen fewer times.")] = 1,
+    min_count: Annotated[int, typer.Option(help="Leave out pretokens seen fewer times.")] = 1,
     min_pair_count: Annotated[int, typer.Option(help="Stop when the best pair is rarer.")] = 1,
     max_token_bytes: Annotated[int | None, typer.Option(help="Never make a longer token.")] = None,
     alphabet: Annotated[str, typer.Option(help="What training begins with: bytes or characters.")] = "bytes",
@@ -137,14 +137,14 @@ def train_and_report(
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, otherwise=counts)
     tokens = measure_usage(tok, counts).tokens
-    whole = "count" in seconds or wanted.min_count == 1  # or the rare pieces were not loaded
+    whole = "count" in seconds or wanted.min_count == 1  # or the rare pretokens were not loaded
     ordinary = sum(t is not None for t in vocabulary.tokens) - len(vocabulary.removed)
     report(
         {
             "tokenizer": str(output),
             "documents": counts.documents,
             "bytes": counts.total_bytes,
-            "distinct pieces": len(counts),
+            "distinct pretokens": len(counts),
             "tokens": ordinary + len(vocabulary.special_tokens),
             "special tokens": len(vocabulary.special_tokens),
             "removed tokens": len(vocabulary.removed),
@@ -166,7 +166,7 @@ def state_memory(needed: int, free: int) -> None:
     """Say what training will need before it begins, and that it is too much where it is."""
     message = f"training will need up to {math.ceil(needed / 2**20):,} MiB of memory"
     if needed > free:
-        message += f", but only {free >> 20:,} MiB are free. Leave out rare pieces with --min-count 2 or more, or stop this now."
+        message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more, or stop this now."
     say(message)
 
 

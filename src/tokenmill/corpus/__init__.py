@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .documents import Document, read_documents
-from .sources import Skip, find_sources, open_source
+from ..sources.documents import Document, read_documents
+from ..sources.find import Skip, find_sources, open_source
 
 if TYPE_CHECKING:
     from .cleaning import CleaningReport, clean

@@ -21,14 +21,14 @@ from typing import Any
 
 from .. import __version__
 from ..errors import InputError, OutputError, UsageError, require
-from ..ray_tasks import check_engine
-from ..writing import atomic_file, output_errors
-from .documents import MAX_DOCUMENT_BYTES, ReadOptions, Record, read_records
+from ..jobs.outputs import atomic_file, output_errors
+from ..jobs.ray import check_engine
+from ..sources.documents import MAX_DOCUMENT_BYTES, ReadOptions, Record, read_records
+from ..sources.find import Skip, Source, find_sources, is_url, size_of
+from ..sources.streams import SourceStream
 from .kinds import OUTPUT_FORMATS, CleanOptions, check_modules
 from .pool import WorkerPool
 from .report import CleaningReport, Tally
-from .sources import Skip, Source, find_sources, is_url, size_of
-from .streams import SourceStream
 from .worker import Answers
 
 __all__ = ["CleaningReport", "Meter", "Plan", "Progress", "clean", "clean_part", "pool_of", "report_path"]

@@ -23,7 +23,7 @@ BREAK = "\x00"  # the end of a block; HTML cannot hold this character
 
 
 def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = True) -> list[Segment]:
-    r"""The text of a piece of HTML as segments; the code blocks (`<pre>`) are the verbatim ones.
+    r"""The text of a fragment of HTML as segments; the code blocks (`<pre>`) are the verbatim ones.
 
     Line ends inside of a block are spaces, as in a browser. keep_code: without it code blocks are left out.
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import UsageError, require
-from .documents import Damaged, Document, Drop, ReadOptions, Record, document_of
+from ..sources.documents import Damaged, Document, Drop, ReadOptions, Record, document_of
 from .filters import chosen_filters, clean_segments
 from .wikitext import Segment
 
@@ -120,7 +120,7 @@ def _load_parsers(kind: str) -> None:
     """Import what the records of this kind need, by reading the smallest of them."""
     document_of(Record("jsonl", "", "", b'{"text": ""}'), ReadOptions())
     if kind in ("wikipedia", "stackexchange"):
-        from .elements import parse
+        from ..sources.xml import parse
 
         parse(b"<row/>")
     if kind == "wikipedia":

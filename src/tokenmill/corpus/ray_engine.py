@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..ray_tasks import RETRIES, connected, finished
+from ..jobs.ray import RETRIES, connected, finished
 from .cleaning import Meter, Plan, Progress, clean_part, pool_of
 
 __all__ = ["clean_parts"]

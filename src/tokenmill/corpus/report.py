@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .sources import Skip
+from ..sources.find import Skip
 
 __all__ = ["CleaningReport", "Tally"]
 

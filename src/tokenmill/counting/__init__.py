@@ -1,4 +1,4 @@
-"""Pieces to word counts."""
+"""Pretokens to word counts."""
 
 from .adding import add_up
 from .local import Summary, count, count_iterator, count_to_folder

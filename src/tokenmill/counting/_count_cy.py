@@ -1,12 +1,12 @@
 # cython: language_level=3
-"""The counting kernel: the pieces of a text into a table, straight from a Scanner.
+"""The counting kernel: the pretokens of a text into a table, straight from a Scanner.
 
-Few pieces are most of the text. Before the table stands a small memory of the pieces seen last (_recent.h), each in the one
-slot that its hash names: a piece that is there is counted there, one that is not takes the slot, and what stood in it goes
-on to the table with its count. In samples of 4 MB, 82 % of the pieces of many languages and 92 to 94 % of English and
+Few pretokens are most of the text. Before the table stands a small memory of the pretokens seen last (_recent.h), each in the one
+slot that its hash names: a pretoken that is there is counted there, one that is not takes the slot, and what stood in it goes
+on to the table with its count. In samples of 4 MB, 82 % of the pretokens of many languages and 92 to 94 % of English and
 code never touched the table, whose entries lie scattered over more memory than the caches hold.
 
-The memory of the last pieces is empty between two calls, so a table is always whole for who looks at it from outside.
+The memory of the last pretokens is empty between two calls, so a table is always whole for who looks at it from outside.
 """
 
 import cython
@@ -21,10 +21,10 @@ from cython.cimports.tokenmill.counting._recent import (
     tm_sift_supported,
 )
 from cython.cimports.tokenmill.counting._table_cy import MOST, RECENT, CountTable
-from cython.cimports.tokenmill.split._piece_key import tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 
-BATCH = cython.declare(cython.Py_ssize_t, 512)  # pieces from the scanner at a time
+BATCH = cython.declare(cython.Py_ssize_t, 512)  # pretokens from the scanner at a time
 LANE = cython.declare(cython.Py_ssize_t, 128)  # with less room than this the scanner's lane stops at once
 
 
@@ -32,7 +32,7 @@ LANE = cython.declare(cython.Py_ssize_t, 128)  # with less room than this the sc
 @cython.nogil
 @cython.exceptval(check=False)
 def _empty(recent: cython.pointer(tm_recent), slots: cython.size_t, table: CountTable) -> cython.void:
-    """All that is among the last pieces goes to the table."""
+    """All that is among the last pretokens goes to the table."""
     some: tm_addition[MOST]
     n: cython.Py_ssize_t = 0
     i: cython.size_t
@@ -51,7 +51,7 @@ def _empty(recent: cython.pointer(tm_recent), slots: cython.size_t, table: Count
 def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][::1],
                document_ends: cython.const[uint64_t][::1], position: cython.size_t, document: cython.Py_ssize_t,
                limit: cython.size_t, plain: cython.bint = False):
-    """Count the pieces of text[position:], where document i ends at document_ends[i].
+    """Count the pretokens of text[position:], where document i ends at document_ends[i].
 
     Stops at the end of the last document, when the table is full, or after about `limit` bytes. Returns the new
     (position, document) to go on from. `plain`: as on a processor without vectors.
@@ -72,7 +72,7 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
     i: cython.Py_ssize_t
     stuck: cython.bint = False
     fast: cython.bint = tm_sift_supported() and not plain
-    # What waits, what comes in and the last pieces may all be new to the table. With little room, they are fewer.
+    # What waits, what comes in and the last pretokens may all be new to the table. With little room, they are fewer.
     batch: cython.Py_ssize_t = BATCH
     slots: cython.size_t = RECENT
     while slots > 1 and not table.has_room(MOST + batch + slots):
@@ -116,30 +116,30 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
             _empty(recent, slots, table)
     table.check()
     if stuck:
-        raise RuntimeError("the scanner found no piece")
+        raise RuntimeError("the scanner found no pretoken")
     return position, document
 
 
-def count_pieces(table: CountTable, text: cython.const[uint8_t][::1], piece_ends: cython.const[uint64_t][::1],
+def count_pretokens(table: CountTable, text: cython.const[uint8_t][::1], pretoken_ends: cython.const[uint64_t][::1],
                  start: cython.Py_ssize_t):
-    """Count the pieces of `text` that end at piece_ends[start:], until full. Returns the next `start`."""
+    """Count the pretokens of `text` that end at pretoken_ends[start:], until full. Returns the next `start`."""
     some: tm_addition[MOST]
     key: tm_key
     readable: cython.size_t = text.shape[0]
-    position: cython.size_t = piece_ends[start - 1] if start > 0 else 0
+    position: cython.size_t = pretoken_ends[start - 1] if start > 0 else 0
     n: cython.Py_ssize_t
     i: cython.Py_ssize_t
     with cython.nogil:
-        while start < piece_ends.shape[0] and table.has_room(MOST):
-            n = min(MOST, piece_ends.shape[0] - start)
+        while start < pretoken_ends.shape[0] and table.has_room(MOST):
+            n = min(MOST, pretoken_ends.shape[0] - start)
             for i in range(n):
-                some[i].piece = cython.address(text[position])
-                some[i].length = piece_ends[start + i] - position
+                some[i].pretoken = cython.address(text[position])
+                some[i].length = pretoken_ends[start + i] - position
                 some[i].count = 1
-                key = tm_key_of(some[i].piece, some[i].length, cython.address(text[0]) + readable)
+                key = tm_key_of(some[i].pretoken, some[i].length, cython.address(text[0]) + readable)
                 some[i].lo = key.lo
                 some[i].hi = key.hi
-                position = piece_ends[start + i]
+                position = pretoken_ends[start + i]
             if not table.add_all(some, n):
                 break
             start += n
@@ -148,7 +148,7 @@ def count_pieces(table: CountTable, text: cython.const[uint8_t][::1], piece_ends
 
 
 def cut(scanner: Scanner, text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
-    """The last offset in (start, length) where a piece begins whatever stands around, or 0 (see Scanner.cut)."""
+    """The last offset in (start, length) where a pretoken begins whatever stands around, or 0 (see Scanner.cut)."""
     place: cython.size_t = 0
     if length > 0:
         with cython.nogil:

@@ -1,7 +1,7 @@
 # cython: language_level=3
 """Rows of word counts to and from the byte stream of .ddfreq, and in another order.
 
-An entry of .ddfreq is the length of a piece (8 bytes, little-endian), its bytes, and its count (8 bytes).
+An entry of .ddfreq is the length of a pretoken (8 bytes, little-endian), its bytes, and its count (8 bytes).
 """
 
 import cython
@@ -39,7 +39,7 @@ def parse_entries(data: cython.const[uint8_t][::1], arena: uint8_t[::1], offsets
 
 def format_entries(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1],
                    counts: cython.const[uint64_t][::1], out: uint8_t[::1]):
-    """Write rows as entries; `out` has 16 bytes for each row and the bytes of the pieces."""
+    """Write rows as entries; `out` has 16 bytes for each row and the bytes of the pretokens."""
     n: cython.Py_ssize_t = counts.shape[0]
     at: cython.size_t = 0
     length: uint64_t
@@ -57,7 +57,7 @@ def format_entries(arena: cython.const[uint8_t][::1], offsets: cython.const[uint
 
 def take(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1], order: cython.const[cython.longlong][::1],
          out: uint8_t[::1], out_offsets: uint64_t[::1]):
-    """The pieces `order` in that order: piece order[i] becomes out[out_offsets[i]:out_offsets[i + 1]]."""
+    """The pretokens `order` in that order: pretoken order[i] becomes out[out_offsets[i]:out_offsets[i + 1]]."""
     n: cython.Py_ssize_t = order.shape[0]
     position: cython.size_t = 0
     first: uint64_t

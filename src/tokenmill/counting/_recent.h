@@ -1,8 +1,8 @@
-/* The memory of the pieces seen last, which stands before a counting table (see _count_cy.py): one batch of pieces goes
+/* The memory of the pretokens seen last, which stands before a counting table (see _count_cy.py): one batch of pretokens goes
  * through it, and what falls out is for the table.
  *
- * Whether a piece is among the last ones cannot be predicted, so nothing branches on it, and no address depends on it
- * either: what stood in the slot is always written out, piece by piece, with a bit that says whether it was another one;
+ * Whether a pretoken is among the last ones cannot be predicted, so nothing branches on it, and no address depends on it
+ * either: what stood in the slot is always written out, pretoken by pretoken, with a bit that says whether it was another one;
  * the bits are looked at afterwards. Where the processor has AVX2 and AES, a key and its count are a register each, and
  * two rounds of AES are the hash, so that no key need leave the vectors: half of the instructions, half of the time.
  */
@@ -12,12 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include "tokenmill/split/_piece_key.h"
+#include "tokenmill/kernels/_pretoken_key.h"
 
-/* What is to be added to a table: a key and a count; and of a long piece where its bytes are, and how many. */
+/* What is to be added to a table: a key and a count; and of a long pretoken where its bytes are, and how many. */
 typedef struct {
     uint64_t lo, hi, count;
-    const uint8_t *piece;
+    const uint8_t *pretoken;
     size_t length;
 } tm_addition;
 
@@ -26,14 +26,14 @@ typedef struct {
     uint64_t lo, hi, count, unused;
 } tm_recent;
 
-static __attribute__((noinline, unused)) void tm_add_long(const uint8_t *piece, size_t n, tm_addition *out) {
-    tm_key key = tm_long_key(piece, n);
-    tm_addition addition = {key.lo, key.hi, 1, piece, n};
+static __attribute__((noinline, unused)) void tm_add_long(const uint8_t *pretoken, size_t n, tm_addition *out) {
+    tm_key key = tm_long_key(pretoken, n);
+    tm_addition addition = {key.lo, key.hi, 1, pretoken, n};
     *out = addition;
 }
 
-/* Count the n pieces text[start:ends[0]], text[ends[0]:ends[1]]... among the last ones. What falls out of them is written
- * to `out`, and so are pieces of more than 15 bytes. `slots`: a power of two, at most 4096. `readable`: how much of the
+/* Count the n pretokens text[start:ends[0]], text[ends[0]:ends[1]]... among the last ones. What falls out of them is written
+ * to `out`, and so are pretokens of more than 15 bytes. `slots`: a power of two, at most 4096. `readable`: how much of the
  * text is memory. Returns how many were written, at most n. */
 static inline ptrdiff_t tm_sift(tm_recent *recent, size_t slots, const uint8_t *text, size_t start,
                                 const size_t *ends, ptrdiff_t n, size_t readable, tm_addition *out) {
@@ -43,14 +43,14 @@ static inline ptrdiff_t tm_sift(tm_recent *recent, size_t slots, const uint8_t *
         ptrdiff_t size = n - first < 64 ? n - first : 64;
         uint64_t others = 0;
         for (ptrdiff_t i = 0; i < size; i++) {
-            const uint8_t *piece = text + start;
+            const uint8_t *pretoken = text + start;
             size_t length = ends[first + i] - start;
             start += length;
             if (__builtin_expect(length > TM_INLINE_MAX, 0)) {
-                tm_add_long(piece, length, out + m++);
+                tm_add_long(pretoken, length, out + m++);
                 continue;
             }
-            tm_key key = tm_key_of(piece, length, text + readable);
+            tm_key key = tm_key_of(pretoken, length, text + readable);
             tm_recent *slot = recent + (tm_hash(key) & (slots - 1)), old = *slot;
             uint64_t same = ((old.lo ^ key.lo) | (old.hi ^ key.hi)) == 0;
             fallen[i] = old;
@@ -98,17 +98,17 @@ TM_FAST static inline ptrdiff_t tm_sift_fast(tm_recent *recent, size_t slots, co
         ptrdiff_t size = n - first < 64 ? n - first : 64;
         uint64_t others = 0;
         for (ptrdiff_t i = 0; i < size; i++) {
-            const uint8_t *piece = text + start;
+            const uint8_t *pretoken = text + start;
             size_t length = ends[first + i] - start;
             uint8_t padded[16];
             if (__builtin_expect(length > TM_INLINE_MAX, 0)) {
                 start += length;
-                tm_add_long(piece, length, out + m++);
+                tm_add_long(pretoken, length, out + m++);
                 continue;
             }
-            if (__builtin_expect((ptrdiff_t)start > whole, 0)) piece = memcpy(padded, piece, length);
+            if (__builtin_expect((ptrdiff_t)start > whole, 0)) pretoken = memcpy(padded, pretoken, length);
             start += length;
-            __m128i bytes = _mm_loadu_si128((const __m128i *)piece);
+            __m128i bytes = _mm_loadu_si128((const __m128i *)pretoken);
             __m128i key = _mm_and_si128(bytes, _mm_loadu_si128((const __m128i *)(tm_first_bytes + 16 - length)));
             key = _mm_insert_epi8(key, (char)length, 15);
             __m128i hash = _mm_aesenc_si128(_mm_aesenc_si128(key, round), round);

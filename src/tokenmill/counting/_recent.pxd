@@ -6,7 +6,7 @@ cdef extern from "tokenmill/counting/_recent.h" nogil:
         uint64_t lo
         uint64_t hi
         uint64_t count
-        const uint8_t* piece  # and its length, of a LONG one
+        const uint8_t* pretoken  # and its length, of a LONG one
         size_t length
 
     ctypedef struct tm_recent:

@@ -8,7 +8,7 @@ import cython
 from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.tokenmill.counting._table_cy import EMPTY, CountTable, Entry, hash_of
-from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
 
 
 def sort_clusters(table: CountTable, slot: cython.size_t, limit: cython.size_t):
@@ -87,7 +87,7 @@ def _sort_cluster(table: CountTable, begin: cython.size_t, end: cython.size_t) -
 @cython.nogil
 @cython.exceptval(check=False)
 def _compare(table: CountTable, a: cython.pointer(Entry), b: cython.pointer(Entry)) -> cython.int:
-    """Pieces of equal hash, which hardly ever are, stand in the order of their bytes."""
+    """Pretokens of equal hash, which hardly ever are, stand in the order of their bytes."""
     m: cython.size_t = table.length(a)
     n: cython.size_t = table.length(b)
     order: cython.int = memcmp(table.bytes_of(a), table.bytes_of(b), min(m, n))
@@ -97,7 +97,7 @@ def _compare(table: CountTable, a: cython.pointer(Entry), b: cython.pointer(Entr
 
 
 def measure(table: CountTable, slot: cython.size_t, rows: cython.size_t, nbytes: cython.size_t):
-    """The range of slots, from `slot` on, that `read` can give at once within `rows` rows and `nbytes` of pieces.
+    """The range of slots, from `slot` on, that `read` can give at once within `rows` rows and `nbytes` of pretokens.
 
     Returns (end of the range, rows, bytes); at least one row, and none once all are read. Slots count on beyond
     the last one to the entries that wrapped.
@@ -124,9 +124,9 @@ def measure(table: CountTable, slot: cython.size_t, rows: cython.size_t, nbytes:
 
 def read(table: CountTable, slot: cython.size_t, end: cython.size_t, arena: uint8_t[::1], offsets: uint64_t[::1],
          counts: uint64_t[::1]):
-    """Write the pieces of the slots from `slot` to `end`, a range that `measure` gave, in canonical order.
+    """Write the pretokens of the slots from `slot` to `end`, a range that `measure` gave, in canonical order.
 
-    Piece i becomes arena[offsets[i]:offsets[i + 1]]; offsets[0] is where to begin in the arena.
+    Pretoken i becomes arena[offsets[i]:offsets[i + 1]]; offsets[0] is where to begin in the arena.
     """
     position: cython.size_t = offsets[0]
     length: cython.size_t
@@ -150,7 +150,7 @@ def read(table: CountTable, slot: cython.size_t, end: cython.size_t, arena: uint
 
 
 def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1], out: uint64_t[::1]):
-    """The hash of each piece arena[offsets[i]:offsets[i + 1]], by which word counts are ordered."""
+    """The hash of each pretoken arena[offsets[i]:offsets[i + 1]], by which word counts are ordered."""
     n: cython.Py_ssize_t = out.shape[0]
     nothing: uint8_t = 0
     base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)

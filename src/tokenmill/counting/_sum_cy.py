@@ -26,7 +26,7 @@ Row = cython.struct(
 @cython.exceptval(check=False)
 def _bytes_of(row: cython.pointer(cython.const[Row]),
               length: cython.pointer(cython.size_t)) -> cython.pointer(cython.const[uint8_t]):
-    """Where the piece's bytes are; how many, in `length`."""
+    """Where the pretoken's bytes are; how many, in `length`."""
     place: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), row.entry)
     length[0] = row.entry.hi >> 56
     if length[0] == LONG:
@@ -42,7 +42,7 @@ def _bytes_of(row: cython.pointer(cython.const[Row]),
 @cython.nogil
 @cython.exceptval(check=False)
 def _compare(a: cython.pointer(cython.const[Row]), b: cython.pointer(cython.const[Row])) -> cython.int:
-    """Rows of equal hash: 0 if they are of the same piece, else which of the two stands first."""
+    """Rows of equal hash: 0 if they are of the same pretoken, else which of the two stands first."""
     m: cython.size_t = 0
     n: cython.size_t = 0
     x: cython.pointer(cython.const[uint8_t]) = _bytes_of(a, cython.address(m))
@@ -72,7 +72,7 @@ class TableSum:
     def add_up(self, tables: list, part: cython.size_t, bits: cython.int):
         """Gather the rows whose hash begins with the `bits` bits `part` out of tables of all hashes.
 
-        Returns how many rows that are, and how many bytes of pieces.
+        Returns how many rows that are, and how many bytes of pretokens.
         """
         tables_left: cython.Py_ssize_t = len(tables)
         bounds: cython.pointer(cython.size_t) = cython.cast(
@@ -259,11 +259,11 @@ class TableSum:
         return n
 
     def write(self, arena: uint8_t[::1], offsets: uint64_t[::1], counts: uint64_t[::1], position: cython.size_t):
-        """Write what `add_up` gathered: piece i ends at arena[offsets[i]], and the first begins at arena[position]."""
+        """Write what `add_up` gathered: pretoken i ends at arena[offsets[i]], and the first begins at arena[position]."""
         length: cython.size_t = 0
         i: cython.size_t
         row: cython.pointer(Row)
-        piece: cython.pointer(cython.const[uint8_t])
+        pretoken: cython.pointer(cython.const[uint8_t])
         if arena.shape[0] < position + self.nbytes or offsets.shape[0] < self.used or counts.shape[0] < self.used:
             raise ValueError("the arrays are too short for the rows")
         end: cython.size_t = position + self.nbytes  # what follows belongs to another part
@@ -276,11 +276,11 @@ class TableSum:
             tm_pages_fill(cython.address(counts[0]), self.used * 8)
             for i in range(self.used):
                 row = self.rows + i
-                piece = _bytes_of(row, cython.address(length))
+                pretoken = _bytes_of(row, cython.address(length))
                 if length <= 16 and position + 16 <= end:
-                    memcpy(cython.address(arena[position]), piece, 16)  # the next piece is written over the rest
+                    memcpy(cython.address(arena[position]), pretoken, 16)  # the next pretoken is written over the rest
                 elif length:
-                    memcpy(cython.address(arena[position]), piece, length)
+                    memcpy(cython.address(arena[position]), pretoken, length)
                 position += length
                 offsets[i] = position
                 counts[i] = row.count

@@ -2,16 +2,16 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 from tokenmill.counting._pages cimport tm_mulhi
 from tokenmill.counting._recent cimport tm_addition, tm_recent
-from tokenmill.split._piece_key cimport tm_hash, tm_key
+from tokenmill.kernels._pretoken_key cimport tm_hash, tm_key
 
 
 cdef enum:
-    # The top byte of a key's `hi`: 1 to 15 is a length, LONG says that the key is a hash (as in _piece_key.h), EMPTY
-    # that the piece has no bytes (only mappings made by hand have such a piece).
+    # The top byte of a key's `hi`: 1 to 15 is a length, LONG says that the key is a hash (as in _pretoken_key.h), EMPTY
+    # that the pretoken has no bytes (only mappings made by hand have such a pretoken).
     LONG = 0xFF
     EMPTY = 0xFE
     MOST = 256  # added at once
-    RECENT = 4096  # pieces that _count_cy remembers before the table
+    RECENT = 4096  # pretokens that _count_cy remembers before the table
 
 
 cdef struct Entry:
@@ -55,8 +55,8 @@ cdef class CountTable:
     cdef bint widen(self, size_t stop) noexcept nogil
     cdef bint add_all(self, const tm_addition* some, Py_ssize_t n) noexcept nogil
     cdef bint reserve_arena(self, size_t room) noexcept nogil
-    cdef size_t keep(self, const uint8_t* piece, size_t length) noexcept nogil
-    cdef bint same(self, const Entry* entry, const uint8_t* piece, size_t length) noexcept nogil
+    cdef size_t keep(self, const uint8_t* pretoken, size_t length) noexcept nogil
+    cdef bint same(self, const Entry* entry, const uint8_t* pretoken, size_t length) noexcept nogil
 
     cdef inline bint has_room(self, size_t n) noexcept nogil:
         return self.used + n <= self.most and not self.no_memory
@@ -73,7 +73,7 @@ cdef class CountTable:
         return length
 
     cdef inline const uint8_t* bytes_of(self, const Entry* entry) noexcept nogil:
-        """The bytes of the piece: in the arena, or in the key itself."""
+        """The bytes of the pretoken: in the arena, or in the key itself."""
         if (entry.hi >> 56) == LONG:
             return self.arena + entry.place + 8
         return <const uint8_t*> entry

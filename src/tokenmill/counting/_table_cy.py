@@ -1,15 +1,15 @@
 # cython: language_level=3
-"""The counting kernel's table: distinct pieces with 64-bit counts.
+"""The counting kernel's table: distinct pretokens with 64-bit counts.
 
 Open addressing, linear probing, entries of 32 bytes, two to a cache line:
 
-    lo, hi   the key (split/_piece_key.h); hi is 0 where the slot is empty
-    count    how often the piece was seen
-    place    where a piece of more than 15 bytes stands in the arena: its length in 8 bytes, then its bytes
+    lo, hi   the key (kernels/_pretoken_key.h); hi is 0 where the slot is empty
+    count    how often the pretoken was seen
+    place    where a pretoken of more than 15 bytes stands in the arena: its length in 8 bytes, then its bytes
 
 The home slot grows with the hash: slot = hash * slots / 2**64. So the entries lie in the canonical order of word
 counts, ascending (hash, bytes), but for small disorder inside a cluster (a run of full slots); growing and merging go
-through memory from front to back; and a partition of the pieces by their hash is a range of slots.
+through memory from front to back; and a partition of the pretokens by their hash is a range of slots.
 
 Additions come some hundred at a time: first all home slots and prefetches, then all probes, so that their cache misses
 overlap. The table never grows by itself: `full` says that the caller must `grow` it or write it out. Text comes in
@@ -30,7 +30,7 @@ from cython.cimports.tokenmill.counting._pages import (
     tm_prefetch,
 )
 from cython.cimports.tokenmill.counting._recent import tm_addition, tm_recent
-from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
 
 ONE = cython.declare(uint64_t, 1)
 FRONT = cython.declare(cython.size_t, 512)  # slots that are emptied last when a table doubles in place
@@ -41,11 +41,11 @@ ROOM = cython.declare(cython.size_t, 256)  # this many times what it needs now
 
 @cython.cclass
 class CountTable:
-    """Distinct pieces with their counts.
+    """Distinct pretokens with their counts.
 
     slots: how many entries there is memory for. Half of them may be used, of a HUGE table five eighths: there, fresh memory
         for twice as many costs more than longer clusters do. Three quarters once `crowd` was called.
-    part, part_bits: hold only the pieces whose hash begins with the `part_bits` bits `part`; with 0 bits, all pieces.
+    part, part_bits: hold only the pretokens whose hash begins with the `part_bits` bits `part`; with 0 bits, all pretokens.
     """
 
     def __cinit__(self, slots: cython.size_t = 1 << 16, part: cython.int = 0, part_bits: cython.int = 0):
@@ -75,7 +75,7 @@ class CountTable:
 
     @property
     def room(self):
-        """How many more pieces the table takes before it is full."""
+        """How many more pretokens the table takes before it is full."""
         return self.most - self.used - 2 * MOST + 1 if self.has_room(2 * MOST) else 0
 
     @property
@@ -86,14 +86,14 @@ class CountTable:
 
     @property
     def arena_bytes(self):
-        """Bytes of memory held for pieces of more than 15 bytes."""
+        """Bytes of memory held for pretokens of more than 15 bytes."""
         return self.arena_used
 
     def check(self):
         """Raise what went wrong while no error could be raised."""
         if self.no_memory:
             self.no_memory = False
-            raise MemoryError("no memory for the bytes of long pieces")
+            raise MemoryError("no memory for the bytes of long pretokens")
         if self.overflow:
             raise OverflowError("a count does not fit into 64 bits")
 
@@ -103,7 +103,7 @@ class CountTable:
     @cython.nogil
     @cython.exceptval(check=False)
     def add_all(self, some: cython.pointer(cython.const[tm_addition]), n: cython.Py_ssize_t) -> cython.bint:
-        """Add up to MOST pieces, for which the table must have room; False where memory for long ones ran out."""
+        """Add up to MOST pretokens, for which the table must have room; False where memory for long ones ran out."""
         homes: cython.size_t[MOST]
         add: cython.pointer(cython.const[tm_addition])
         entry: cython.pointer(Entry)
@@ -132,7 +132,7 @@ class CountTable:
             while True:
                 entry = entries + slot
                 if entry.lo == add.lo and entry.hi == hi:
-                    if (hi >> 56) != LONG or self.same(entry, add.piece, add.length):
+                    if (hi >> 56) != LONG or self.same(entry, add.pretoken, add.length):
                         entry.count += add.count
                         if entry.count < add.count:
                             self.overflow = True
@@ -142,7 +142,7 @@ class CountTable:
                     entry.hi = hi
                     entry.count = add.count
                     if (hi >> 56) == LONG:
-                        entry.place = self.keep(add.piece, add.length)
+                        entry.place = self.keep(add.pretoken, add.length)
                     self.used += 1
                     break
                 slot += 1
@@ -152,7 +152,7 @@ class CountTable:
 
     def add(self, arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1],
             counts: cython.const[uint64_t][::1], start: cython.Py_ssize_t):
-        """Add the counts of the pieces arena[offsets[i]:offsets[i + 1]] for i from `start`, until full.
+        """Add the counts of the pretokens arena[offsets[i]:offsets[i + 1]] for i from `start`, until full.
 
         Returns the next `start`. Rows in canonical order want a table that has room for all of them from the outset:
         one that grows while they come in would first be filled at its front, in one long cluster.
@@ -173,14 +173,14 @@ class CountTable:
             while start < rows and self.has_room(MOST):
                 n = min(MOST, rows - start)
                 for i in range(n):
-                    some[i].piece = base + offsets[start + i]
+                    some[i].pretoken = base + offsets[start + i]
                     some[i].length = offsets[start + i + 1] - offsets[start + i]
                     some[i].count = counts[start + i]
                     if some[i].length == 0:
                         some[i].lo = 0
                         some[i].hi = cython.cast(uint64_t, EMPTY) << 56
                     else:
-                        key = tm_key_of(some[i].piece, some[i].length, end)
+                        key = tm_key_of(some[i].pretoken, some[i].length, end)
                         some[i].lo = key.lo
                         some[i].hi = key.hi
                 if not self.add_all(some, n):
@@ -230,8 +230,8 @@ class CountTable:
                     some[n].hi = entry.hi
                     some[n].count = entry.count
                     if (entry.hi >> 56) == LONG:
-                        some[n].piece = other.bytes_of(entry)
-                        tm_prefetch(some[n].piece - 8)
+                        some[n].pretoken = other.bytes_of(entry)
+                        tm_prefetch(some[n].pretoken - 8)
                     # One slot in three is full, no one knows which, so nothing branches on it. An entry that wrapped
                     # comes at the end; and once the end is passed, what is at home there came at the front.
                     n += (
@@ -239,16 +239,16 @@ class CountTable:
                         & ((hash >> (shift - 1)) >> 1 == part)
                         & ((tm_mulhi(hash << bits, slots) > place) == (at > slots))
                     )
-                for i in range(n):  # the long pieces lie anywhere in the arena: now they have been fetched
+                for i in range(n):  # the long pretokens lie anywhere in the arena: now they have been fetched
                     if (some[i].hi >> 56) == LONG:
-                        memcpy(cython.address(some[i].length), some[i].piece - 8, 8)
+                        memcpy(cython.address(some[i].length), some[i].pretoken - 8, 8)
                 if not self.add_all(some, n):
                     break
                 n = 0
         self.check()
         return None if done else at
 
-    # ------------------------------------------------------------------ long pieces
+    # ------------------------------------------------------------------ long pretokens
 
     @cython.cfunc
     @cython.nogil
@@ -269,19 +269,19 @@ class CountTable:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def keep(self, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t) -> cython.size_t:
+    def keep(self, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t) -> cython.size_t:
         place: cython.size_t = self.arena_used
         memcpy(self.arena + place, cython.address(length), 8)
-        memcpy(self.arena + place + 8, piece, length)
+        memcpy(self.arena + place + 8, pretoken, length)
         self.arena_used = place + 8 + length
         return place
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def same(self, entry: cython.pointer(cython.const[Entry]), piece: cython.pointer(cython.const[uint8_t]),
+    def same(self, entry: cython.pointer(cython.const[Entry]), pretoken: cython.pointer(cython.const[uint8_t]),
              length: cython.size_t) -> cython.bint:
-        return self.length(entry) == length and memcmp(self.bytes_of(entry), piece, length) == 0
+        return self.length(entry) == length and memcmp(self.bytes_of(entry), pretoken, length) == 0
 
     # ------------------------------------------------------------------ growing
 
@@ -419,7 +419,7 @@ class CountTable:
         self.most = self.slots // 4 * 3
 
     def clear(self, part: cython.int = 0, part_bits: cython.int = 0):
-        """Forget all pieces, and be the table of the part given; the slots stay."""
+        """Forget all pretokens, and be the table of the part given; the slots stay."""
         with cython.nogil:
             memset(self.entries, 0, self.slots * cython.sizeof(Entry))
         self.part = part

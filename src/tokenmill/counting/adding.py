@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FormatError, InputError, OutputError, UsageError
-from ..writing import atomic_folder, output_errors
+from ..jobs.outputs import atomic_folder, output_errors
 from ._exchange_cy import take
 from .exchange import SUFFIXES, read_exchange, write_exchange
 from .local import Summary
@@ -38,7 +38,7 @@ def add_up(
     """Add up word counts: folders, .ddfreq and .tsv files. With one input, this turns it into another format.
 
     output: a folder, or a file whose name ends with .ddfreq or .tsv.
-    min_count: leave out pieces that were seen fewer times in all.
+    min_count: leave out pretokens that were seen fewer times in all.
     Raises UsageError where the inputs were split by different patterns, FormatError where one is damaged.
     """
     paths = [Path(path) for path in inputs]
@@ -62,7 +62,7 @@ def add_up(
             about, batches = _open(path)
             if about is not None and path.is_dir():
                 saved.append(_SavedCounts(path))
-            else:  # in any order, and perhaps with the same piece twice
+            else:  # in any order, and perhaps with the same pretoken twice
                 total_bytes = _sort_into(spill, batches, limit)
                 about = about or About(total_bytes=total_bytes)
             abouts.append(about)
@@ -80,11 +80,11 @@ def add_up(
         if output.suffix in SUFFIXES:
             if output.is_dir():
                 raise OutputError(f"cannot write the file {output}: a folder of that name stands there")
-            distinct, pieces = write_exchange(output, part_of(0, 0))
+            distinct, pretokens = write_exchange(output, part_of(0, 0))
         else:
             with atomic_folder(output) as folder:
-                distinct, pieces = write_counts(folder, about, part_of, progress=progress)
-    return Summary(about.documents, about.total_bytes, pieces, distinct)
+                distinct, pretokens = write_counts(folder, about, part_of, progress=progress)
+    return Summary(about.documents, about.total_bytes, pretokens, distinct)
 
 
 class _SavedCounts:
@@ -105,7 +105,9 @@ class _SavedCounts:
                 if len(rows[2]):
                     hashes = hashes_of(rows)
                     if not is_canonical(rows, hashes) or int(hashes[0]) < last:
-                        raise FormatError(f"{self._folder} is damaged: its pieces are not in the order of word counts")
+                        raise FormatError(
+                            f"{self._folder} is damaged: its pretokens are not in the order of word counts"
+                        )
                     last = int(hashes[-1])
                     yield rows
 
@@ -144,9 +146,9 @@ def _write_sorted(spill: Spill, batches: list[Rows]) -> None:
     arena, offsets, counts = concatenate(batches)
     hashes = hashes_of((arena, offsets, counts))
     order = np.argsort(hashes, kind="stable")
-    pieces, ends = np.empty_like(arena), np.empty_like(offsets)
-    take(arena, offsets, order, pieces, ends)
-    source = ArrayRows((pieces, ends, counts[order]), hashes[order])
+    pretokens, ends = np.empty_like(arena), np.empty_like(offsets)
+    take(arena, offsets, order, pretokens, ends)
+    source = ArrayRows((pretokens, ends, counts[order]), hashes[order])
     spill.add(lambda part, bits: [source])
 
 

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..corpus.sources import OnSkip, Skip, open_source
-from ..corpus.streams import COMPRESSIONS
 from ..errors import InputError, require
+from ..sources.find import OnSkip, Skip, open_source
+from ..sources.streams import COMPRESSIONS
 
 __all__ = ["ByteStream"]
 

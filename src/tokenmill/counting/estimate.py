@@ -1,6 +1,6 @@
-"""What a count would take, from a sample: distinct pieces, memory, disk, time.
+"""What a count would take, from a sample: distinct pretokens, memory, disk, time.
 
-Distinct pieces grow with the text by Heaps' law, V(n) = K * n**b, with b between 0.4 and 0.9 for real text. K and b come
+Distinct pretokens grow with the text by Heaps' law, V(n) = K * n**b, with b between 0.4 and 0.9 for real text. K and b come
 from the sample. As b itself falls slowly with n, the prediction errs on the high side, and the more so the smaller a
 part of the text the sample is.
 """
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..corpus.sources import find_sources, is_url, size_of
-from ..corpus.streams import COMPRESSIONS
+from ..sources.find import find_sources, is_url, size_of
+from ..sources.streams import COMPRESSIONS
 from ._table_cy import CountTable
 from .local import make_splitter
 from .memory import memory_limit_of
@@ -103,31 +103,31 @@ def estimate(
     row, saved = _sizes(table)
     spills = 0
     if memory > limit:
-        at_once = limit / (ENTRY / 0.7 + long)  # pieces in full tables
+        at_once = limit / (ENTRY / 0.7 + long)  # pretokens in full tables
         text = sampled * (at_once / threads / distinct) ** (1 / growth) * threads
         spills = math.ceil(total / text)
-    pieces = distinct_in(total)
-    spilled = spills * min(pieces, limit / (ENTRY / 0.7 + long)) if spills else 0.0
+    pretokens = distinct_in(total)
+    spilled = spills * min(pretokens, limit / (ENTRY / 0.7 + long)) if spills else 0.0
     speed = sampled / seconds if sampled else 1.0
     return Estimate(
         total_bytes=total,
         sampled=sampled,
-        distinct=int(pieces),
+        distinct=int(pretokens),
         growth=round(growth, 3),
         threads=threads,
         memory_limit=limit,
         memory=int(memory),
         spills=spills,
         spill_disk=int(spilled * row),
-        disk=int(pieces * saved),
-        seconds=round(total / speed / threads + (pieces + spilled) * MERGE_SECONDS / threads, 1),
+        disk=int(pretokens * saved),
+        seconds=round(total / speed / threads + (pretokens + spilled) * MERGE_SECONDS / threads, 1),
     )
 
 
 class _Incidence:
-    """In how many blocks of the sample each piece is.
+    """In how many blocks of the sample each pretoken is.
 
-    Of the V pieces in n blocks, taken in random order, the last block brings q / n new ones, with q the pieces that are
+    Of the V pretokens in n blocks, taken in random order, the last block brings q / n new ones, with q the pretokens that are
     in one block only; so at the sample's end V grows with the exponent q / V.
     """
 
@@ -226,7 +226,7 @@ def _place(source: Source, offset: int) -> list[int]:
 
 
 def _sizes(table: CountTable) -> tuple[float, float]:
-    """Bytes for each piece in a run and in the word counts, as the sample's are when they are written."""
+    """Bytes for each pretoken in a run and in the word counts, as the sample's are when they are written."""
     if len(table) == 0:
         return 0.0, 0.0
     sort(table)

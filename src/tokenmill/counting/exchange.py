@@ -1,9 +1,9 @@
 """Word counts from and to other programs: ddtokens' .ddfreq, and TSV.
 
-.ddfreq: the number of entries, then for each the length of the piece, its bytes, and its count; all numbers are 64-bit
+.ddfreq: the number of entries, then for each the length of the pretoken, its bytes, and its count; all numbers are 64-bit
 and little-endian.
 
-.tsv: a line `piece<TAB>count` for each piece after one with these two words; nothing is quoted. In a piece a backslash
+.tsv: a line `pretoken<TAB>count` for each pretoken after one with these two words; nothing is quoted. In a pretoken a backslash
 is \\\\, tab, newline and carriage return are \\t, \\n and \\r, and \\xNN is a byte: of a control character, or one that is
 no part of UTF-8.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from ..errors import FormatError
-from ..writing import atomic_file
+from ..jobs.outputs import atomic_file
 from ._exchange_cy import format_entries, parse_entries
 from .decompress import ByteStream
 
@@ -33,17 +33,17 @@ ESCAPES |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(128, 256)}  # as s
 BACK = {"t": b"\t", "n": b"\n", "r": b"\r", "\\": b"\\"}
 
 
-def escape(piece: bytes) -> str:
-    r"""A piece as it stands in a TSV file.
+def escape(pretoken: bytes) -> str:
+    r"""A pretoken as it stands in a TSV file.
 
     >>> escape(b"a\tb\\ \xff"), escape("é".encode())
     ('a\\tb\\\\ \\xff', 'é')
     """
-    return piece.decode("utf-8", "surrogateescape").translate(ESCAPES)
+    return pretoken.decode("utf-8", "surrogateescape").translate(ESCAPES)
 
 
 def unescape(text: str) -> bytes:
-    """The piece that `escape` wrote; raises ValueError for a backslash that begins nothing known.
+    """The pretoken that `escape` wrote; raises ValueError for a backslash that begins nothing known.
 
     >>> unescape(escape(bytes(range(256)))) == bytes(range(256))
     True
@@ -135,7 +135,7 @@ def _write_ddfreq(file: IO[bytes], batches: Iterable[Rows]) -> tuple[int, int]:
 
 
 def _read_tsv(path: Path) -> Iterator[Rows]:
-    pieces: list[bytes] = []
+    pretokens: list[bytes] = []
     counts: list[int] = []
     size = 0
     for number, line in enumerate(_lines(path), 1):
@@ -145,19 +145,19 @@ def _read_tsv(path: Path) -> Iterator[Rows]:
                 continue
             if not count.isascii() or not count.isdecimal() or int(count) >= 2**64:
                 raise ValueError(f"{count!r} is no count")
-            pieces.append(unescape(text))
+            pretokens.append(unescape(text))
             counts.append(int(count))
         except ValueError as error:  # UnicodeDecodeError is one
-            raise FormatError(f"{path}, line {number}: {error}; a line is a piece, a tab and its count") from error
-        size += len(pieces[-1])
-        if size > CHUNK or len(pieces) > 1 << 17:
-            yield _rows(pieces, counts)
-            pieces, counts, size = [], [], 0
-    yield _rows(pieces, counts)
+            raise FormatError(f"{path}, line {number}: {error}; a line is a pretoken, a tab and its count") from error
+        size += len(pretokens[-1])
+        if size > CHUNK or len(pretokens) > 1 << 17:
+            yield _rows(pretokens, counts)
+            pretokens, counts, size = [], [], 0
+    yield _rows(pretokens, counts)
 
 
 def _write_tsv(file: IO[bytes], batches: Iterable[Rows]) -> tuple[int, int]:
-    file.write(b"piece\tcount\n")
+    file.write(b"pretoken\tcount\n")
     distinct = total = 0
     for arena, offsets, counts in batches:
         data, ends = arena.tobytes(), offsets.tolist()
@@ -182,9 +182,9 @@ def _lines(path: Path) -> Iterator[bytes]:
         stream.close()
 
 
-def _rows(pieces: list[bytes], counts: list[int]) -> Rows:
+def _rows(pretokens: list[bytes], counts: list[int]) -> Rows:
     import numpy as np
 
-    offsets = np.zeros(len(pieces) + 1, np.uint64)
-    np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
-    return np.frombuffer(b"".join(pieces), np.uint8), offsets, np.array(counts, np.uint64)
+    offsets = np.zeros(len(pretokens) + 1, np.uint64)
+    np.cumsum([len(pretoken) for pretoken in pretokens], out=offsets[1:])
+    return np.frombuffer(b"".join(pretokens), np.uint8), offsets, np.array(counts, np.uint64)

@@ -1,6 +1,6 @@
 """Count on this machine: `count` and `count_to_folder` for files, `count_iterator` for Python's iterators.
 
-Every thread draws blocks of text and counts them in a table of its own, without the GIL. Only the distinct pieces are
+Every thread draws blocks of text and counts them in a table of its own, without the GIL. Only the distinct pretokens are
 in memory, and no more of them than the memory limit allows: the tables go to disk then (spill.py). At the end all is
 merged, part by part of the hash range.
 """
@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..corpus.sources import OnSkip, Skip, find_sources, is_url, size_of
 from ..errors import OutputError, UsageError, require
-from ..ray_tasks import check_engine
+from ..jobs.outputs import output_errors, replace_folder
+from ..jobs.ray import check_engine
+from ..sources.find import OnSkip, Skip, find_sources, is_url, size_of
 from ..split import Splitter
-from ..writing import output_errors, replace_folder
 from .manifest import Manifest, working_folder
 from .memory import memory_limit_of
 from .reading import BLOCK, Binary, Block, encode
@@ -50,13 +50,13 @@ class Summary:
     spills: how often the tables went to disk.
     resumed_bytes: how much of the text had been counted before the count was interrupted.
     skipped: how many things could not be read and were left out (see on_skip).
-    dropped, possible_error: with approximate_prune, how many pieces were dropped that had been seen once since the
-        last spill, and by how much the count of a piece may be too low at most.
+    dropped, possible_error: with approximate_prune, how many pretokens were dropped that had been seen once since the
+        last spill, and by how much the count of a pretoken may be too low at most.
     """
 
     documents: int
     total_bytes: int
-    pieces: int
+    pretokens: int
     distinct: int
     spills: int = 0
     resumed_bytes: int = 0
@@ -79,7 +79,7 @@ def count(
     ray_address: str | None = None,
     progress: Progress | None = None,
 ) -> WordCounts:
-    """Count the pieces of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
+    """Count the pretokens of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
 
     A file is one document; of a .jsonl or .ndjson file a line is one, of a .parquet file a row. Bytes that are no UTF-8
     are counted like any others, never dropped.
@@ -87,9 +87,9 @@ def count(
     split: the name of a split pattern or a regular expression, several of either, or a Splitter.
     num_threads: all cores, if None.
     memory_limit: bytes, or text such as "4GB", that the tables may take; half of what is free, if None. Beyond it they
-        go to a temporary folder. The result is in memory whole, with about 30 bytes for each distinct piece;
+        go to a temporary folder. The result is in memory whole, with about 30 bytes for each distinct pretoken;
         `count_to_folder` has no need of that.
-    min_count: leave out pieces seen fewer times; exact, since it is done at the end.
+    min_count: leave out pretokens seen fewer times; exact, since it is done at the end.
     field: what field of a JSON line, or column of Parquet, holds the text.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" passes over it, "count" counts its bytes.
@@ -146,7 +146,7 @@ def count_to_folder(
 
     What is written is the same for any memory limit, any number of threads, and however often the work was interrupted.
 
-    approximate_prune: when the tables go to disk, drop the pieces seen once since the last time. That saves disk, at the
+    approximate_prune: when the tables go to disk, drop the pretokens seen once since the last time. That saves disk, at the
         price of counts that may be too low by at most `possible_error`, and that depend on the memory limit.
     resume: go on where a count into this folder was interrupted. What it had done is in a hidden folder beside `output`.
     checkpoint_every: so many seconds of work are lost at most when the process is killed.
@@ -214,7 +214,7 @@ def count_to_folder(
             spill.compact(threads.pool, threads.pause)
             about = About(splitter.patterns, job.documents + threads.documents, job.total_bytes + threads.total_bytes)
             with _into(output, folder) as beside:
-                distinct, pieces = write_counts(
+                distinct, pretokens = write_counts(
                     beside,
                     about,
                     lambda part, bits: threads.part_of(part, bits, min_count),
@@ -225,7 +225,7 @@ def count_to_folder(
     return Summary(
         about.documents,
         about.total_bytes,
-        pieces,
+        pretokens,
         distinct,
         spills,
         job.total_bytes,
@@ -244,7 +244,7 @@ def count_iterator(
     min_count: int = 1,
     progress: Progress | None = None,
 ) -> WordCounts:
-    """Count the pieces of the texts that an iterator yields, each one document. Options as for `count`.
+    """Count the pretokens of the texts that an iterator yields, each one document. Options as for `count`.
 
     Strings are encoded as UTF-8, lone surrogates as U+FFFD. An exception of the iterator is passed on, and nothing is
     returned. The iterator runs in the caller's thread.

@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..corpus.sources import is_url, size_of
 from ..errors import UsageError
-from ..writing import atomic_file, output_errors
+from ..jobs.outputs import atomic_file, output_errors
+from ..sources.find import is_url, size_of
 from .spill import Run, Spill
 
 __all__ = ["Manifest", "fingerprint", "working_folder"]

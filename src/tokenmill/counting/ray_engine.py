@@ -14,10 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..corpus.sources import is_url, size_of, suffix_of
-from ..corpus.streams import COMPRESSIONS
-from ..ray_tasks import RETRIES, connected, finished
-from ..writing import atomic_file
+from ..jobs.outputs import atomic_file
+from ..jobs.ray import RETRIES, connected, finished
+from ..sources.find import is_url, size_of, suffix_of
+from ..sources.streams import COMPRESSIONS
 from .local import Summary, temporary_spill
 from .reading import Binary, Block, Span
 from .records import ParquetSource
@@ -27,7 +27,7 @@ from .tables import SortedRows, bits_for, filter_rows, merged
 from .threads import Threads
 
 if TYPE_CHECKING:
-    from ..corpus.sources import Skip
+    from ..sources.find import Skip
     from ..split import Splitter
 
 __all__ = ["count_with_ray"]
@@ -106,15 +106,15 @@ def count_with_ray(
     for rest in folder.glob(".*.part"):  # of a task whose machine was lost while it wrote
         rest.unlink(missing_ok=True)
     skipped = sum(len(each.skips) for each in counted)
-    distinct, pieces = sum(n for n, _ in sums), sum(n for _, n in sums)
-    return Summary(documents, total_bytes, pieces, distinct, skipped=skipped)
+    distinct, pretokens = sum(n for n, _ in sums), sum(n for _, n in sums)
+    return Summary(documents, total_bytes, pretokens, distinct, skipped=skipped)
 
 
 def parts_for(shards: Sequence[Shard]) -> int:
     """Into how many parts of the hash range each map task divides its table, a power of two.
 
     Many parts make small reduce tasks. But what is below 100 kB, Ray keeps in the memory of the process that began all,
-    and from thousands of tasks that adds up: the tables of 256 MB of English text have 11 MB. The distinct pieces grow
+    and from thousands of tasks that adds up: the tables of 256 MB of English text have 11 MB. The distinct pretokens grow
     about with the root of the text.
 
     >>> [parts_for([Shard([], nbytes)] * 1000) for nbytes in (SHARD // 9, SHARD, 4 * SHARD, 10**6 * SHARD)]
@@ -165,7 +165,7 @@ def _map(options: Options, sources: list[tuple[Path | str, Span | None]]) -> Ite
     """Count one shard; yields its tables, one for each part of the hash range, and then what it was."""
     import pyarrow as pa
 
-    schema = pa.schema([("piece", pa.large_binary()), ("count", pa.uint64())])
+    schema = pa.schema([("pretoken", pa.large_binary()), ("count", pa.uint64())])
     skips: list[Skip] = []
     with temporary_spill() as spill, Threads(options.splitter, 1, options.memory_limit, spill) as threads:
         counter = threads.counters[0]
@@ -223,7 +223,7 @@ def _reduce(
 
 
 def _write_file(path: Path, about: About, parts: Iterable[Any], min_count: int) -> tuple[int, int]:
-    """Write one output file; how many distinct pieces it has, and the sum of their counts."""
+    """Write one output file; how many distinct pretokens it has, and the sum of their counts."""
     with atomic_file(path) as file:  # a task that is tried again does not meet the first try
         writer = CountsFile(file, about)
         distinct = total = 0

@@ -1,6 +1,6 @@
-"""From files to blocks: about a megabyte of text each, cut where pieces end, ready for the counting kernel.
+"""From files to blocks: about a megabyte of text each, cut where pretokens end, ready for the counting kernel.
 
-A block holds whole documents, or a part of one that begins and ends where the scanner is certain of a piece's end
+A block holds whole documents, or a part of one that begins and ends where the scanner is certain of a pretoken's end
 whatever stands around it, so blocks may be counted in any order and by any thread. Several threads may draw blocks from
 one file. Here are the files that are one document each; records.py has those of many.
 """
@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ..corpus.sources import OnSkip
 from ..errors import InputError
+from ..sources.find import OnSkip
 from ._count_cy import cut
 from .decompress import ByteStream
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..corpus.sources import OnSkip, Skip, is_url, open_source, size_of
 from ..errors import InputError, require
+from ..sources.find import OnSkip, Skip, is_url, open_source, size_of
 from .decompress import ByteStream
 from .reading import Block, Source, Span, StreamSource, encode
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..corpus.sources import OnSkip, size_of, suffix_of
+from ..sources.find import OnSkip, size_of, suffix_of
 from .reading import Binary, Source, Span, TextSource
 from .records import JsonLinesSource, ParquetSource
 

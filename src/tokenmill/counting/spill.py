@@ -1,6 +1,6 @@
 """Tables that go to disk when memory is full: sorted runs, partitioned by hash, and merged at the end.
 
-A run is an Arrow file. Its record batch i holds the pieces whose hash begins with the `bits` bits i, in canonical
+A run is an Arrow file. Its record batch i holds the pretokens whose hash begins with the `bits` bits i, in canonical
 order, so a merge reads each run from front to back, one batch at a time, or begins in the middle.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["Run", "Spill", "write_run"]
 
 AHEAD = 4  # parts that one task merges
-PURPOSE = "counting more pieces than fit into the memory limit"
+PURPOSE = "counting more pretokens than fit into the memory limit"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Run:
     path: Path
     bits: int
     rows: int
-    nbytes: int  # of the pieces' bytes
+    nbytes: int  # of the pretokens' bytes
 
     def open(self, part: int = 0, bits: int = 0) -> SortedRows:
         """Its rows from the part `part` of 2**bits on."""
@@ -79,7 +79,7 @@ def write_run(
     durable: wait until it is on the disk.
     """
     pa = require("pyarrow", "corpus", PURPOSE)
-    schema = pa.schema([("piece", pa.large_binary()), ("count", pa.uint64())])
+    schema = pa.schema([("pretoken", pa.large_binary()), ("count", pa.uint64())])
     all_of_it = sources(0, 0)
     bits = bits_for(sum(source.rows for source in all_of_it), sum(source.nbytes for source in all_of_it))
     dropped = rows = nbytes = 0
@@ -107,8 +107,8 @@ def write_run(
 class Spill:
     """The runs of one count, in a folder of their own.
 
-    approximate_prune: leave out of each run the pieces seen once since the last one. Then a count may be too low, by at
-        most `prunes` for each piece.
+    approximate_prune: leave out of each run the pretokens seen once since the last one. Then a count may be too low, by at
+        most `prunes` for each pretoken.
     durable: a run must outlive the machine, because a manifest will name it.
     """
 

@@ -1,6 +1,6 @@
-"""Word counts on disk: a folder of Parquet files with the columns `piece` (binary) and `count` (uint64).
+"""Word counts on disk: a folder of Parquet files with the columns `pretoken` (binary) and `count` (uint64).
 
-The files are counts-00000-of-00004.parquet and so on. Each holds an equal range of the pieces' 64-bit hashes and all of
+The files are counts-00000-of-00004.parquet and so on. Each holds an equal range of the pretokens' 64-bit hashes and all of
 them together are in canonical order, so what is written depends on nothing but the counts: not on threads, on spills
 to disk, or on the machines that did the work. The number of files is one for each GiB of counted text, rounded up to a
 power of two.
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
-from ..writing import atomic_folder
+from ..jobs.outputs import atomic_folder
 from .tables import concatenate, filter_rows, hashes_of, merge_rows, ordered_map, part_of_rows
 from .word_counts import WordCounts
 
@@ -49,7 +49,7 @@ __all__ = [
 KEY = b"tokenmill.word_counts"
 VERSION = 1
 GROUP_ROWS = 1 << 17  # a row group ends after this many rows
-GROUP_BYTES = 1 << 22  # or after this many bytes of pieces, whichever comes first
+GROUP_BYTES = 1 << 22  # or after this many bytes of pretokens, whichever comes first
 MAX_FILES = 4096
 
 
@@ -106,7 +106,7 @@ class CountsFile:
     def __init__(self, path: Path, about: About):
         self._pa = require("pyarrow", "corpus", "writing word counts")
         parquet = require("pyarrow.parquet", "corpus", "writing word counts")
-        columns = [("piece", self._pa.binary()), ("count", self._pa.uint64())]
+        columns = [("pretoken", self._pa.binary()), ("count", self._pa.uint64())]
         self._schema = self._pa.schema(
             [self._pa.field(name, kind, nullable=False) for name, kind in columns], metadata={KEY: about.to_json()}
         )
@@ -114,8 +114,8 @@ class CountsFile:
             path,
             self._schema,
             compression="zstd",
-            use_dictionary=False,  # no piece comes twice
-            column_encoding={"piece": "DELTA_LENGTH_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED"},
+            use_dictionary=False,  # no pretoken comes twice
+            column_encoding={"pretoken": "DELTA_LENGTH_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED"},
             write_statistics=False,
             write_page_checksum=True,
         )
@@ -155,7 +155,7 @@ class CountsFile:
             return
         if self._pending_bytes >= 2**31:
             raise OutputError(
-                "cannot write word counts with a piece of 2 GiB or more: Parquet cannot hold it. "
+                "cannot write word counts with a pretoken of 2 GiB or more: Parquet cannot hold it. "
                 "Choose a split pattern that cuts such text."
             )
         rows = concatenate(self._pending)
@@ -176,7 +176,7 @@ def write_counts(
     part_of(file, bits): the rows whose hash begins with the `bits` bits `file`, in canonical order.
     pool: writes `at_once` files at once.
     progress: called as progress("merge", thousandths of the hash range done, 1000).
-    Returns how many distinct pieces there were, and the sum of their counts.
+    Returns how many distinct pretokens there were, and the sum of their counts.
     """
     files = files_for(about.total_bytes)
     bits = files.bit_length() - 1
@@ -221,13 +221,13 @@ def save(counts: WordCounts, folder: str | os.PathLike) -> None:
 
 
 def load(folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
-    """Read the word counts in `folder`. A piece that stands in several foreign files is added up."""
+    """Read the word counts in `folder`. A pretoken that stands in several foreign files is added up."""
     about, files = open_folder(Path(folder))
     least = min_count if about is not None else 0  # of a foreign folder the sums are not known yet
     rows = concatenate([filter_rows(batch, least) for file in files for batch in file])
     if not is_canonical(rows):
         if about is not None:
-            raise FormatError(f"{folder} is damaged: its pieces are not in the order in which tokenmill writes them")
+            raise FormatError(f"{folder} is damaged: its pretokens are not in the order in which tokenmill writes them")
         rows = merge_rows([rows])
     return WordCounts(*filter_rows(rows, min_count), *(about or About()))
 
@@ -245,7 +245,7 @@ def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
 
 
 def size_of(files: Iterable[Path]) -> tuple[int, int]:
-    """How many rows files of word counts have, and about how many bytes of pieces."""
+    """How many rows files of word counts have, and about how many bytes of pretokens."""
     parquet = require("pyarrow.parquet", "corpus", "reading word counts")
     rows = nbytes = 0
     for path in files:
@@ -256,14 +256,14 @@ def size_of(files: Iterable[Path]) -> tuple[int, int]:
 
 
 def is_saved(path: str | os.PathLike) -> bool:
-    """Whether `path` is a folder of word counts: Parquet files with the columns `piece` and `count`."""
+    """Whether `path` is a folder of word counts: Parquet files with the columns `pretoken` and `count`."""
     path = Path(path)
     files = sorted(path.glob("*.parquet")) if path.is_dir() else []
     if not files:
         return False
     parquet = require("pyarrow.parquet", "corpus", "reading word counts")
     try:
-        return {"piece", "count"} <= set(parquet.read_schema(files[0]).names)
+        return {"pretoken", "count"} <= set(parquet.read_schema(files[0]).names)
     except (OSError, ValueError):
         return files[0].name.startswith("counts-")  # damaged counts are for `load` to complain of
 
@@ -278,21 +278,23 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
     except (OSError, ValueError) as error:
         raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
     names = set(schema.names)
-    if not {"piece", "count"} <= names:
+    if not {"pretoken", "count"} <= names:
         raise FormatError(
-            f"{path} has no columns 'piece' and 'count', so it holds no word counts; it has {sorted(names)}"
+            f"{path} has no columns 'pretoken' and 'count', so it holds no word counts; it has {sorted(names)}"
         )
 
     def groups() -> Iterator[Rows]:
         try:
             with file:
                 for i in range(file.num_row_groups):
-                    table = file.read_row_group(i, columns=["piece", "count"])
-                    pieces = table.column("piece").cast(pa.large_binary()).combine_chunks()
+                    table = file.read_row_group(i, columns=["pretoken", "count"])
+                    pretokens = table.column("pretoken").cast(pa.large_binary()).combine_chunks()
                     numbers = table.column("count").cast(pa.uint64()).combine_chunks()
-                    if pieces.null_count or numbers.null_count:
-                        raise FormatError(f"{path} has empty cells in row group {i}; pieces and counts are all needed")
-                    yield from_arrow(pieces, numbers)
+                    if pretokens.null_count or numbers.null_count:
+                        raise FormatError(
+                            f"{path} has empty cells in row group {i}; pretokens and counts are all needed"
+                        )
+                    yield from_arrow(pretokens, numbers)
         except (OSError, ValueError) as error:
             raise FormatError(f"{path} is damaged: {error}. Count again, or restore it from a copy.") from error
 
@@ -300,7 +302,7 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
 
 
 def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
-    """Whether rows are in canonical order, which also says that no piece stands in them twice."""
+    """Whether rows are in canonical order, which also says that no pretoken stands in them twice."""
     import numpy as np
 
     hashes = hashes_of(rows) if hashes is None else hashes
@@ -333,21 +335,21 @@ def to_batch(rows: Rows, schema: Any) -> Any:
     import pyarrow as pa
 
     arena, offsets, counts = rows
-    kind = schema.field("piece").type
+    kind = schema.field("pretoken").type
     ends = offsets.astype(np.int64 if kind == pa.large_binary() else np.int32)
-    pieces = pa.Array.from_buffers(kind, len(counts), [None, pa.py_buffer(ends), pa.py_buffer(arena)])
-    return pa.record_batch([pieces, pa.array(counts, pa.uint64())], schema=schema)
+    pretokens = pa.Array.from_buffers(kind, len(counts), [None, pa.py_buffer(ends), pa.py_buffer(arena)])
+    return pa.record_batch([pretokens, pa.array(counts, pa.uint64())], schema=schema)
 
 
-def from_arrow(pieces: Any, numbers: Any) -> Rows:
+def from_arrow(pretokens: Any, numbers: Any) -> Rows:
     """Arrow arrays as rows."""
     import numpy as np
 
-    n = len(pieces)
+    n = len(pretokens)
     if n == 0:
         return np.empty(0, np.uint8), np.zeros(1, np.uint64), np.empty(0, np.uint64)
-    _, ends, data = pieces.buffers()
-    offsets = np.frombuffer(ends, np.int64)[pieces.offset : pieces.offset + n + 1].astype(np.uint64)
+    _, ends, data = pretokens.buffers()
+    offsets = np.frombuffer(ends, np.int64)[pretokens.offset : pretokens.offset + n + 1].astype(np.uint64)
     arena = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
     first, last = int(offsets[0]), int(offsets[-1])
     return arena[first:last], offsets - offsets[0], numbers.to_numpy(zero_copy_only=False)

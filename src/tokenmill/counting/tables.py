@@ -51,10 +51,10 @@ __all__ = [
 
 SLOTS = 1 << 20  # looked at in one kernel call: 32 MB
 ROWS = 1 << 16  # read in one kernel call, at most
-SHORT = 15  # bytes of the longest piece that stands in its slot
+SHORT = 15  # bytes of the longest pretoken that stands in its slot
 ENTRY = 32  # bytes of one slot
 PART_ROWS = 1 << 14  # rows of one part of a merge, about: the table for it has 1 MB
-PART_BYTES = 1 << 21  # bytes of their pieces, about
+PART_BYTES = 1 << 21  # bytes of their pretokens, about
 MAX_BITS = 20
 DONE: Any = object()
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class RowSource(Protocol):
     """Rows that can be merged with others, part by part of the hash range, in ascending order of the parts."""
 
     rows: int
-    nbytes: int  # of the pieces' bytes
+    nbytes: int  # of the pretokens' bytes
 
     def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
         """Add the rows whose hash begins with the `bits` bits `part` to `table`, which is for these alone."""
@@ -77,7 +77,7 @@ def no_pause() -> None:
 
 
 def slots_for(rows: int) -> int:
-    """How many slots a table needs that is to take `rows` distinct pieces without growing."""
+    """How many slots a table needs that is to take `rows` distinct pretokens without growing."""
     return 2 * rows + 1024
 
 
@@ -155,7 +155,7 @@ def concatenate(batches: Sequence[Rows]) -> Rows:
 
 
 def filter_rows(rows: Rows, min_count: int) -> Rows:
-    """Without the pieces that were seen fewer than `min_count` times."""
+    """Without the pretokens that were seen fewer than `min_count` times."""
     import numpy as np
 
     arena, offsets, counts = rows
@@ -171,7 +171,7 @@ def filter_rows(rows: Rows, min_count: int) -> Rows:
 
 
 def hashes_of(rows: Rows) -> np.ndarray:
-    """The hash of each piece, by which rows are ordered."""
+    """The hash of each pretoken, by which rows are ordered."""
     import numpy as np
 
     arena, offsets, counts = rows
@@ -349,7 +349,7 @@ def _memory(n: int, code: str) -> np.ndarray:
 
 
 def merge_rows(groups: Sequence[Rows], pause: Pause = no_pause) -> Rows:
-    """The sum of several groups of rows, in canonical order; a piece may stand in any of them, in any order."""
+    """The sum of several groups of rows, in canonical order; a pretoken may stand in any of them, in any order."""
     table = CountTable(slots_for(sum(len(counts) for _, _, counts in groups)))
     for rows in groups:
         add_rows(table, rows, pause)

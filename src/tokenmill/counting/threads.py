@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ._count_cy import count_pieces, count_text
+from ._count_cy import count_pretokens, count_text
 from ._table_cy import CountTable
 from .reading import BLOCK, Block
 from .spill import Spill
@@ -98,7 +98,7 @@ class Counter:
         self._budget = budget
         self._spill = spill
         self._cannot_grow = False
-        self._long = 0.0  # bytes of long pieces for each distinct piece, where memory last ran short
+        self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
     def count(self, block: Block) -> None:
         if self._splitter.scanner is None:
@@ -145,12 +145,12 @@ class Counter:
             self._cannot_grow = True
             self._long = table.arena_bytes / len(table)
             table.crowd()
-        else:  # the block has more new pieces than `wants_pause` foresaw
+        else:  # the block has more new pretokens than `wants_pause` foresaw
             self._spill.write([table], pause=self.pause)
             self.cleared()
 
     def _count_slowly(self, block: Block) -> None:
-        """With a pattern that is no automaton: the `regex` module finds the pieces."""
+        """With a pattern that is no automaton: the `regex` module finds the pretokens."""
         import numpy as np
 
         first = 0
@@ -161,7 +161,7 @@ class Counter:
             start = 0
             while start < len(ends):
                 self.make_room()
-                start = count_pieces(self.table, text, ends, start)
+                start = count_pretokens(self.table, text, ends, start)
             first = last
 
 

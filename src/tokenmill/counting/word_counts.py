@@ -1,4 +1,4 @@
-"""WordCounts: the distinct pieces of a corpus with their 64-bit counts, all that training needs to know of it."""
+"""WordCounts: the distinct pretokens of a corpus with their 64-bit counts, all that training needs to know of it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["WordCounts"]
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """Distinct pieces and how often each was seen. Immutable; no piece stands in it twice.
+    """Distinct pretokens and how often each was seen. Immutable; no pretoken stands in it twice.
 
-    arena: uint8 array, the bytes of all pieces one after the other.
-    offsets: uint64 array of n + 1: piece i is arena[offsets[i]:offsets[i + 1]].
+    arena: uint8 array, the bytes of all pretokens one after the other.
+    offsets: uint64 array of n + 1: pretoken i is arena[offsets[i]:offsets[i + 1]].
     counts: uint64 array of n.
-    split_patterns: the regular expressions the pieces were cut with; () where unknown.
+    split_patterns: the regular expressions the pretokens were cut with; () where unknown.
     documents, total_bytes: how much text was counted; 0 where unknown.
 
-    Counting gives the pieces in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
+    Counting gives the pretokens in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
     the same however the work was divided.
 
     >>> counts = WordCounts.from_mapping({b"low": 5, b" lower": 2})
@@ -42,16 +42,18 @@ class WordCounts:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[bytes, int], split_patterns: tuple[str, ...] = ()) -> WordCounts:
-        """Word counts from a mapping of piece -> count, such as a Counter of bytes."""
+        """Word counts from a mapping of pretoken -> count, such as a Counter of bytes."""
         import numpy as np
 
-        for piece, count in mapping.items():
-            if not isinstance(piece, bytes):
-                raise UsageError(f"pieces are bytes, but {piece!r} is {type(piece).__name__}; encode it as UTF-8 first")
+        for pretoken, count in mapping.items():
+            if not isinstance(pretoken, bytes):
+                raise UsageError(
+                    f"pretokens are bytes, but {pretoken!r} is {type(pretoken).__name__}; encode it as UTF-8 first"
+                )
             if not 0 <= count < 2**64:
-                raise UsageError(f"the count of {piece!r} is {count}; counts are from 0 to 2**64 - 1")
+                raise UsageError(f"the count of {pretoken!r} is {count}; counts are from 0 to 2**64 - 1")
         offsets = np.zeros(len(mapping) + 1, np.uint64)
-        np.cumsum([len(piece) for piece in mapping], out=offsets[1:])
+        np.cumsum([len(pretoken) for pretoken in mapping], out=offsets[1:])
         arena = np.frombuffer(b"".join(mapping), np.uint8)
         counts = np.fromiter(mapping.values(), np.uint64, len(mapping))
         return cls(arena, offsets, counts, split_patterns, total_bytes=sum(len(p) * c for p, c in mapping.items()))
@@ -72,7 +74,7 @@ class WordCounts:
         try:
             rows = merge_rows([(counts.arena, counts.offsets, counts.counts) for counts in many])
         except OverflowError:
-            raise UsageError("the sum of two counts of the same piece passes 2**64 - 1") from None
+            raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1") from None
         documents = sum(counts.documents for counts in many)
         return cls(*rows, patterns.pop() if patterns else (), documents, sum(counts.total_bytes for counts in many))
 
@@ -83,13 +85,13 @@ class WordCounts:
         return len(self.counts)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
-        """Each piece with its count, in the order they are stored."""
+        """Each pretoken with its count, in the order they are stored."""
         data, offsets = self.arena.tobytes(), self.offsets.tolist()
         for i, count in enumerate(self.counts.tolist()):
             yield data[offsets[i] : offsets[i + 1]], count
 
     def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
-        """The `n` most frequent pieces (all, if None) with their counts; equal counts in the order of the bytes."""
+        """The `n` most frequent pretokens (all, if None) with their counts; equal counts in the order of the bytes."""
         import numpy as np
 
         n = len(self) if n is None else max(0, min(n, len(self)))
@@ -102,14 +104,14 @@ class WordCounts:
         return sorted(found, key=lambda item: (-item[1], item[0]))[:n]
 
     def prune(self, min_count: int) -> WordCounts:
-        """Without the pieces that were seen fewer than `min_count` times."""
+        """Without the pretokens that were seen fewer than `min_count` times."""
         from .tables import filter_rows
 
         arena, offsets, counts = filter_rows((self.arena, self.offsets, self.counts), min_count)
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def canonical(self) -> WordCounts:
-        """The same counts with the pieces in canonical order."""
+        """The same counts with the pretokens in canonical order."""
         from .storage import is_canonical
         from .tables import merge_rows
 
@@ -120,7 +122,7 @@ class WordCounts:
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Write a folder of Parquet files with the columns `piece` and `count`. Needs the extra `corpus`."""
+        """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`."""
         from .storage import save
 
         save(self, folder)
@@ -129,7 +131,7 @@ class WordCounts:
     def load(cls, folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
         """Read a folder that `save` or `tokenmill count` wrote. Damage raises a FormatError that names the file.
 
-        min_count: leave out pieces seen fewer times while reading, so that they are never in memory together.
+        min_count: leave out pretokens seen fewer times while reading, so that they are never in memory together.
         """
         from .storage import load
 

@@ -32,7 +32,7 @@ def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
         "version": _VERSION,
         "sha256": hashlib.sha256(main).hexdigest(),
         "order": vocabulary.order,
-        "whole_pieces": vocabulary.whole_pieces,
+        "whole_pretokens": vocabulary.whole_pretokens,
         "alphabet": vocabulary.alphabet,
         "unknown": vocabulary.unknown,
         "normalizers": vocabulary.normalizers,
@@ -57,7 +57,7 @@ class Companion:
     """What a companion says: the order of the vocabulary as it was, and the fields that the main file does not hold."""
 
     order: str
-    whole_pieces: bool
+    whole_pretokens: bool
     fields: dict[str, Any]
 
     def complete(self, vocabulary: Vocabulary) -> Vocabulary:
@@ -70,7 +70,7 @@ class Companion:
         if self.order == "ranks" and vocabulary.order == "merges":
             fields |= {"order": "ranks", "events": None}
         if self.order in (vocabulary.order, "ranks"):
-            fields["whole_pieces"] = self.whole_pieces
+            fields["whole_pretokens"] = self.whole_pretokens
         return dataclasses.replace(vocabulary, **fields)
 
 
@@ -89,7 +89,7 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
         root["check"].fail("damaged: its SHA-256 is not that of the rest. Delete the file to read without it.")
     return Companion(
         order=_one_of(root["order"], ("ranks", "merges", "events")),
-        whole_pieces=root["whole_pieces"].expect(bool),
+        whole_pretokens=root["whole_pretokens"].expect(bool),
         fields={
             "split_patterns": tuple(pattern.expect(str) for pattern in root["split_patterns"]),
             "added_tokens": tuple(added_token(item) for item in root["added_tokens"]),

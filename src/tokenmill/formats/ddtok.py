@@ -80,7 +80,7 @@ def parse_ddtok(vocab_data: bytes, merges_data: bytes, vocab_file: str, merges_f
     if total is not None and total != len(rows):
         fail(merges_file, "", f"the header tells of {total} merges, and {len(rows)} are there: cut short, or changed")
     _check_duplicates(tokens, ids, rows, vocab_file)
-    return Vocabulary(tuple(tokens), (), "merges", np.array(rows, np.int32).reshape(-1, 3), whole_pieces=False)
+    return Vocabulary(tuple(tokens), (), "merges", np.array(rows, np.int32).reshape(-1, 3), whole_pretokens=False)
 
 
 def _check_duplicates(
@@ -123,7 +123,7 @@ def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
         raise ConversionError(
             "ddtokens begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
         )
-    tokens, rows, notes = tokens_and_merges(vocabulary, "merges.ddtok", whole_pieces=False)
+    tokens, rows, notes = tokens_and_merges(vocabulary, "merges.ddtok", whole_pretokens=False)
     texts = ["" if token is None else _escape(token) for token in tokens]
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     missing = [byte for byte in range(256) if bytes([byte]) not in starts]

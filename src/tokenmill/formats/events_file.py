@@ -64,7 +64,7 @@ def parse_events(data: bytes, file: str, vocabulary: Vocabulary) -> Vocabulary:
         fail(file, "line 3", f"expected 'tokens N', found {show(lines[0] if lines else '')}")
     tokens = _replay(rows, int(count), vocabulary, file)
     events = np.array(rows, np.int32).reshape(-1, 3)
-    return dataclasses.replace(vocabulary, tokens=tuple(tokens), order="events", events=events, whole_pieces=False)
+    return dataclasses.replace(vocabulary, tokens=tuple(tokens), order="events", events=events, whole_pretokens=False)
 
 
 def _replay(rows: list[tuple[int, int, int]], count: int, vocabulary: Vocabulary, file: str) -> list[bytes | None]:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import FormatError, InputError, UsageError
+from ..jobs.outputs import atomic_file, atomic_folder
 from ..split import Splitter
 from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
-from ..writing import atomic_file, atomic_folder
 from . import companion, ddtok, events_file, published
 from .huggingface import tokenizer_config_json, tokenizer_json
 from .huggingface_read import parse_tokenizer_json

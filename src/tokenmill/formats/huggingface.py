@@ -46,7 +46,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     ConversionError where `tokenizers` would give other ids.
     """
     byte_level = vocabulary.alphabet == "bytes"
-    tokens, rows, notes = tokens_and_merges(vocabulary, "tokenizer.json", whole_pieces=True)
+    tokens, rows, notes = tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
     if byte_level:
         texts = [None if token is None else to_text(token) for token in tokens]
     else:
@@ -90,7 +90,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         "end_of_word_suffix": None,
         "fuse_unk": False,
         "byte_fallback": False,
-        "ignore_merges": vocabulary.whole_pieces,
+        "ignore_merges": vocabulary.whole_pretokens,
     }
     # One token and one merge a line: the file can be read and compared, and C writes it.
     lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(model, ensure_ascii=False, indent=2)[:-2]

@@ -51,7 +51,7 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
         order="merges",
         events=events,
         added_tokens=tuple(added),
-        whole_pieces=model.get("ignore_merges", bool, False),
+        whole_pretokens=model.get("ignore_merges", bool, False),
         alphabet="bytes" if splitting.byte_level else "characters",
         unknown=unknown,
         normalizers=normalizers,

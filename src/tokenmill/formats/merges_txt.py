@@ -61,7 +61,7 @@ def parse_pair(
     rows = read_rows(sides[::2], sides[1::2], vocab, bad)
     tokens = drop_added(tokens, added, rows)
     check_bytes(node, tokens)
-    return Vocabulary(tuple(tokens), (), "merges", rows, added_tokens=tuple(added), whole_pieces=False)
+    return Vocabulary(tuple(tokens), (), "merges", rows, added_tokens=tuple(added), whole_pretokens=False)
 
 
 def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:
@@ -109,7 +109,7 @@ def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
         raise ConversionError(
             "merges.txt begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
         )
-    tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pieces=False)
+    tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
     texts = [None if token is None else to_text(token) for token in tokens]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     for token in vocabulary.added_tokens:

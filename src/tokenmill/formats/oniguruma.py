@@ -44,7 +44,7 @@ _CLASS_TOKEN = re.compile(
 
 
 def to_oniguruma(pattern: str) -> str:
-    """`pattern` as Oniguruma must read it to cut the same pieces. ConversionError for what it has no words for.
+    """`pattern` as Oniguruma must read it to cut the same pretokens. ConversionError for what it has no words for.
 
     >>> to_oniguruma(r"\\p{N}{1,3}+|\\s++$")
     '(?>\\\\p{N}{1,3})|\\\\s++\\\\z'
@@ -53,7 +53,7 @@ def to_oniguruma(pattern: str) -> str:
 
 
 def from_oniguruma(pattern: str) -> str:
-    """A pattern of Oniguruma in our dialect, cutting the same pieces. ConversionError for what it has no words for.
+    """A pattern of Oniguruma in our dialect, cutting the same pretokens. ConversionError for what it has no words for.
 
     >>> from_oniguruma(r"\\p{N}{1,3}+|\\s+$")
     '(?:\\\\p{N}{1,3})+|\\\\s+(?m:$)'
@@ -62,7 +62,7 @@ def from_oniguruma(pattern: str) -> str:
 
 
 class _Rewriter:
-    """One pass over a pattern: copies it piece by piece, and knows where the last atom began, for its quantifier."""
+    """One pass over a pattern: copies it pretoken by pretoken, and knows where the last atom began, for its quantifier."""
 
     def __init__(self, pattern: str, outwards: bool):
         self.pattern, self.outwards = pattern, outwards

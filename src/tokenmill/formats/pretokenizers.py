@@ -3,7 +3,7 @@
     ByteLevel                   the gpt2 pattern if use_regex, and the byte alphabet
     Split, isolated             its regular expression or string
     Split, removed and invert   the same, where its matches leave nothing between them
-    Split, contiguous           matches that touch are one piece: only where every match is one character
+    Split, contiguous           matches that touch are one pretoken: only where every match is one character
     Digits                      \\p{N}, or \\p{N}+ unless individual_digits
     Punctuation                 ASCII punctuation and \\p{P}; isolated or contiguous
     Sequence                    one inside the other
@@ -58,7 +58,7 @@ def _read(node: Json, found: PreTokenizer) -> None:
         found.byte_level = True
         found.add_prefix_space = node.get("add_prefix_space", bool, True)
         if found.add_prefix_space and found.split_patterns:
-            node.fail("ByteLevel puts a space before every piece of an earlier split, which tokenmill does not")
+            node.fail("ByteLevel puts a space before every pretoken of an earlier split, which tokenmill does not")
         if node.get("use_regex", bool, True):
             found.split_patterns.append(PATTERNS["gpt2"])
     elif kind == "Split":

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import FormatError, InputError, OutputError
+from ..jobs.outputs import atomic_file
 from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
-from ..writing import atomic_file
 from .merges_txt import parse_pair
 from .reading import read_bytes
 from .tiktoken_file import parse_tiktoken

@@ -5,7 +5,7 @@ Face) joins only listed pairs, the earliest first. To write a ranked vocabulary 
 rank order would build it from.
 
 Definitions. Encode the bytes of token t with the tokens of lower rank only. If two parts are left, t is *built* by that
-pair. If more are left, no pair of lower tokens builds t: it comes about only where a whole piece is t, or by way of a
+pair. If more are left, no pair of lower tokens builds t: it comes about only where a whole pretoken is t, or by way of a
 part with a higher id.
 
 Why one pair for each built token is enough: a merge never crosses bytes that stay two whole neighbours, so wherever
@@ -37,7 +37,7 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     """Merges that give the same ids as the ranks do, and the tokens that no pair of lower tokens builds.
 
     Returns an int32 array of rows (left id, right id, new id) in rank order, and the ids of the tokens that only the
-    whole-piece rule reaches. Should such a token be a join of tokens with higher ids, those merges are listed as well.
+    whole-pretoken rule reaches. Should such a token be a join of tokens with higher ids, those merges are listed as well.
 
     >>> ids = [bytes([i]) for i in range(256)] + [b"lo", b"low", b"xyz"]
     >>> merges, unbuilt = merges_of_ranks(ids)
@@ -98,9 +98,9 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     return np.array(rows, np.int32).reshape(-1, 3), unbuilt
 
 
-def encode_by_rank(piece: bytes, ranks: dict[bytes, int], below: int | None = None) -> list[int]:
-    """The ids of `piece` using only merges to ids below `below`; -1 for a byte without a token. The textbook loop."""
-    parts = [piece[i : i + 1] for i in range(len(piece))]
+def encode_by_rank(pretoken: bytes, ranks: dict[bytes, int], below: int | None = None) -> list[int]:
+    """The ids of `pretoken` using only merges to ids below `below`; -1 for a byte without a token. The textbook loop."""
+    parts = [pretoken[i : i + 1] for i in range(len(pretoken))]
     while True:
         joins = [ranks.get(a + b) for a, b in pairwise(parts)]
         best = min((rank for rank in joins if rank is not None and (below is None or rank < below)), default=None)
@@ -114,7 +114,7 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
     """The present tokens of a Picky vocabulary under their ids, encoded by rank instead of by events."""
     gone = vocabulary.removed
     tokens = tuple(None if id in gone else token for id, token in enumerate(vocabulary.tokens))
-    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=None, whole_pieces=True, refine=None)
+    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=None, whole_pretokens=True, refine=None)
 
 
 def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:
@@ -137,7 +137,7 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
     unreachable = [
         id
         for id, token in enumerate(tokens)
-        if token and len(token) > 1 and id not in made and not vocabulary.whole_pieces
+        if token and len(token) > 1 and id not in made and not vocabulary.whole_pretokens
     ]
     if unreachable:
         example = f"{tokens[unreachable[0]]!r} (id {unreachable[0]})"
@@ -162,7 +162,7 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
                 f"and no merge says so, {instead}"
             )
     for id in unbuilt:
-        if not vocabulary.whole_pieces and encode_by_rank(tokens[id], ranks) != [id]:  # type: ignore[arg-type]
+        if not vocabulary.whole_pretokens and encode_by_rank(tokens[id], ranks) != [id]:  # type: ignore[arg-type]
             raise ConversionError(f"{tokens[id]!r} (id {id}) is a token that its merges never make, {instead}")
     return tokens, notes
 
@@ -173,7 +173,7 @@ _NEVER = (1 << 31, -1)  # the place and the result of a pair that no merge lists
 def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | None:
     """The lowest id of a token that the merges `rows` alone do not make of its bytes, or None if there is none.
 
-    Such a token comes about only by the rule that a piece which is a token is that token.
+    Such a token comes about only by the rule that a pretoken which is a token is that token.
     """
     listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}

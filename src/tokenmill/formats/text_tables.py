@@ -108,11 +108,11 @@ def check_bytes(node: Json, tokens: Sequence[bytes | None]) -> None:
 
 
 def tokens_and_merges(
-    vocabulary: Vocabulary, target: str, whole_pieces: bool
+    vocabulary: Vocabulary, target: str, whole_pretokens: bool
 ) -> tuple[list[bytes | None], list[list[int]], list[str]]:
     """The tokens by id that a format of tokens and merges can hold, the merges, and notes on what was left out.
 
-    whole_pieces: whether the format knows the rule that a piece which is a token is that token. ConversionError where a
+    whole_pretokens: whether the format knows the rule that a pretoken which is a token is that token. ConversionError where a
     token comes about by that rule only and the format does not know it.
     """
     notes: list[str] = []
@@ -121,17 +121,17 @@ def tokens_and_merges(
     if vocabulary.order == "merges":
         assert vocabulary.events is not None
         rows = vocabulary.events.tolist()
-        if vocabulary.whole_pieces and not whole_pieces:
+        if vocabulary.whole_pretokens and not whole_pretokens:
             only_so = only_whole(tokens, rows)
     else:
         tokens, notes = ranks_of(vocabulary, target)
         merges, unbuilt = merges_of_ranks(tokens)
         rows = merges.tolist()
-        if unbuilt and not whole_pieces:
+        if unbuilt and not whole_pretokens:
             only_so = unbuilt[0]
     if only_so is not None:
         raise ConversionError(
-            f"{tokens[only_so]!r} (id {only_so}) comes about only where a whole piece is this token, and {target} does not "
+            f"{tokens[only_so]!r} (id {only_so}) comes about only where a whole pretoken is this token, and {target} does not "
             "know that rule, so text would get other ids. Write tokenizer.json instead."
         )
     last = {token: id for id, token in enumerate(tokens) if token is not None}
@@ -139,7 +139,7 @@ def tokens_and_merges(
         made = {new for _, _, new in rows}
         for id, token in enumerate(tokens):
             if token is not None and last[token] != id:
-                if id in made or vocabulary.whole_pieces:
+                if id in made or vocabulary.whole_pretokens:
                     raise ConversionError(
                         f"{token!r} has two ids, {id} and {last[token]}, and {target} can hold only one for each token"
                     )

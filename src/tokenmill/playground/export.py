@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import OutputError, UsageError
+from ..jobs.outputs import atomic_folder
 from ..vocabulary import Vocabulary
-from ..writing import atomic_folder
 from .pack import TokenCounts, pack
 from .server import catalog, page_files
 

@@ -84,7 +84,7 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
         "name": name,
         "fingerprint": vocabulary.fingerprint(),
         "order": vocabulary.order,
-        "whole_pieces": vocabulary.whole_pieces,
+        "whole_pretokens": vocabulary.whole_pretokens,
         "alphabet": vocabulary.alphabet,
         "unknown": vocabulary.unknown,
         "normalizers": list(vocabulary.normalizers),

@@ -1,11 +1,11 @@
 # cython: language_level=3
-"""The replay kernel: applies a vocabulary's events to pieces and counts how often each happens.
+"""The replay kernel: applies a vocabulary's events to pretokens and counts how often each happens.
 
-Within one piece nothing matters but the piece, so that the pieces can be taken one after the other. A piece is a row
+Within one pretoken nothing matters but the pretoken, so that the pretokens can be taken one after the other. A pretoken is a row
 of nodes, each at the position of its first symbol; a heap holds (event, position) for every event that may apply next:
 the first later merge of two neighbours, the first later removal of a token. An entry whose tokens have changed
 meanwhile is dropped when it comes up. Taking entries in order applies the events in training order, each from
-left to right: O(L log L) for a piece of L symbols.
+left to right: O(L log L) for a pretoken of L symbols.
 """
 
 import cython
@@ -17,7 +17,7 @@ NONE = cython.declare(int32_t, -1)
 
 @cython.cclass
 class Replayer:
-    """The events of one vocabulary, indexed; pieces are given to `start` and worked off by `advance`.
+    """The events of one vocabulary, indexed; pretokens are given to `start` and worked off by `advance`.
 
     events: int32 (n, 3). parts: for each removal, by its place, what the token falls apart into.
     lengths: int32, by id: symbols that a token spans. Ids up to len(lengths) - 1 may appear.
@@ -32,7 +32,7 @@ class Replayer:
     first: cython.pointer(int32_t)      # the first merge of that pair
     following: cython.pointer(int32_t)  # for each event the next of the same pair, or the next removal of the token
     removal: cython.pointer(int32_t)    # for each id its first removal
-    # The piece at work: node i spans symbols i to right[i]; token[i] is NONE where no node begins.
+    # The pretoken at work: node i spans symbols i to right[i]; token[i] is NONE where no node begins.
     token: cython.pointer(int32_t)
     right: cython.pointer(int64_t)
     left: cython.pointer(int64_t)
@@ -42,7 +42,7 @@ class Replayer:
     heap_room: cython.Py_ssize_t
     length: int64_t
     weight: uint64_t
-    piece: cython.Py_ssize_t
+    pretoken: cython.Py_ssize_t
     symbols: int32_t[::1]
     ends: uint64_t[::1]
     weights: uint64_t[::1]
@@ -116,11 +116,11 @@ class Replayer:
         return slot
 
     def start(self, symbols: int32_t[::1], ends: uint64_t[::1], weights: uint64_t[::1]):
-        """Take on pieces: piece i is symbols[ends[i - 1]:ends[i]], seen weights[i] times. No piece may be open."""
+        """Take on pretokens: pretoken i is symbols[ends[i - 1]:ends[i]], seen weights[i] times. No pretoken may be open."""
         self.symbols = symbols
         self.ends = ends
         self.weights = weights
-        self.piece = 0
+        self.pretoken = 0
         self.length = 0
         self.heap_size = 0
 
@@ -149,13 +149,13 @@ class Replayer:
                         at = self.right[at]
                     budget -= self.length
                     self.length = 0
-                    self.piece += 1
-                if self.piece == self.ends.shape[0]:
+                    self.pretoken += 1
+                if self.pretoken == self.ends.shape[0]:
                     return 1
-                if not self.open_piece():
+                if not self.open_pretoken():
                     return -1
                 if self.length == 0:
-                    self.piece += 1
+                    self.pretoken += 1
                 budget -= self.length + 1
                 continue
             entry = self.pop()
@@ -177,12 +177,12 @@ class Replayer:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def open_piece(self) -> cython.bint:
-        """Lay out the next piece as one node for each symbol, with the first events of all. False: no memory."""
-        begin: int64_t = 0 if self.piece == 0 else cython.cast(int64_t, self.ends[self.piece - 1])
+    def open_pretoken(self) -> cython.bint:
+        """Lay out the next pretoken as one node for each symbol, with the first events of all. False: no memory."""
+        begin: int64_t = 0 if self.pretoken == 0 else cython.cast(int64_t, self.ends[self.pretoken - 1])
         i: int64_t
-        self.length = cython.cast(int64_t, self.ends[self.piece]) - begin
-        self.weight = self.weights[self.piece]
+        self.length = cython.cast(int64_t, self.ends[self.pretoken]) - begin
+        self.weight = self.weights[self.pretoken]
         if self.length > self.room and not self.make_room(self.length):
             self.length = 0
             return False

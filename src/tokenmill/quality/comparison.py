@@ -197,7 +197,7 @@ def _by_script(by_script: Mapping[str, Table]) -> Table:
     scripts = by_script[names[0]].column("script")
     rows = [(script, *(figures[name].get(script) for name in names)) for script in scripts]
     columns = (Column("script"), *(Column(name, "number", digits=3) for name in names))
-    return Table("scripts", "Bytes per token, by script of the piece's first letter", columns, rows)
+    return Table("scripts", "Bytes per token, by script of the pretoken's first letter", columns, rows)
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from ..corpus.documents import read_documents
-from ..corpus.sources import find_sources, suffix_of
-from ..corpus.streams import COMPRESSIONS
 from ..counting import WordCounts
 from ..errors import UsageError
+from ..sources.documents import read_documents
+from ..sources.find import find_sources, suffix_of
+from ..sources.streams import COMPRESSIONS
 from ..tokenizer import Tokenizer
 from ..tokenizer.cost import check_split
 from ..tokenizer.special import AddedTokens
@@ -150,7 +150,7 @@ class Domains:
 
 
 def _number_of_words(counts: WordCounts) -> int:
-    """How many of the pieces that WORD cuts are words and not the gaps between them."""
+    """How many of the pretokens that WORD cuts are words and not the gaps between them."""
     import numpy as np
 
     gap = np.zeros(len(counts), bool)

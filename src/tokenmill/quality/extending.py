@@ -92,8 +92,8 @@ def _by_events(tok: Tokenizer) -> Tokenizer:
         merges, unbuilt = merges_of_ranks(vocabulary.tokens)
         stray = unbuilt[0] if unbuilt else None
     if stray is None:
-        found = Tokenizer(replace(vocabulary, order="events", events=merges, whole_pieces=False), name=tok.name)
-        if not vocabulary.whole_pieces:
+        found = Tokenizer(replace(vocabulary, order="events", events=merges, whole_pretokens=False), name=tok.name)
+        if not vocabulary.whole_pretokens:
             return found
         encode = bare(found).encode_bytes
         stray = next((id for id, token in ordinary_tokens(tok).items() if encode(token) != [id]), None)

@@ -203,10 +203,10 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
 
 
 def unbuilt_table(tok: Tokenizer) -> Table:
-    """Tokens that merges do not build: text gives them only where a piece is exactly the token."""
+    """Tokens that merges do not build: text gives them only where a pretoken is exactly the token."""
     rows = []
-    if tok.vocabulary.whole_pieces and tok.vocabulary.order != "events":
-        merged = bare(tok, whole_pieces=False)
+    if tok.vocabulary.whole_pretokens and tok.vocabulary.order != "events":
+        merged = bare(tok, whole_pretokens=False)
         for id, token in ordinary_tokens(tok).items():
             ids = _ids(merged, token)
             if ids != [id]:
@@ -216,7 +216,7 @@ def unbuilt_table(tok: Tokenizer) -> Table:
         "Tokens that merges do not build",
         (Column("token", "token"), Column("merges to", "tokens")),
         rows,
-        "Only the rule that a piece which is a token becomes that token at once gives these; inside of a longer piece "
+        "Only the rule that a pretoken which is a token becomes that token at once gives these; inside of a longer pretoken "
         "they never appear.",
         listing=True,
     )

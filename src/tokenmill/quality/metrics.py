@@ -18,7 +18,7 @@ from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Column, Figure, Table
-from .usage import Usage, characters_by_piece, ordinary_tokens
+from .usage import Usage, characters_by_pretoken, ordinary_tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +100,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("tokens removed in training", _count(len(vocabulary.removed))),
         ("merging", _MERGING[vocabulary.order]),
         ("alphabet", vocabulary.alphabet),
-        ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one piece"),
+        ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
         ("mean bytes of a token", _number(ratio(sum(lengths), len(tokens)))),
         ("mean characters of a token", _number(mean_token_characters(tok))),
         ("word-initial tokens", _percent(word_initial_share(tok))),
@@ -127,13 +127,13 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
         ("bytes", _count(usage.bytes)),
         ("characters", _count(usage.characters)),
         ("words", _count(usage.words)),
-        ("pieces", _count(usage.pieces)),
+        ("pretokens", _count(usage.pretokens)),
         ("tokens", _count(usage.tokens)),
         ("bytes per token", _number(ratio(usage.bytes, usage.tokens))),
         ("characters per token", _number(ratio(usage.characters, usage.tokens))),
         ("words per token", _number(ratio(usage.words, usage.tokens))),
         ("tokens per word (fertility)", _number(ratio(usage.tokens, usage.words))),
-        ("tokens per piece", _number(ratio(usage.tokens, usage.pieces))),
+        ("tokens per pretoken", _number(ratio(usage.tokens, usage.pretokens))),
         ("vocabulary used", _percent(ratio(used, len(ids)))),
         ("tokens used", _count(used)),
         ("word-initial, of the tokens of the text", _percent(ratio(int(usage.by_id[initial].sum()), usage.tokens))),
@@ -198,22 +198,22 @@ def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], n
 
 
 def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
-    """Figures by script: a piece belongs to the script of its first letter. Tells languages apart in mixed text."""
+    """Figures by script: a pretoken belongs to the script of its first letter. Tells languages apart in mixed text."""
     import numpy as np
 
-    sums = np.zeros((len(SCRIPTS), 4))  # pieces, bytes, characters, tokens
+    sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens
     for counts, usage in parts:
-        scripts = script_of_pieces(counts)
+        scripts = script_of_pretokens(counts)
         weights = counts.counts.astype(np.float64)
         lengths = np.diff(counts.offsets).astype(np.float64)
         for place, values in enumerate(
-            (np.ones(len(counts)), lengths, characters_by_piece(counts), usage.tokens_by_piece)
+            (np.ones(len(counts)), lengths, characters_by_pretoken(counts), usage.tokens_by_pretoken)
         ):
             sums[:, place] += np.bincount(scripts, values * weights, len(SCRIPTS))
     rows = []
-    for script, (pieces, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):
+    for script, (pretokens, size, characters, tokens) in zip(SCRIPTS, sums.tolist(), strict=True):
         if tokens:
-            fertility = None if script == SCRIPTS[0] else tokens / pieces
+            fertility = None if script == SCRIPTS[0] else tokens / pretokens
             rows.append((script, round(size), round(tokens), size / tokens, characters / tokens, fertility))
     rows.sort(key=lambda row: -row[1])
     columns = (
@@ -222,20 +222,24 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
         Column("tokens", "count"),
         Column("bytes per token", "number"),
         Column("characters per token", "number"),
-        Column("tokens per piece", "number", "tokens per piece with a letter in it: fertility as the split sees words"),
+        Column(
+            "tokens per pretoken",
+            "number",
+            "tokens per pretoken with a letter in it: fertility as the split sees words",
+        ),
     )
     return Table(
         "scripts",
         "By script",
         columns,
         rows,
-        "Each piece counts for the script of its first letter. Tokens per piece is fertility with the split pattern's own "
-        "words; where a script is written without spaces a piece may be a whole sentence, and characters per token tells "
+        "Each pretoken counts for the script of its first letter. Tokens per pretoken is fertility with the split pattern's own "
+        "words; where a script is written without spaces a pretoken may be a whole sentence, and characters per token tells "
         "more.",
     )
 
 
-# The scripts told apart, the most written ones; index 0 is for pieces without letters.
+# The scripts told apart, the most written ones; index 0 is for pretokens without letters.
 SCRIPTS = (
     "no letters",
     *(
@@ -256,8 +260,8 @@ SCRIPTS = (
 )
 
 
-def script_of_pieces(counts: WordCounts) -> np.ndarray:
-    """int64: for each piece the place in SCRIPTS of the script of its first letter, 0 where it has none."""
+def script_of_pretokens(counts: WordCounts) -> np.ndarray:
+    """int64: for each pretoken the place in SCRIPTS of the script of its first letter, 0 where it has none."""
     import numpy as np
     import regex
 
@@ -271,7 +275,7 @@ def script_of_pieces(counts: WordCounts) -> np.ndarray:
         match = groups.match(letter)
         script_of[ord(letter)] = match.lastindex if match else len(SCRIPTS) - 1
     scripts = script_of[code_points]
-    # Where each letter begins in the arena, and the first of them in each piece.
+    # Where each letter begins in the arena, and the first of them in each pretoken.
     sizes = np.ones(len(code_points), np.int64)
     for limit in (0x80, 0x800, 0x10000):
         sizes += (code_points >= limit) & ~((code_points >= 0xDC80) & (code_points <= 0xDCFF))

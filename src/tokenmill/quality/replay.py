@@ -3,7 +3,7 @@
 Definitions (Chizhov, Arnett, Korotkova, Yamshchikov 2024, "BPE Gets Picky", arXiv 2409.04599):
 
     f(t)                    occurrences of token t in the corpus as it is segmented at that point, weighted by the
-                            counts of the pieces
+                            counts of the pretokens
     m                       how often a merge (x1, x2) -> x3 happens: without overlap, from left to right
     IoS(x1 | x1, x2)        m / f(x1), with f taken before the merge; 2 m / f(x1) where x1 = x2
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Replay", "count_events_naive", "replay"]
 
 Progress = Callable[[str, int, "int | None"], None]
-SLICE = 1 << 18  # bytes of pieces taken at a time
+SLICE = 1 << 18  # bytes of pretokens taken at a time
 BUDGET = 1 << 18  # steps of one call of the kernel: some hundredths of a second
 
 
@@ -135,7 +135,7 @@ def _lengths(vocabulary: Vocabulary, events: np.ndarray) -> np.ndarray:
 
 
 def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-    """The pieces from `first` to `stop` as ids of the alphabet, int32, and the end of each piece among them."""
+    """The pretokens from `first` to `stop` as ids of the alphabet, int32, and the end of each pretoken among them."""
     import numpy as np
 
     missing = len(vocabulary.tokens)
@@ -193,7 +193,7 @@ def _check_totals(counts: WordCounts) -> None:
         )
 
 
-def count_events_naive(pieces: Mapping[bytes, int], vocabulary: Vocabulary) -> list[tuple[int, int, int]]:
+def count_events_naive(pretokens: Mapping[bytes, int], vocabulary: Vocabulary) -> list[tuple[int, int, int]]:
     """For each event how often it happens and f of its parts before it, straight from the definitions. Slow.
 
     A removal gives (f of the token, f of the token, 0).
@@ -202,8 +202,8 @@ def count_events_naive(pieces: Mapping[bytes, int], vocabulary: Vocabulary) -> l
     parts = removal_parts(rows)
     ids = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
     corpus = []
-    for piece, count in pieces.items():
-        symbols = characters(piece) if vocabulary.alphabet == "characters" else [bytes([byte]) for byte in piece]
+    for pretoken, count in pretokens.items():
+        symbols = characters(pretoken) if vocabulary.alphabet == "characters" else [bytes([byte]) for byte in pretoken]
         corpus.append(([ids.get(symbol, vocabulary.unknown) for symbol in symbols], count))
 
     def frequency(id: int) -> int:

@@ -15,7 +15,7 @@ from html import escape
 from importlib import resources
 
 from ..errors import require
-from ..writing import atomic_file
+from ..jobs.outputs import atomic_file
 from .comparison import Comparison
 from .inspection import Inspection
 from .metrics import ratio
@@ -155,7 +155,7 @@ def _by_script(tables: Mapping[str, Table]) -> Picture:
         name: dict(zip(table.column("script"), table.column("characters per token"), strict=True))
         for name, table in tables.items()
     }
-    note = "How many characters a token holds, by the script of the piece's first letter. More is better."
+    note = "How many characters a token holds, by the script of the pretoken's first letter. More is better."
     return bars("by_script", "Characters per token, by script", "characters per token", figures, note)
 
 

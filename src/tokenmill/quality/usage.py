@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment"]
 
 Progress = Callable[[str, int, "int | None"], None]
-SLICE = 1 << 18  # bytes of pieces encoded at a time, about
+SLICE = 1 << 18  # bytes of pretokens encoded at a time, about
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,18 +26,18 @@ class Usage:
     """How a tokenizer cuts counted text.
 
     by_id: uint64, how often each id is used, added tokens included; as long as the vocabulary has ids.
-    tokens, pieces, bytes, characters: sums over the text. A character is counted at its first byte.
-    words: runs of anything but white space; None where only counts of pieces were given, which do not tell.
-    tokens_by_piece: int64, tokens of each distinct piece, in the order of the counts.
+    tokens, pretokens, bytes, characters: sums over the text. A character is counted at its first byte.
+    words: runs of anything but white space; None where only counts of pretokens were given, which do not tell.
+    tokens_by_pretoken: int64, tokens of each distinct pretoken, in the order of the counts.
     """
 
     by_id: np.ndarray
     tokens: int
-    pieces: int
+    pretokens: int
     bytes: int
     characters: int
     words: int | None
-    tokens_by_piece: np.ndarray
+    tokens_by_pretoken: np.ndarray
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both texts together."""
@@ -46,11 +46,11 @@ class Usage:
         return Usage(
             self.by_id + other.by_id,
             self.tokens + other.tokens,
-            self.pieces + other.pieces,
+            self.pretokens + other.pretokens,
             self.bytes + other.bytes,
             self.characters + other.characters,
             None if self.words is None or other.words is None else self.words + other.words,
-            np.concatenate([self.tokens_by_piece, other.tokens_by_piece]),
+            np.concatenate([self.tokens_by_pretoken, other.tokens_by_pretoken]),
         )
 
 
@@ -61,10 +61,10 @@ def measure_usage(
     progress: Progress | None = None,
     added: Mapping[int, int] | None = None,
 ) -> Usage:
-    """Encode every distinct piece of `counts`, which must be cut by the tokenizer's own split pattern.
+    """Encode every distinct pretoken of `counts`, which must be cut by the tokenizer's own split pattern.
 
     words: how many words the text has; passed on.
-    added: how often each added token stands in the text, besides the pieces.
+    added: how often each added token stands in the text, besides the pretokens.
 
     >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
     >>> usage.tokens, usage.bytes
@@ -83,16 +83,17 @@ def measure_usage(
     return Usage(
         by_id,
         tokens=_dot(lengths, counts.counts) + sum(added.values()),
-        pieces=_dot(np.ones(len(counts), np.int64), counts.counts),
+        pretokens=_dot(np.ones(len(counts), np.int64), counts.counts),
         bytes=_dot(np.diff(counts.offsets), counts.counts) + sum(len(texts[i].encode()) * n for i, n in added.items()),
-        characters=_dot(characters_by_piece(counts), counts.counts) + sum(len(texts[i]) * n for i, n in added.items()),
+        characters=_dot(characters_by_pretoken(counts), counts.counts)
+        + sum(len(texts[i]) * n for i, n in added.items()),
         words=words,
-        tokens_by_piece=lengths,
+        tokens_by_pretoken=lengths,
     )
 
 
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
-    """The tokenizer that takes any text as one piece as it is: no split, no added tokens, no normalisation."""
+    """The tokenizer that takes any text as one pretoken as it is: no split, no added tokens, no normalisation."""
     plain = replace(
         tok.vocabulary, split_patterns=(), added_tokens=(), normalizers=(), add_prefix_space=False, **changes
     )
@@ -100,10 +101,10 @@ def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
 
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of every piece, one after the other (uint32), and how many each piece has (int64).
+    """The ids of every pretoken, one after the other (uint32), and how many each pretoken has (int64).
 
     Word counts lie in the order of the hash that the encoder's cache takes its slots from. Put in one after the other,
-    they would all crowd at the table's beginning: that took ten times as long. So each slice takes every n-th piece.
+    they would all crowd at the table's beginning: that took ten times as long. So each slice takes every n-th pretoken.
     """
     import numpy as np
 
@@ -144,7 +145,7 @@ def _spread(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pieces whose tokens' sizes add up to their own: the tokens tell by their sizes which piece they are of."""
+    """Pretokens whose tokens' sizes add up to their own: the tokens tell by their sizes which pretoken they are of."""
     import numpy as np
 
     kernel: Any = tok._encoder.kernel
@@ -156,7 +157,7 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
 def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pieces whose tokens may stand for what is not their bytes: `tok` splits nothing."""
+    """Pretokens whose tokens may stand for what is not their bytes: `tok` splits nothing."""
     import numpy as np
 
     ids: list[int] = []
@@ -168,8 +169,8 @@ def _encode_one_by_one(
     return np.array(ids, np.uint32), np.diff(np.array(last, np.int64), prepend=0)
 
 
-def characters_by_piece(counts: WordCounts) -> np.ndarray:
-    """int64: the characters of each piece, counted at their first bytes."""
+def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
+    """int64: the characters of each pretoken, counted at their first bytes."""
     import numpy as np
 
     before = np.zeros(len(counts.arena) + 1, np.int64)

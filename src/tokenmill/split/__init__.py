@@ -1,4 +1,4 @@
-"""Split patterns: text to pieces."""
+"""Split patterns: text to pretokens."""
 
 from .splitter import Splitter
 

@@ -1,7 +1,7 @@
-/* Where a chain of scanners stopped inside of an outer piece.
+/* Where a chain of scanners stopped inside of an outer pretoken.
  *
- * A chain (a second pattern inside the pieces of a first one) may run out of room in the middle of a piece of the
- * first pattern. The next call begins there, and must know where that outer piece ends; the caller passes only an
+ * A chain (a second pattern inside the pretokens of a first one) may run out of room in the middle of a pretoken of the
+ * first pattern. The next call begins there, and must know where that outer pretoken ends; the caller passes only an
  * offset. So the end is kept for the thread, and believed only if the very next scan of this thread goes on with the
  * same scanner at the same place of the same text.
  */
@@ -18,7 +18,7 @@ typedef struct {
     const void *scanner;
     const uint8_t *text;
     size_t at, length;
-    size_t known[TM_CHAIN_MAX]; /* the end of the outer piece at each level of the chain; 0 where none is open */
+    size_t known[TM_CHAIN_MAX]; /* the end of the outer pretoken at each level of the chain; 0 where none is open */
 } tm_cursor;
 
 static __thread tm_cursor tm_kept;

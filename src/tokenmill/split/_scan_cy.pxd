@@ -40,11 +40,11 @@ cdef class Scanner:
     cdef tm_lane lane
     cdef uint8_t* pairs
 
-    # Cut text[start:length] into pieces from a known piece start, where `length` is the true end of the text. Writes
-    # the exclusive end offset (from `text`) of at most `room` pieces and returns how many. Never reads outside of
+    # Cut text[start:length] into pretokens from a known pretoken start, where `length` is the true end of the text. Writes
+    # the exclusive end offset (from `text`) of at most `room` pretokens and returns how many. Never reads outside of
     # text[0:length]. Call again with start = the last end written, until that is `length`.
     cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
-    # The last offset in (start, length) at which a piece begins whatever stands before `start` or after `length`,
+    # The last offset in (start, length) at which a pretoken begins whatever stands before `start` or after `length`,
     # or 0 if there is none: where a stream may be cut so that both sides split on their own as they would together.
     cdef size_t cut(self, const uint8_t* text, size_t start, size_t length) noexcept nogil
 
@@ -54,4 +54,4 @@ cdef class Scanner:
     cdef size_t class_beyond_ascii(self, const uint8_t* p, size_t left, size_t* size) noexcept nogil
     cdef Py_ssize_t walk(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* stopped) noexcept nogil
     cdef size_t match(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil
-    cdef size_t piece(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil
+    cdef size_t pretoken(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil

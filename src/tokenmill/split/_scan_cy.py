@@ -1,8 +1,8 @@
 # cython: language_level=3
-"""The scanner kernel: runs a compiled pattern over UTF-8 bytes and yields the ends of the pieces.
+"""The scanner kernel: runs a compiled pattern over UTF-8 bytes and yields the ends of the pretokens.
 
 Two machines lie in the tables. The transducer (`walk`) gives all cuts in one pass and does most of the work. Where it
-cannot know, it says REWIND, and the automaton (`match`) finds single pieces from a known piece start until it has
+cannot know, it says REWIND, and the automaton (`match`) finds single pretokens from a known pretoken start until it has
 passed that place. Both are described in transducer.py and automaton.py, the tables in compiler.py.
 """
 
@@ -57,7 +57,7 @@ def code_point(p: cython.pointer(cython.const[uint8_t]), size: cython.size_t) ->
 @cython.final
 @cython.cclass
 class Scanner:
-    """A compiled pattern (compiler.Tables), and the scanner of a second one for the inside of its pieces, if any.
+    """A compiled pattern (compiler.Tables), and the scanner of a second one for the inside of its pretokens, if any.
 
     fast: whether the lane of _lanes.h runs: the pattern fits it, the processor can, and nobody asked for `scalar`.
     """
@@ -136,7 +136,7 @@ class Scanner:
     def scan_chain(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
                    ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
                    known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
-        """The pieces of the inner patterns. `known[0]` is where the outer piece around `start` ends, 0 where a new one
+        """The pretokens of the inner patterns. `known[0]` is where the outer pretoken around `start` ends, 0 where a new one
         begins; `known[1]` the same for the next pattern, and so on."""
         if self.inner is None:
             return self.scan_one(text, start, length, ends, room)
@@ -158,7 +158,7 @@ class Scanner:
     @cython.exceptval(check=False)
     def scan_one(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
                  ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
-        """The pieces of this pattern alone."""
+        """The pretokens of this pattern alone."""
         n: cython.Py_ssize_t = 0
         stopped: cython.size_t
         at: cython.size_t = start
@@ -180,7 +180,7 @@ class Scanner:
                 stopped = length
             # The automaton takes over, until the place where the transducer did not know how to go on is passed.
             while at <= stopped and at < length and n < room:
-                at = self.piece(text, at, length)
+                at = self.pretoken(text, at, length)
                 ends[n] = at
                 n += 1
         return n
@@ -191,7 +191,7 @@ class Scanner:
     def walk(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
              ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
              stopped: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
-        """The transducer from a piece start, with room for 3 ends or more. Returns how many ends it wrote, all right.
+        """The transducer from a pretoken start, with room for 3 ends or more. Returns how many ends it wrote, all right.
 
         `stopped` is NONE, or where the automaton must take over because the transducer could not go on.
         """
@@ -264,9 +264,9 @@ class Scanner:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def piece(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
+    def pretoken(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
               length: cython.size_t) -> cython.size_t:
-        """Where the piece that begins at `begin` ends: a match, or what stands before the next one."""
+        """Where the pretoken that begins at `begin` ends: a match, or what stands before the next one."""
         end: cython.size_t = self.match(text, begin, length)
         if end != NONE and end != begin:
             return end
@@ -299,7 +299,7 @@ class Scanner:
         return 0
 
     def fill(self, data: cython.const[uint8_t][::1], start: cython.size_t, room: cython.size_t) -> bytes:
-        """The ends of at most `room` pieces of `data` from a piece start, as size_t values in bytes."""
+        """The ends of at most `room` pretokens of `data` from a pretoken start, as size_t values in bytes."""
         length: cython.size_t = data.shape[0]
         if start >= length:
             return b""

@@ -25,7 +25,7 @@ class Tables:
         where it would be too large.
     matches (two bytes), accepts: the automaton, row after row: next state or 0xFFFF, and whether the match may end
         before this character.
-    certain: 128 rows of `width`: whether a piece always begins at a character of that class after that ASCII one.
+    certain: 128 rows of `width`: whether a pretoken always begins at a character of that class after that ASCII one.
     lane: the transducer for the fast lane, or None where it does not fit.
     """
 

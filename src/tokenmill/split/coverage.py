@@ -12,7 +12,7 @@ __all__ = ["covers_all_text"]
 def covers_all_text(pattern: str) -> bool:
     """Whether a match that is not empty begins at every place of every text; False where it cannot be told.
 
-    The other kind of pattern leaves text between its matches: for us a piece too, while other libraries drop it.
+    The other kind of pattern leaves text between its matches: for us a pretoken too, while other libraries drop it.
 
     >>> covers_all_text(r"\\p{L}+|\\P{L}"), covers_all_text(r"\\p{L}+|\\p{N}")
     (True, False)

@@ -31,6 +31,6 @@ PATTERNS: dict[str, str] = {
     # nanochat: digits by twos, and a single newline in the white-space alternative.
     "nanochat": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|"""
     r"""\s*[\r\n]|\s+(?!\S)|\s+""",
-    # ddtokens: each white-space character begins a new piece.
+    # ddtokens: each white-space character begins a new pretoken.
     "whitespace": r"\s\S*+|\S++",
 }

@@ -1,4 +1,4 @@
-"""The slow twin of the scanner: the same pieces, by the `regex` module. Patterns that are not regular run on it too.
+"""The slow twin of the scanner: the same pretokens, by the `regex` module. Patterns that are not regular run on it too.
 
 `regex` reads a pattern a little differently than Rust's engine, which tiktoken uses, so the pattern is rewritten first:
 `\\s` is White_Space, `$` is the very end, `\\w` is Unicode's word, POSIX classes are ASCII, `i` has no kin among the
@@ -16,7 +16,7 @@ from ..errors import PatternError
 from .alphabet import Alphabet, property_set
 from .syntax import POSIX
 
-__all__ = ["reference_cuts", "reference_pieces", "to_regex"]
+__all__ = ["reference_cuts", "reference_pretokens", "to_regex"]
 
 WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d"
 SETS = {"s": r"\p{White_Space}", "d": r"\p{Nd}", "h": "0-9A-Fa-f", "w": WORD}
@@ -196,22 +196,22 @@ def matches(compiled: regex.Pattern, text: str) -> Iterator[tuple[int, int]]:
 
 
 def reference_cuts(pattern: str, text: str) -> list[int]:
-    """Where the pieces of a text end, in characters: at both ends of each match, and at the end of the text."""
+    """Where the pretokens of a text end, in characters: at both ends of each match, and at the end of the text."""
     cuts = {end for span in matches(to_regex(pattern), text) for end in span}
     return sorted((cuts | {len(text)}) - {0})
 
 
-def reference_pieces(patterns: tuple[str, ...], text: str) -> list[str]:
-    """The pieces of a text, cut by one pattern inside the pieces of the one before it.
+def reference_pretokens(patterns: tuple[str, ...], text: str) -> list[str]:
+    """The pretokens of a text, cut by one pattern inside the pretokens of the one before it.
 
-    >>> reference_pieces((r"\\\\p{N}", r"\\\\s?\\\\S+"), "see 42!")
+    >>> reference_pretokens((r"\\\\p{N}", r"\\\\s?\\\\S+"), "see 42!")
     ['see', ' ', '4', '2', '!']
     """
-    pieces = [text] if text else []
+    pretokens = [text] if text else []
     for pattern in patterns:
         parts = []
-        for piece in pieces:
-            cuts = reference_cuts(pattern, piece)
-            parts += [piece[a:b] for a, b in zip([0, *cuts], cuts, strict=False)]
-        pieces = parts
-    return pieces
+        for pretoken in pretokens:
+            cuts = reference_cuts(pattern, pretoken)
+            parts += [pretoken[a:b] for a, b in zip([0, *cuts], cuts, strict=False)]
+        pretokens = parts
+    return pretokens

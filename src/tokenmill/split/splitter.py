@@ -15,7 +15,7 @@ from .syntax import NotRegular
 
 __all__ = ["Splitter"]
 
-PIECES_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is heard
+PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is heard
 
 MOST_PATTERNS = 8  # TM_CHAIN_MAX of _cursor.h
 SLOW: set[str] = set()  # the patterns that this process has warned of
@@ -34,11 +34,11 @@ def tables_of(pattern: str) -> Tables | str:
 
 
 class Splitter:
-    """Cuts text into pieces by one or more split patterns, given by name or as regular expressions.
+    """Cuts text into pretokens by one or more split patterns, given by name or as regular expressions.
 
-    With several patterns, each cuts the pieces of the one before it, and the end of such a piece is the end of the
-    text to it; with none, the whole text is one piece. Pieces are the matches of a pattern and what stands between
-    them, so that nothing is lost; no piece is empty. Bytes that are no UTF-8 are characters of their own, each of
+    With several patterns, each cuts the pretokens of the one before it, and the end of such a pretoken is the end of the
+    text to it; with none, the whole text is one pretoken. Pretokens are the matches of a pattern and what stands between
+    them, so that nothing is lost; no pretoken is empty. Bytes that are no UTF-8 are characters of their own, each of
     them, which are no letter, no number and no white space.
 
     patterns: the regular expressions.
@@ -55,7 +55,7 @@ class Splitter:
             if not isinstance(pattern, str):
                 raise UsageError(f"a split pattern is a name or a regular expression, not {pattern!r}")
             if not pattern:
-                raise PatternError("the split pattern is empty; leave it out to keep each text in one piece")
+                raise PatternError("the split pattern is empty; leave it out to keep each text in one pretoken")
         if len(patterns) > MOST_PATTERNS:
             raise UsageError(
                 f"{len(patterns)} split patterns one inside the other; at most {MOST_PATTERNS} are possible"
@@ -70,7 +70,7 @@ class Splitter:
                 SLOW.add(pattern)
                 warnings.warn(
                     f"the split pattern {pattern!r} has {tables}, which the scanner cannot run; the regex module does "
-                    "it, with the same pieces but much slower",
+                    "it, with the same pretokens but much slower",
                     stacklevel=2,
                 )
         for tables in reversed(compiled):
@@ -86,29 +86,29 @@ class Splitter:
         return f"Splitter({', '.join(map(repr, self.patterns))})"
 
     def ends(self, data: bytes) -> array[int]:
-        """The exclusive end offset, in bytes, of each piece of UTF-8 `data`, as 64-bit numbers."""
+        """The exclusive end offset, in bytes, of each pretoken of UTF-8 `data`, as 64-bit numbers."""
         if self.scanner is None:
-            from .reference import reference_pieces
+            from .reference import reference_pretokens
 
             text = bytes(data).decode("utf-8", "surrogateescape")
             ends, at = array("Q"), 0
-            for piece in reference_pieces(self.patterns, text):
-                at += len(piece.encode("utf-8", "surrogateescape"))
+            for pretoken in reference_pretokens(self.patterns, text):
+                at += len(pretoken.encode("utf-8", "surrogateescape"))
                 ends.append(at)
             return ends
         ends = array("Q")
         while (start := ends[-1] if ends else 0) < len(data):
-            ends.frombytes(self.scanner.fill(data, start, PIECES_PER_CALL))
+            ends.frombytes(self.scanner.fill(data, start, PRETOKENS_PER_CALL))
         return ends
 
     def split(self, text: str) -> list[str]:
-        """The pieces of `text`."""
+        """The pretokens of `text`."""
         try:
             data = text.encode()
         except UnicodeEncodeError:  # lone surrogates, which UTF-8 cannot spell
-            from .reference import reference_pieces
+            from .reference import reference_pretokens
 
-            return reference_pieces(self.patterns, text)
+            return reference_pretokens(self.patterns, text)
         ends = self.ends(data)
         if len(data) == len(text):
             return [text[a:b] for a, b in zip([0, *ends], ends, strict=False)]

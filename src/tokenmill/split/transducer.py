@@ -197,7 +197,7 @@ def minimal(steps: list[list[tuple[int, int]]], ends: list[int]) -> Transducer:
 
 
 def certain_cuts(automaton: Automaton) -> list[int]:
-    """For each class, the classes (as bits) before which a piece begins wherever they follow it.
+    """For each class, the classes (as bits) before which a pretoken begins wherever they follow it.
 
     Wherever: in whatever state, and so that all earlier cuts are as they would be if the text ended there.
     """

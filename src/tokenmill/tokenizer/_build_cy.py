@@ -12,44 +12,44 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
-from cython.cimports.tokenmill.tokenizer._cache_cy import PieceCache
+from cython.cimports.tokenmill.tokenizer._cache_cy import PretokenCache
 from cython.cimports.tokenmill.tokenizer._merge_cy import NO_ID, Merger
 from cython.cimports.tokenmill.tokenizer._proper_cy import ProperMerger
 from cython.cimports.tokenmill.tokenizer._trie_cy import Trie
 
 
-def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> PieceCache:
-    """A cache in which each token is a piece that is itself, the lowest id where two have the same bytes."""
-    cache: PieceCache = PieceCache(merger, None, 0, 3 * len(tokens))
+def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> PretokenCache:
+    """A cache in which each token is a pretoken that is itself, the lowest id where two have the same bytes."""
+    cache: PretokenCache = PretokenCache(merger, None, 0, 3 * len(tokens))
     id: uint32_t
     found: uint32_t[4]
-    piece: cython.pointer(cython.const[uint8_t])
+    pretoken: cython.pointer(cython.const[uint8_t])
     size: cython.size_t
     for id in range(len(tokens)):
         token = tokens[id]
         if token is None or len(token) == 0 or id in left_out:
             continue
-        piece = _start(token)
+        pretoken = _start(token)
         size = PyBytes_GET_SIZE(token)
-        if cache.find(piece, size, piece + size, found) == 0 and not cache.insert(piece, size, piece + size, cython.address(id), 1):
+        if cache.find(pretoken, size, pretoken + size, found) == 0 and not cache.insert(pretoken, size, pretoken + size, cython.address(id), 1):
             raise MemoryError
     return cache
 
 
 def rank_merger(tokens: tuple, unknown) -> tuple:
     """The merger of the order "ranks", where any cut of a token into two tokens merges, the token's id the rank. Beside
-    it the cache in which each token is a piece, or None where bytes without a token are in it too."""
+    it the cache in which each token is a pretoken, or None where bytes without a token are in it too."""
     starts: dict = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     byte_ids = [starts.get(bytes([i])) for i in range(256)]
     n_ids: uint32_t = len(tokens)
     if None not in byte_ids:
         proper: ProperMerger = ProperMerger(n_ids, byte_ids, None, None, n_ids, 2 * n_ids)
-        seed: PieceCache = token_cache(proper, tokens)
+        seed: PretokenCache = token_cache(proper, tokens)
         if _make_by_rank(proper, seed, tokens):
             return proper, seed
     merger: Merger = Merger(n_ids, byte_ids, unknown, None, n_ids, 4 * n_ids)
     whole = tokens if None not in byte_ids else tokens + tuple([bytes([i]) for i in range(256)])
-    table: PieceCache = token_cache(merger, whole)
+    table: PretokenCache = token_cache(merger, whole)
     id: uint32_t
     left: uint32_t[4]
     right: uint32_t[4]
@@ -80,7 +80,7 @@ def rank_merger(tokens: tuple, unknown) -> tuple:
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _make_by_rank(merger: ProperMerger, table: PieceCache, tokens: tuple) -> cython.bint:
+def _make_by_rank(merger: ProperMerger, table: PretokenCache, tokens: tuple) -> cython.bint:
     """Make the tokens in order of id. False if the vocabulary is not proper."""
     trie: Trie = _trie(merger, tokens)
     longest: cython.Py_ssize_t = max([0 if token is None else len(token) for token in tokens], default=0)
@@ -121,7 +121,7 @@ def _make_by_rank(merger: ProperMerger, table: PieceCache, tokens: tuple) -> cyt
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _cut(merger: ProperMerger, table: PieceCache, trie: Trie, start: cython.pointer(cython.const[uint8_t]),
+def _cut(merger: ProperMerger, table: PretokenCache, trie: Trie, start: cython.pointer(cython.const[uint8_t]),
          size: cython.Py_ssize_t, lefts: cython.pointer(uint32_t), right: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
     """Where a token is cut into two that are made and fit: their ids are lefts[cut - 1] and right[0]. 0 if nowhere."""
     cut: cython.Py_ssize_t = trie.prefixes(start, size, lefts)

@@ -3,17 +3,17 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from tokenmill.tokenizer._merge_cy cimport Merger, Workspace
 
 cdef enum:
-    BATCH = 128  # pieces that are looked up at once
-    SCAN = 512  # pieces that are cut at once: the scanner leaves some of the room unused
+    BATCH = 128  # pretokens that are looked up at once
+    SCAN = 512  # pretokens that are cut at once: the scanner leaves some of the room unused
 
-# A piece and its ids. `lo` and `hi` are the key (split/_piece_key.h); `hi` is 0 in an empty slot. The top byte of
+# A pretoken and its ids. `lo` and `hi` are the key (kernels/_pretoken_key.h); `hi` is 0 in an empty slot. The top byte of
 # ids[3] is the number of ids, 1 to 4, that stand here; or 0: then ids[0] and ids[1] say where in the arena the record
-# of the piece begins.
+# of the pretoken begins.
 cdef struct Entry:
     uint64_t lo, hi
     uint32_t ids[4]
 
-# In the arena: the bytes of a long piece (0 for one that is its own key), its ids, then those bytes.
+# In the arena: the bytes of a long pretoken (0 for one that is its own key), its ids, then those bytes.
 cdef struct Record:
     uint32_t length, count
 
@@ -25,7 +25,7 @@ cdef class Seed:
     cdef size_t arena_used
 
 
-cdef class PieceCache:
+cdef class PretokenCache:
     cdef Merger merger
     cdef Workspace work
     cdef Entry* entries
@@ -37,12 +37,12 @@ cdef class PieceCache:
     cdef Seed seed  # what the cache begins with, and returns to when it is full
     cdef size_t cleared  # how often it was
 
-    # The ids of the pieces text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
-    # ends at text[length], written to `out`, which has room for as many ids as the pieces have bytes and 4 more.
+    # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
+    # ends at text[length], written to `out`, which has room for as many ids as the pretokens have bytes and 4 more.
     # Returns their number, or a negative number of _merge_cy.
     cdef Py_ssize_t encode(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
                            uint32_t* out) noexcept nogil
-    cdef Py_ssize_t find(self, const uint8_t* piece, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
-    cdef void prefetch(self, const uint8_t* piece, size_t length, const uint8_t* end) noexcept nogil
-    cdef bint insert(self, const uint8_t* piece, size_t length, const uint8_t* end, const uint32_t* ids,
+    cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
+    cdef void prefetch(self, const uint8_t* pretoken, size_t length, const uint8_t* end) noexcept nogil
+    cdef bint insert(self, const uint8_t* pretoken, size_t length, const uint8_t* end, const uint32_t* ids,
                      Py_ssize_t count) noexcept nogil

@@ -1,12 +1,12 @@
 # cython: language_level=3
-"""The cache in front of the merge kernel: pieces already seen, with their ids.
+"""The cache in front of the merge kernel: pretokens already seen, with their ids.
 
-Open addressing, linear probing, entries of 32 bytes, two to a cache line, at most half of them used. Pieces come in
-batches: first all keys, hashes and prefetches, then all probes, so that the cache misses of a batch overlap. A piece
+Open addressing, linear probing, entries of 32 bytes, two to a cache line, at most half of them used. Pretokens come in
+batches: first all keys, hashes and prefetches, then all probes, so that the cache misses of a batch overlap. A pretoken
 that is not there is merged and put in. When the bytes held would pass the bound, the cache returns to its seed.
 One thread at a time.
 
-Slots are the low bits of the hash: saved word counts stand in the order of its high bits, and pieces that come in the
+Slots are the low bits of the hash: saved word counts stand in the order of its high bits, and pretokens that come in the
 order of their slots crowd at one place of the table, where each is put after all others.
 """
 
@@ -15,12 +15,12 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_enlarge, tm_pages_free, tm_prefetch
-from cython.cimports.tokenmill.split._piece_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
 from cython.cimports.tokenmill.tokenizer._merge_cy import Merger, release
 
 COUNT_SHIFT = cython.declare(cython.int, 24)
 ID_MASK = cython.declare(uint32_t, 0xFFFFFF)
-LONGEST_KEPT = cython.declare(cython.size_t, 4096)  # longer pieces hardly ever come twice
+LONGEST_KEPT = cython.declare(cython.size_t, 4096)  # longer pretokens hardly ever come twice
 ARENA = cython.declare(cython.size_t, 2 << 20)  # bytes of the arena at first: a huge page
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
 
@@ -32,7 +32,7 @@ class Seed:
     It never changes, so threads share it. In the order of slots, so that to put them in is to go through the table once.
     """
 
-    def __cinit__(self, cache: PieceCache):
+    def __cinit__(self, cache: PretokenCache):
         i: cython.size_t
         self.slots = cache.slots
         self.entries = cython.cast(cython.pointer(Entry), malloc((cache.used + 1) * cython.sizeof(Entry)))
@@ -53,10 +53,10 @@ class Seed:
 
 
 @cython.cclass
-class PieceCache:
-    """Pieces with their ids.
+class PretokenCache:
+    """Pretokens with their ids.
 
-    merger: encodes the pieces that are not there.
+    merger: encodes the pretokens that are not there.
     seed: what to begin with.
     bound: the bytes that tables and arena may take, once they outgrow the seed.
     slots: how many to begin with, where there is no seed.
@@ -93,7 +93,7 @@ class PieceCache:
 
     @property
     def crowding(self):
-        """How many slots past their home the pieces stand on average: what looking one up costs."""
+        """How many slots past their home the pretokens stand on average: what looking one up costs."""
         i: cython.size_t
         steps: cython.size_t = 0
         for i in range(self.slots):
@@ -111,7 +111,7 @@ class PieceCache:
         keys: tm_key[BATCH]
         hashes: uint64_t[BATCH]
         limit: cython.pointer(cython.const[uint8_t]) = text + length
-        piece: cython.pointer(cython.const[uint8_t]) = text + start
+        pretoken: cython.pointer(cython.const[uint8_t]) = text + start
         after: cython.pointer(cython.const[uint8_t])
         o: cython.pointer(uint32_t) = out
         entries: cython.pointer(Entry) = self.entries
@@ -122,10 +122,10 @@ class PieceCache:
         i: cython.Py_ssize_t
         for i in range(n):
             after = text + ends[i]
-            keys[i] = tm_key_of(piece, after - piece, limit)
+            keys[i] = tm_key_of(pretoken, after - pretoken, limit)
             hashes[i] = tm_hash(keys[i])
             tm_prefetch(entries + (hashes[i] & mask))
-            piece = after
+            pretoken = after
         for i in range(n):
             entry = entries + (hashes[i] & mask)
             tail = entry.ids[3]
@@ -134,8 +134,8 @@ class PieceCache:
                 o[3] = tail & ID_MASK
                 o += tail >> COUNT_SHIFT
             else:
-                piece = text + (ends[i - 1] if i > 0 else start)
-                count = _seek(self, piece, text + ends[i] - piece, keys[i], hashes[i], o)
+                pretoken = text + (ends[i - 1] if i > 0 else start)
+                count = _seek(self, pretoken, text + ends[i] - pretoken, keys[i], hashes[i], o)
                 if count < 0:
                     return count
                 o += count
@@ -143,33 +143,33 @@ class PieceCache:
                 mask = self.slots - 1
         return o - out
 
-    def find(self, piece, length, end, out):
-        """The ids of a piece where it is there, else 0; nothing is merged. `out` has room for 4 at least."""
-        key: tm_key = tm_key_of(piece, length, end)
-        return _probe(self, piece, length, key, tm_hash(key), out)
+    def find(self, pretoken, length, end, out):
+        """The ids of a pretoken where it is there, else 0; nothing is merged. `out` has room for 4 at least."""
+        key: tm_key = tm_key_of(pretoken, length, end)
+        return _probe(self, pretoken, length, key, tm_hash(key), out)
 
-    def prefetch(self, piece, length, end):
-        tm_prefetch(self.entries + (tm_hash(tm_key_of(piece, length, end)) & self.slots - 1))
+    def prefetch(self, pretoken, length, end):
+        tm_prefetch(self.entries + (tm_hash(tm_key_of(pretoken, length, end)) & self.slots - 1))
 
     # ------------------------------------------------------------------ putting in
 
-    def insert(self, piece, length, end, ids, count):
-        """Put in a piece that is not there. False where there is no memory."""
-        key: tm_key = tm_key_of(piece, length, end)
-        return _put(self, piece, length, key, tm_hash(key), ids, count)
+    def insert(self, pretoken, length, end, ids, count):
+        """Put in a pretoken that is not there. False where there is no memory."""
+        key: tm_key = tm_key_of(pretoken, length, end)
+        return _put(self, pretoken, length, key, tm_hash(key), ids, count)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _seek(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+def _seek(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
           out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
-    """The ids of a piece that is not in its home slot, or does not fit there; merges it where it is new."""
-    count: cython.Py_ssize_t = _probe(cache, piece, length, key, hash, out)
+    """The ids of a pretoken that is not in its home slot, or does not fit there; merges it where it is new."""
+    count: cython.Py_ssize_t = _probe(cache, pretoken, length, key, hash, out)
     if count == 0:
-        count = cache.merger.merge(piece, length, out, cython.address(cache.work))
+        count = cache.merger.merge(pretoken, length, out, cython.address(cache.work))
         if count > 0 and length <= LONGEST_KEPT:
-            _put(cache, piece, length, key, hash, out, count)
+            _put(cache, pretoken, length, key, hash, out, count)
         elif cache.work.room > WORK_KEPT:
             release(cython.address(cache.work), WORK_KEPT)
     return count
@@ -178,11 +178,11 @@ def _seek(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), lengt
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _probe(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+def _probe(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
            out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
-    """The ids of a piece where it is there, else 0.
+    """The ids of a pretoken where it is there, else 0.
 
-    It changes places with the one in its home slot, which stays where a search for it comes by. So the pieces that
+    It changes places with the one in its home slot, which stays where a search for it comes by. So the pretokens that
     come often get home, and are found without a search: text that was seen before takes a tenth less time.
     """
     slot: cython.size_t = hash & cache.slots - 1
@@ -204,7 +204,7 @@ def _probe(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), leng
             count = record.count
             if record.length == 0 or (
                 record.length == length
-                and memcmp(cython.cast(cython.pointer(uint32_t), record + 1) + count, piece, length) == 0
+                and memcmp(cython.cast(cython.pointer(uint32_t), record + 1) + count, pretoken, length) == 0
             ):
                 memcpy(out, record + 1, 4 * count)
                 return count
@@ -217,7 +217,7 @@ def _probe(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), leng
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _record(cache: PieceCache, entry: cython.pointer(Entry)) -> cython.pointer(Record):
+def _record(cache: PretokenCache, entry: cython.pointer(Entry)) -> cython.pointer(Record):
     return cython.cast(cython.pointer(Record), cache.arena + (cython.cast(uint64_t, entry.ids[1]) << 32 | entry.ids[0]))
 
 
@@ -236,7 +236,7 @@ def _hash(entry: cython.pointer(Entry)) -> uint64_t:
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _free_slot(cache: PieceCache, hash: uint64_t) -> cython.pointer(Entry):
+def _free_slot(cache: PretokenCache, hash: uint64_t) -> cython.pointer(Entry):
     """The first free slot from the home of `hash` on."""
     slot: cython.size_t = hash & cache.slots - 1
     while cache.entries[slot].hi != 0:
@@ -247,7 +247,7 @@ def _free_slot(cache: PieceCache, hash: uint64_t) -> cython.pointer(Entry):
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _put(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+def _put(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
          ids: cython.pointer(cython.const[uint32_t]), count: cython.Py_ssize_t) -> cython.bint:
     entry: cython.pointer(Entry)
     record: cython.pointer(Record)
@@ -271,7 +271,7 @@ def _put(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length
         record.length = cython.cast(uint32_t, kept)
         record.count = cython.cast(uint32_t, count)
         memcpy(record + 1, ids, 4 * count)
-        memcpy(cython.cast(cython.pointer(uint32_t), record + 1) + count, piece, kept)
+        memcpy(cython.cast(cython.pointer(uint32_t), record + 1) + count, pretoken, kept)
         entry.ids[0] = cython.cast(uint32_t, at)
         entry.ids[1] = cython.cast(uint32_t, at >> 32)
         cache.arena_used += size
@@ -282,7 +282,7 @@ def _put(cache: PieceCache, piece: cython.pointer(cython.const[uint8_t]), length
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _make_room(cache: PieceCache, size: cython.size_t) -> cython.bint:
+def _make_room(cache: PretokenCache, size: cython.size_t) -> cython.bint:
     """Room for one more entry and `size` bytes in the arena; clears the cache where the bound asks for it.
 
     The table may take half of the bound and the arena a quarter; the rest is what growing needs meanwhile. A
@@ -299,7 +299,7 @@ def _make_room(cache: PieceCache, size: cython.size_t) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _reserve_arena(cache: PieceCache, size: cython.size_t) -> cython.bint:
+def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
     room: cython.size_t
     if cache.arena_used + size <= cache.arena_room:
         return True
@@ -320,7 +320,7 @@ def _reserve_arena(cache: PieceCache, size: cython.size_t) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _resize(cache: PieceCache, slots: cython.size_t) -> cython.bint:
+def _resize(cache: PretokenCache, slots: cython.size_t) -> cython.bint:
     """Memory for so many slots; those that are new are empty."""
     size: cython.size_t = cython.sizeof(Entry)
     entries: cython.p_void = tm_pages_enlarge(
@@ -336,7 +336,7 @@ def _resize(cache: PieceCache, slots: cython.size_t) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _grow(cache: PieceCache) -> cython.bint:
+def _grow(cache: PretokenCache) -> cython.bint:
     """Twice the slots, in place: an entry stays near its slot or goes as far into the new half.
 
     They are gone through from an empty slot on, round to it. So whatever stands between an entry's home and its slot
@@ -362,7 +362,7 @@ def _grow(cache: PieceCache) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _clear(cache: PieceCache) -> cython.void:
+def _clear(cache: PretokenCache) -> cython.void:
     memset(cache.entries, 0, cache.slots * cython.sizeof(Entry))
     cache.used = 0
     cache.arena_used = 0
@@ -374,7 +374,7 @@ def _clear(cache: PieceCache) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _return(cache: PieceCache) -> cython.void:
+def _return(cache: PretokenCache) -> cython.void:
     """Put the seed into an empty table; its records stand at the front of the arena."""
     i: cython.size_t
     for i in range(cache.seed.used):

@@ -2,7 +2,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from tokenmill.split._scan_cy cimport Scanner
-from tokenmill.tokenizer._cache_cy cimport PieceCache, Seed
+from tokenmill.tokenizer._cache_cy cimport PretokenCache, Seed
 from tokenmill.tokenizer._finder_cy cimport Finder
 from tokenmill.tokenizer._ids_cy cimport Ids, Spare
 from tokenmill.tokenizer._merge_cy cimport Merger
@@ -23,7 +23,7 @@ cdef struct Window:
 
 
 cdef class State:
-    cdef PieceCache cache
+    cdef PretokenCache cache
     cdef Spare spare
     cdef Ids ids
     cdef uint8_t* text  # the UTF-8 of a str
@@ -36,7 +36,7 @@ cdef class State:
 
 cdef class Encoder:
     cdef Merger _merger
-    cdef PieceCache _first  # None once it is taken
+    cdef PretokenCache _first  # None once it is taken
     cdef Seed _seed
     cdef Scanner _scanner
     cdef list _pool

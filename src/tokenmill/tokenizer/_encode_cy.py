@@ -17,7 +17,7 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memmove, memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free
 from cython.cimports.tokenmill.split._scan_cy import Scanner
-from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PieceCache, Seed
+from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PretokenCache, Seed
 from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer._ids_cy import LARGE, Ids, Spare
 from cython.cimports.tokenmill.tokenizer._merge_cy import (
@@ -40,7 +40,7 @@ class ForbiddenText(Exception):
 # Texts up to this many bytes are encoded without giving up the GIL: handing it over costs as much as they do.
 HOLD = cython.declare(cython.size_t, 4096)
 MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are got at once
-# Signals are looked for after so many bytes, which take a tenth of a second where every piece is new.
+# Signals are looked for after so many bytes, which take a tenth of a second where every pretoken is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
 WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that become UTF-8 at a time
 # A thread keeps a buffer of up to so many ids, and so many bytes of UTF-8, from one call to the next.
@@ -56,7 +56,7 @@ FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
 class State:
     """What one thread changes while it encodes."""
 
-    def __cinit__(self, cache: PieceCache, spare: Spare):
+    def __cinit__(self, cache: PretokenCache, spare: Spare):
         self.cache = cache
         self.spare = spare
         self.ids = Ids(spare)
@@ -69,13 +69,13 @@ class State:
 class Encoder:
     """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
 
-    cache: the pieces that all caches begin with; it becomes the cache of the first thread.
-    scanner: cuts text into pieces; None where the caller must say where they end.
+    cache: the pretokens that all caches begin with; it becomes the cache of the first thread.
+    scanner: cuts text into pretokens; None where the caller must say where they end.
     n_ids: ids are below this.
     cache_bytes: what the caches of all threads together may hold, if that is more than the seed of each.
     """
 
-    def __init__(self, merger: Merger, cache: PieceCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
+    def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
         cache.begin()
         self._merger = merger
         self._first = cache
@@ -96,7 +96,7 @@ class Encoder:
         if self._pool:
             state = self._pool.pop()
         else:
-            cache: PieceCache = self._first if self._first is not None else PieceCache(self._merger, self._seed)
+            cache: PretokenCache = self._first if self._first is not None else PretokenCache(self._merger, self._seed)
             self._first = None
             self._states += 1
             state = State(cache, self._spare)
@@ -119,7 +119,7 @@ class Encoder:
 
     @property
     def crowding(self) -> float:
-        """How many slots past their home the pieces of the most crowded cache stand on average."""
+        """How many slots past their home the pretokens of the most crowded cache stand on average."""
         return max([cython.cast(State, state).cache.crowding for state in self._pool], default=0)
 
     # ------------------------------------------------------------------ texts
@@ -129,7 +129,7 @@ class Encoder:
 
         refused: finds strings that must not be there: ForbiddenText with the first of them.
         finder: finds added tokens, which become their ids; the text between two of them is split on its own.
-        ends: where the pieces end, where there is no scanner; goes without a finder.
+        ends: where the pretokens end, where there is no scanner; goes without a finder.
         """
         state: State = self.take()
         try:
@@ -160,14 +160,14 @@ class Encoder:
         """An empty array of ids, with the memory of the last large one if that is free."""
         return Ids(self._spare)
 
-    def encode_piece(self, piece: bytes) -> list:
-        """The ids of bytes that are one piece."""
+    def encode_pretoken(self, pretoken: bytes) -> list:
+        """The ids of bytes that are one pretoken."""
         state: State = self.take()
-        end: cython.size_t = len(piece)
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(piece))
+        end: cython.size_t = len(pretoken)
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
         try:
             if end > 0:
-                self._check(self._encode(state, p, 0, end, end, cython.address(end), 1), piece)
+                self._check(self._encode(state, p, 0, end, end, cython.address(end), 1), pretoken)
             return self.list_of(state.ids.data, state.ids.used)
         finally:
             self.give(state)
@@ -354,7 +354,7 @@ class Encoder:
         return 0
 
     def _certain_cut(self, text, length, refused, finder):
-        """The last place at which a piece begins, whatever follows, and that no string to be found goes across."""
+        """The last place at which a pretoken begins, whatever follows, and that no string to be found goes across."""
         which: cython.Py_ssize_t
         at: cython.size_t
         longest: cython.size_t = 0
@@ -408,7 +408,7 @@ class Encoder:
         return 0
 
     def _encode(self, state, text, at, length, stop, given, n_given):
-        """Encode text[at:length] from a piece's start until `stop` or a little further; leaves state.at there."""
+        """Encode text[at:length] from a pretoken's start until `stop` or a little further; leaves state.at there."""
         ends: cython.size_t[SCAN]
         n: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -443,7 +443,7 @@ class Encoder:
         if code == SIGNALLED:
             tm_raise_pending()
         if code == TOO_LONG:
-            raise UsageError("a piece of the text has 1 GiB or more; the split pattern does not cut it")
+            raise UsageError("a pretoken of the text has 1 GiB or more; the split pattern does not cut it")
         if code == NO_TOKEN:
             missing = self._merger.first_missing(text.encode() if isinstance(text, str) else text)
             raise UsageError(f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text")

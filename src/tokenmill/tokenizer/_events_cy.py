@@ -36,7 +36,7 @@ class EventMerger(Merger):
     left: cython.pointer(uint32_t)  # by event: the pair that it merges, or the token that it removes and NO_ID
     right: cython.pointer(uint32_t)
     removal: cython.pointer(uint32_t)  # by id: the first event that removes it
-    units: cython.pointer(uint32_t)  # by id: how many parts of a piece it was made from
+    units: cython.pointer(uint32_t)  # by id: how many parts of a pretoken it was made from
     starts: cython.pointer(uint32_t)  # by event: a removal leaves fallen[starts[e]:starts[e + 1]]
     fallen: cython.pointer(uint32_t)
 
@@ -100,7 +100,7 @@ class EventMerger(Merger):
     @cython.nogil
     @cython.exceptval(check=False)
     def merge_parts(self, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-                    piece: cython.pointer(cython.const[uint8_t]), work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+                    pretoken: cython.pointer(cython.const[uint8_t]), work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
         return self.replay_short(ids, n) if n <= SHORT else self.replay(ids, n, work)
 
     @cython.cfunc

@@ -12,18 +12,18 @@ cdef enum:
     ID_BITS = 21
     NO_ID = 0x1FFFFF  # no token, or no rank: above every id and every rank
     SHORT = 128  # parts that are merged on an array
-    LONGEST = 0x40000000  # bytes of a piece
+    LONGEST = 0x40000000  # bytes of a pretoken
     NO_MEMORY = -1
     NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
     SIGNALLED = -3  # a handler of signals raised: call tm_raise_pending with the GIL
-    TOO_LONG = -4  # a piece of LONGEST bytes or more
+    TOO_LONG = -4  # a pretoken of LONGEST bytes or more
 
-# Memory that a merge works in: grows to what the longest piece needed, kept by whoever calls.
+# Memory that a merge works in: grows to what the longest pretoken needed, kept by whoever calls.
 cdef struct Workspace:
     uint8_t* memory
     size_t room
 
-# A part or token of a long piece at its place; `rank` is that of the pair that begins here.
+# A part or token of a long pretoken at its place; `rank` is that of the pair that begins here.
 cdef struct Node:
     uint32_t id, prev, next, rank
 
@@ -45,12 +45,12 @@ cdef class Merger:
     cdef uint32_t pair_rank(self, uint32_t left, uint32_t right) noexcept nogil
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
     cdef bint finish_pairs(self) noexcept nogil
-    cdef Py_ssize_t parts(self, const uint8_t* piece, size_t n, uint32_t* ids) noexcept nogil
-    # The ids of piece[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
+    cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
+    # The ids of pretoken[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
-    cdef Py_ssize_t merge(self, const uint8_t* piece, size_t n, uint32_t* out, Workspace* work) noexcept nogil
-    # The same for parts in place. `piece` are their bytes, or NULL if they are characters.
-    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, const uint8_t* piece, Workspace* work) noexcept nogil
+    cdef Py_ssize_t merge(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil
+    # The same for parts in place. `pretoken` are their bytes, or NULL if they are characters.
+    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, const uint8_t* pretoken, Workspace* work) noexcept nogil
 
 
 cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; false without memory

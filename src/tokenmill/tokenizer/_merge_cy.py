@@ -1,11 +1,11 @@
 # cython: language_level=3
-"""The merge kernel: the bytes of one piece to ids, by ranks of pairs.
+"""The merge kernel: the bytes of one pretoken to ids, by ranks of pairs.
 
 Both orders of merging are one table, (left id, right id) -> rank, and an array, rank -> new id. For the order "merges"
 the table is the list of merges. For "ranks", where any neighbours whose joined bytes are a token merge, it holds
 every cut of every token into two tokens, since neighbours always are tokens; the rank is the id.
 
-Two loops give the same ids, for any vocabulary. Short pieces: an array, its minimum sought anew for each merge. Longer
+Two loops give the same ids, for any vocabulary. Short pretokens: an array, its minimum sought anew for each merge. Longer
 ones: a heap of (rank, place). Nearly all vocabularies are proper, and encoded faster: _proper_cy.py.
 """
 
@@ -43,7 +43,7 @@ def release(work, keep):
 
 @cython.cclass
 class Merger:
-    """Merges pieces by ranks of pairs. Immutable once `finish_pairs` has been called; threads share it."""
+    """Merges pretokens by ranks of pairs. Immutable once `finish_pairs` has been called; threads share it."""
 
     def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, ranks: cython.uint = 0,
                   pairs: cython.size_t = 0):
@@ -115,7 +115,7 @@ class Merger:
             self.byte_pairs[i] = pair_in(self, self.byte_ids[i >> 8], self.byte_ids[i & 255])
         return True
 
-    # ------------------------------------------------------------------ one piece
+    # ------------------------------------------------------------------ one pretoken
 
     def first_missing(self, data: bytes) -> bytes:
         """The first byte or character of `data` that has no token; b"" if all have."""
@@ -133,31 +133,31 @@ class Merger:
             i += length
         return b""
 
-    def parts(self, piece, n, ids):
-        """What a piece is before any merge: the ids of its bytes or characters. Returns their number."""
+    def parts(self, pretoken, n, ids):
+        """What a pretoken is before any merge: the ids of its bytes or characters. Returns their number."""
         i: cython.size_t = 0
         count: cython.Py_ssize_t = 0
         length: cython.int = 1
         point: uint32_t
         if self.characters == cython.NULL:
             for i in range(n):
-                ids[i] = self.byte_ids[piece[i]]
+                ids[i] = self.byte_ids[pretoken[i]]
             return n
         while i < n:
-            point = _character(piece + i, n - i, cython.address(length))
+            point = _character(pretoken + i, n - i, cython.address(length))
             if point == NO_ID:  # a byte that is no character stands for itself, as Python's surrogateescape has it
-                point = 0xDC00 | piece[i]
+                point = 0xDC00 | pretoken[i]
             ids[count] = self.characters[point] if point < self.n_characters else NO_ID
             count += 1
             i += length
         return count
 
-    def merge(self, piece, n, out, work):
+    def merge(self, pretoken, n, out, work):
         if n >= LONGEST:
             return TOO_LONG
-        count: cython.Py_ssize_t = self.parts(piece, n, out)
+        count: cython.Py_ssize_t = self.parts(pretoken, n, out)
         if count > 1:
-            count = self.merge_parts(out, count, cython.NULL if self.characters != cython.NULL else piece, work)
+            count = self.merge_parts(out, count, cython.NULL if self.characters != cython.NULL else pretoken, work)
         if not self.complete and count > 0:
             i: cython.Py_ssize_t
             for i in range(count):
@@ -167,15 +167,15 @@ class Merger:
                     out[i] = self.unknown
         return count
 
-    def merge_parts(self, ids, n, piece, work):
-        return _by_scan(self, ids, n, piece) if n <= SHORT else _by_heap(self, ids, n, work)
+    def merge_parts(self, ids, n, pretoken, work):
+        return _by_scan(self, ids, n, pretoken) if n <= SHORT else _by_heap(self, ids, n, work)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
-             piece: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
+             pretoken: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
     """Up to SHORT parts; ranks[i] is the rank of the pair at i. Both arrays close up after each merge.
 
     What takes the time is the way to the table of pairs, so what will be asked for next is fetched early (a tenth less).
@@ -186,7 +186,7 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
     best: uint32_t
     id: uint32_t
     for i in range(n - 1):
-        ranks[i] = self.byte_pairs[piece[i] << 8 | piece[i + 1]] if piece != cython.NULL else pair_in(self, ids[i], ids[i + 1])
+        ranks[i] = self.byte_pairs[pretoken[i] << 8 | pretoken[i + 1]] if pretoken != cython.NULL else pair_in(self, ids[i], ids[i + 1])
     if self.made == cython.NULL:  # a rank is the id; without a branch on NO_ID, whose slot is fetched in vain
         for i in range(n - 2):
             tm_prefetch(self.pairs + slot_of(self, ranks[i], ids[i + 2]))

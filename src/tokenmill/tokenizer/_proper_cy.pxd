@@ -8,7 +8,7 @@ cdef enum:
     # not ASCII, tokens have fewer characters, so that the way through the trie is shorter.
     FEW = 16
     FEW_WIDE = 12
-    WORDS = 4  # pieces of fewer than 64 times as many bytes need no memory of their own
+    WORDS = 4  # pretokens of fewer than 64 times as many bytes need no memory of their own
 
 # A token's last merge: its rank and its halves, and its bytes. A single byte has rank 0, others that of the merge plus
 # 1; a token that is not made yet has size 0.
@@ -31,4 +31,4 @@ cdef class ProperMerger(Merger):
     # Whether merging leaves these two tokens side by side in the text of the two, by what was made so far.
     cdef bint fit(self, uint32_t left, uint32_t right) noexcept nogil
     cdef int finish(self, Trie trie) except -1  # after the last token; the trie has all that were made, and the bytes
-    cdef Py_ssize_t encode(self, const uint8_t* piece, size_t n, uint32_t* out, uint64_t* closed) noexcept nogil
+    cdef Py_ssize_t encode(self, const uint8_t* pretoken, size_t n, uint32_t* out, uint64_t* closed) noexcept nogil

@@ -3,13 +3,13 @@
 
 A vocabulary is proper if all bytes have tokens, and no token can come about of halves of higher rank. All that training
 made are. Then, where merging leaves two tokens side by side in any text, it leaves them so in the text of the two alone;
-and a row of tokens of which all neighbours are so is what merging gives. So the ids of a piece are found from left to
+and a row of tokens of which all neighbours are so is what merging gives. So the ids of a pretoken are found from left to
 right: take the longest token; if it does not fit its neighbour, the next shorter one; if none does, what was taken
 before was wrong, and no row of tokens ends where it did.
 
 Whether two tokens fit is found by undoing their merges, the latest first: the two halves that face each other must
 not be a pair that would have merged before (Antoniadis and van Antwerpen: So many tokens, so little time, 2024).
-A place where no row of tokens ends is tried once, so the time is linear in the length, whatever the piece.
+A place where no row of tokens ends is tried once, so the time is linear in the length, whatever the pretoken.
 """
 
 import cython
@@ -39,7 +39,7 @@ LITTLE = cython.declare(cython.size_t, 1 << 19)  # what takes more than that get
 
 @cython.cclass
 class ProperMerger(Merger):
-    """Finds the tokens of a piece from left to right. Immutable once `finish` has been called."""
+    """Finds the tokens of a pretoken from left to right. Immutable once `finish` has been called."""
 
     def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, ranks: cython.uint = 0,
                   pairs: cython.size_t = 0):
@@ -82,21 +82,21 @@ class ProperMerger(Merger):
             raise MemoryError
         return 0
 
-    def merge(self, piece, n, out, work):
+    def merge(self, pretoken, n, out, work):
         closed: uint64_t[WORDS]
-        if n <= FEW_WIDE or (n <= FEW and piece[n - 1] < 0x80):
-            return self.merge_parts(out, self.parts(piece, n, out), piece, work)
+        if n <= FEW_WIDE or (n <= FEW and pretoken[n - 1] < 0x80):
+            return self.merge_parts(out, self.parts(pretoken, n, out), pretoken, work)
         if n < 64 * WORDS:
             memset(closed, 0, cython.sizeof(closed))
-            return self.encode(piece, n, out, closed)
+            return self.encode(pretoken, n, out, closed)
         if n >= LONGEST:
             return TOO_LONG
         if not reserve(work, n // 8 + 8):
             return NO_MEMORY
         memset(work.memory, 0, n // 8 + 8)
-        return self.encode(piece, n, out, cython.cast(cython.pointer(uint64_t), work.memory))
+        return self.encode(pretoken, n, out, cython.cast(cython.pointer(uint64_t), work.memory))
 
-    def encode(self, piece, n, out, closed):
+    def encode(self, pretoken, n, out, closed):
         """closed: a bit for each place from 0 to n, set where no row of tokens ends; all 0 at first."""
         at: cython.size_t = 0
         end: cython.size_t
@@ -108,7 +108,7 @@ class ProperMerger(Merger):
             if steps & 0x3FFFF == 0 and signalled():
                 return SIGNALLED
             if token == NO_ID:
-                token = _longest(self.trie, piece + at, n - at)
+                token = _longest(self.trie, pretoken + at, n - at)
             while token != NO_ID:
                 end = at + self.origins[token].size
                 if closed[end >> 6] >> (end & 63) & 1 == 0 and (count == 0 or _fit(self, out[count - 1], token)):

@@ -35,28 +35,28 @@ class Trie:
         free(self.nodes)
         free(self.table)
 
-    def insert(self, piece, size, id):
+    def insert(self, pretoken, size, id):
         i: cython.Py_ssize_t
         node: uint32_t = 0
         child: uint32_t
         slot: uint64_t = 0
         for i in range(size):
-            child = _child(self, node, piece[i], cython.address(slot))
+            child = _child(self, node, pretoken[i], cython.address(slot))
             if child == 0:
                 child = cython.cast(uint32_t, self.n)
-                self.nodes[child] = Node(node, 0, self.nodes[node].first, NO_ID, 0, piece[i])
+                self.nodes[child] = Node(node, 0, self.nodes[node].first, NO_ID, 0, pretoken[i])
                 self.nodes[node].first = child
                 self.table[slot] = child
                 self.n += 1
             node = child
         self.nodes[node].id = id
 
-    def prefixes(self, piece, size, ids):
+    def prefixes(self, pretoken, size, ids):
         i: cython.Py_ssize_t
         node: uint32_t = 0
         slot: uint64_t = 0
         for i in range(size):
-            node = _child(self, node, piece[i], cython.address(slot))
+            node = _child(self, node, pretoken[i], cython.address(slot))
             if node == 0:
                 return i
             ids[i] = self.nodes[node].id

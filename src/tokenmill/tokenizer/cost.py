@@ -28,19 +28,19 @@ Progress = Callable[[str, int, "int | None"], None]
 class Cost:
     """How two tokenizers fare on the same text.
 
-    pieces, differing: how many pieces there are, and how many of them get other ids.
+    pretokens, differing: how many pretokens there are, and how many of them get other ids.
     tokens, other_tokens: how many tokens each of the two needs.
     """
 
-    pieces: int
+    pretokens: int
     differing: int
     tokens: int
     other_tokens: int
 
     def __str__(self) -> str:
-        share, more = self.differing / max(1, self.pieces), self.other_tokens / max(1, self.tokens) - 1
+        share, more = self.differing / max(1, self.pretokens), self.other_tokens / max(1, self.tokens) - 1
         return (
-            f"without events: {self.differing:,} of {self.pieces:,} pieces ({share:.3%}) get other ids than in event "
+            f"without events: {self.differing:,} of {self.pretokens:,} pretokens ({share:.3%}) get other ids than in event "
             f"order; {self.other_tokens:,} tokens instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
         )
 
@@ -55,7 +55,7 @@ def cost_without_events(tok: Tokenizer, sample: Sample | None, progress: Progres
     None where there is no sample, or nothing to measure: only a Picky tokenizer has another order than its exports.
 
     >>> print(cost_without_events(tok, "held-out.txt"))
-    without events: 24 of 10,468 pieces (0.229%) get other ids than in event order; 12,391 tokens instead of 12,339 (+0.421%)
+    without events: 24 of 10,468 pretokens (0.229%) get other ids than in event order; 12,391 tokens instead of 12,339 (+0.421%)
     """
     from ..formats.rank_merges import present_by_rank
     from .tokenizer import Tokenizer
@@ -67,20 +67,20 @@ def cost_without_events(tok: Tokenizer, sample: Sample | None, progress: Progres
 
 
 def cost(tok: Tokenizer, other: Tokenizer, counts: WordCounts) -> Cost:
-    """How often the pieces of `counts` get other ids from `other`, and how many tokens that takes."""
-    encode, encode_other = tok._encoder.kernel.encode_piece, other._encoder.kernel.encode_piece
-    pieces = differing = tokens = other_tokens = 0
-    for piece, count in counts.items():
-        ids, other_ids = encode(piece), encode_other(piece)
-        pieces += count
+    """How often the pretokens of `counts` get other ids from `other`, and how many tokens that takes."""
+    encode, encode_other = tok._encoder.kernel.encode_pretoken, other._encoder.kernel.encode_pretoken
+    pretokens = differing = tokens = other_tokens = 0
+    for pretoken, count in counts.items():
+        ids, other_ids = encode(pretoken), encode_other(pretoken)
+        pretokens += count
         differing += count * (ids != other_ids)
         tokens += count * len(ids)
         other_tokens += count * len(other_ids)
-    return Cost(pieces, differing, tokens, other_tokens)
+    return Cost(pretokens, differing, tokens, other_tokens)
 
 
 def share_of(counts: WordCounts, most: int) -> WordCounts:
-    """About `most` of the counted pieces, each as often as its share of the text: every n-th, in the order they are stored.
+    """About `most` of the counted pretokens, each as often as its share of the text: every n-th, in the order they are stored.
 
     >>> dict(share_of(WordCounts.from_mapping({b"the": 600, b"low": 300, b"rare": 2}), 3).items())
     {b'the': 2, b'low': 1}
@@ -97,12 +97,12 @@ def share_of(counts: WordCounts, most: int) -> WordCounts:
     found = np.searchsorted(np.cumsum(counts.counts, dtype=np.uint64), places, "right")
     rows, times = np.unique(found, return_counts=True)
     ends = zip(counts.offsets[rows].tolist(), counts.offsets[rows + 1].tolist(), strict=True)
-    pieces = [counts.arena[start:end].tobytes() for start, end in ends]
-    return WordCounts.from_mapping(dict(zip(pieces, times.tolist(), strict=True)), counts.split_patterns)
+    pretokens = [counts.arena[start:end].tobytes() for start, end in ends]
+    return WordCounts.from_mapping(dict(zip(pretokens, times.tolist(), strict=True)), counts.split_patterns)
 
 
 def check_split(tok: Tokenizer, counts: WordCounts) -> None:
-    """Refuse counts of pieces that this tokenizer would cut otherwise."""
+    """Refuse counts of pretokens that this tokenizer would cut otherwise."""
     theirs, ours = counts.split_patterns, tok.vocabulary.split_patterns
     if theirs and theirs != ours:
         raise UsageError(

@@ -54,7 +54,7 @@ class _Cutter:
     def next_chunk(self, max_tokens: int) -> str:
         """The next chunk; "" if not even one character fits.
 
-        A beginning of a text may take more tokens than the text had there: its last piece is cut short, and a
+        A beginning of a text may take more tokens than the text had there: its last pretoken is cut short, and a
         character that is cut is left out. So what was found is counted, and fewer tokens tried until it fits.
         """
         for tokens in range(max_tokens, 0, -1):

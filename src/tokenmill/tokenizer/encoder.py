@@ -36,7 +36,7 @@ class TextEncoder:
         self.scanner = self.splitter.scanner
         self.simple = self.scanner is not None
         merger, cache = _merger(vocabulary)
-        if not vocabulary.whole_pieces:
+        if not vocabulary.whole_pretokens:
             cache = token_cache(merger, ())
         elif cache is None:
             cache = token_cache(merger, vocabulary.tokens, vocabulary.removed)

@@ -1,12 +1,12 @@
 """The slow twin of the encoder: each order of merging, straight from its definition, to be checked by eye.
 
-A piece is first a list of parts, its bytes (or its characters, where training began with those). Then
+A pretoken is first a list of parts, its bytes (or its characters, where training began with those). Then
 
     ranks    of all neighbours whose joined bytes are a token, the one with the lowest id merges, the leftmost first;
              again, until no neighbours join (tiktoken)
     merges   of all neighbours that are a listed merge, the one listed earliest merges, the leftmost first; again,
              until none is listed (Hugging Face, plain training)
-    events   of all events after the last one applied, the earliest that applies is applied everywhere in the piece:
+    events   of all events after the last one applied, the earliest that applies is applied everywhere in the pretoken:
              a merge of two neighbours from left to right, or a removal of a token that is present, which falls
              apart into its parts; until none applies (Picky BPE)
 
@@ -28,9 +28,9 @@ from ..vocabulary import Vocabulary
 __all__ = ["NaiveEncoder", "characters", "merge_by_list", "merge_by_ranks", "removal_parts", "replay_events"]
 
 
-def merge_by_ranks(piece: bytes, ranks: dict[bytes, int]) -> list[int]:
-    """The ids of `piece` where any two neighbours that spell a token merge, the lowest id first."""
-    parts = [piece[i : i + 1] for i in range(len(piece))]
+def merge_by_ranks(pretoken: bytes, ranks: dict[bytes, int]) -> list[int]:
+    """The ids of `pretoken` where any two neighbours that spell a token merge, the lowest id first."""
+    parts = [pretoken[i : i + 1] for i in range(len(pretoken))]
     while True:
         found = [(ranks[a + b], i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in ranks]
         if not found:
@@ -113,9 +113,9 @@ class _Replay:
             ids = replay_events(ids, [self.events[last]], {0: self.parts.get(last, [])})
 
 
-def characters(piece: bytes) -> list[bytes]:
-    """The UTF-8 characters of `piece`; a byte that belongs to no well-formed character is one of its own."""
-    text = piece.decode("utf-8", "surrogateescape")
+def characters(pretoken: bytes) -> list[bytes]:
+    """The UTF-8 characters of `pretoken`; a byte that belongs to no well-formed character is one of its own."""
+    text = pretoken.decode("utf-8", "surrogateescape")
     return [character.encode("utf-8", "surrogateescape") for character in text]
 
 
@@ -138,24 +138,24 @@ class NaiveEncoder:
             self.replay = _Replay(rows)
 
     def encode(self, data: bytes) -> list[int]:
-        """The ids of the bytes `data`, piece by piece."""
+        """The ids of the bytes `data`, pretoken by pretoken."""
         ids: list[int] = []
         start = 0
         for end in self.ends(data):
-            ids += self.encode_piece(data[start:end])
+            ids += self.encode_pretoken(data[start:end])
             start = end
         return ids
 
-    def encode_piece(self, piece: bytes) -> list[int]:
-        """The ids of one piece."""
+    def encode_pretoken(self, pretoken: bytes) -> list[int]:
+        """The ids of one pretoken."""
         vocabulary = self.vocabulary
-        if vocabulary.whole_pieces and piece in self.ids:
-            return [self.ids[piece]]
-        parts = [piece[i : i + 1] for i in range(len(piece))]
+        if vocabulary.whole_pretokens and pretoken in self.ids:
+            return [self.ids[pretoken]]
+        parts = [pretoken[i : i + 1] for i in range(len(pretoken))]
         if vocabulary.alphabet == "characters":
-            parts = characters(piece)
+            parts = characters(pretoken)
         if vocabulary.order == "ranks":
-            ids = merge_by_ranks(piece, self.ids)
+            ids = merge_by_ranks(pretoken, self.ids)
         else:
             ids = [self.starts.get(part, -1) for part in parts]
             ids = merge_by_list(ids, self.merges) if vocabulary.order == "merges" else self.replay(ids)
@@ -163,7 +163,7 @@ class NaiveEncoder:
             if vocabulary.unknown is None:
                 missing = next(part for part in parts if part not in self.starts)
                 raise UsageError(
-                    f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode {piece!r}"
+                    f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode {pretoken!r}"
                 )
             ids = [vocabulary.unknown if id < 0 else id for id in ids]
         return ids

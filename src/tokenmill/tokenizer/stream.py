@@ -14,7 +14,7 @@ __all__ = ["StreamDecoder"]
 
 
 class StreamDecoder:
-    """Turns ids into text piece by piece: bytes of a character that is not whole yet are held back.
+    """Turns ids into text pretoken by pretoken: bytes of a character that is not whole yet are held back.
 
     All that `feed` and the final `finish` give out, joined, is `tokenizer.decode(all ids, errors)`.
 

@@ -36,7 +36,7 @@ class Tokenizer:
     """Encodes text to token ids and decodes ids to text. Immutable; threads may share it, and processes may fork.
 
     name: what to call the encoding, for people.
-    cache_bytes: what the caches of pieces already seen may hold, of all threads together.
+    cache_bytes: what the caches of pretokens already seen may hold, of all threads together.
     The tables to encode with are made when they are first needed, which takes 0.1 to 0.3 s for 100,000 tokens;
     `tokenmill.load` makes them at once.
 
@@ -187,11 +187,11 @@ class Tokenizer:
         return self._count(text, plan.allowed)
 
     def count_tokens_in(self, counts: WordCounts) -> int:
-        """How many tokens the counted text takes: the tokens of each piece times its count."""
-        encode = self._encoder.kernel.encode_piece
+        """How many tokens the counted text takes: the tokens of each pretoken times its count."""
+        encode = self._encoder.kernel.encode_pretoken
         data, bounds, numbers = counts.arena.tobytes(), counts.offsets.tolist(), counts.counts.tolist()
-        pieces = (data[start:end] for start, end in itertools.pairwise(bounds))
-        return sum(len(encode(piece)) * number for piece, number in zip(pieces, numbers, strict=True))
+        pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))
+        return sum(len(encode(pretoken)) * number for pretoken, number in zip(pretokens, numbers, strict=True))
 
     def truncate(
         self, text: str, max_tokens: int, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
@@ -308,7 +308,7 @@ class Tokenizer:
 
     @property
     def split_pattern(self) -> str | None:
-        """The regular expression that cuts text into pieces; None where the text is one piece."""
+        """The regular expression that cuts text into pretokens; None where the text is one pretoken."""
         patterns = self._vocabulary.split_patterns
         if len(patterns) > 1:
             raise UsageError(

@@ -1,22 +1,22 @@
-"""The distinct pieces as one array of nodes, the ground that both merge loops walk on.
+"""The distinct pretokens as one array of nodes, the ground that both merge loops walk on.
 
 Definitions
-    node    4 bytes for each token that training begins with (a byte of a piece), then one sentinel after each piece.
+    node    4 bytes for each token that training begins with (a byte of a pretoken), then one sentinel after each pretoken.
     span    how many nodes a token lies on: the sum of its parts' spans. The first of them is the token's position.
-    pair    two neighbours in a piece. It stands at the position of its left token.
+    pair    two neighbours in a pretoken. It stands at the position of its left token.
 
 What a node holds
     below FREE          at a position: the id of the pair that stands there
-    FREE | token        at a position: the token, where no pair stands there (the last token of a piece) or where the
+    FREE | token        at a position: the token, where no pair stands there (the last token of a pretoken) or where the
                         pair is out of the race
-    SENTINEL            between two pieces, and before the first
+    SENTINEL            between two pretokens, and before the first
     1 << 31 | span      in the last node of a token of span 2 or more: so the position on its left is found without links
     anything else       inside of a token: never the id of a pair
 
 The token at a position is not stored where a pair stands there: it is the left token of that pair. So a position that
 is merged costs one cache line, seldom two.
 
-    run     pieces lie in the order of falling count. So the count of the piece around a position is a function of the
+    run     pretokens lie in the order of falling count. So the count of the pretoken around a position is a function of the
             position that changes seldom: a table of (first node, count), walked along with ascending positions. No
             node stores a count, and counts have 64 bits at no cost.
 """
@@ -26,15 +26,15 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
 
-BREAK = 0x3FFFFFFF  # as a token id in a piece: what stands here merges with nothing
+BREAK = 0x3FFFFFFF  # as a token id in a pretoken: what stands here merges with nothing
 
 
 @cython.final
 @cython.cclass
 class Corpus:
-    """The nodes of all pieces of two tokens or more (no pair is in the others), laid down in a given order.
+    """The nodes of all pretokens of two tokens or more (no pair is in the others), laid down in a given order.
 
-    First `measure` all pieces in order, slice by slice; then `allocate`; then `load` the same slices, in any order or
+    First `measure` all pretokens in order, slice by slice; then `allocate`; then `load` the same slices, in any order or
     in threads, each from the node where `measure` said it begins.
     """
 
@@ -56,7 +56,7 @@ class Corpus:
         counts: cython.const[uint64_t][::1],
         order: cython.const[cython.longlong][::1],
     ) -> int:
-        """Reserve the nodes of the pieces order[0], order[1], ...; their counts must not rise. The first node."""
+        """Reserve the nodes of the pretokens order[0], order[1], ...; their counts must not rise. The first node."""
         first: cython.size_t = self.n_nodes
         n: cython.size_t = first
         k: cython.Py_ssize_t
@@ -95,7 +95,7 @@ class Corpus:
         order: cython.const[cython.longlong][::1],
         first: cython.size_t,
     ):
-        """Lay down the bytes of the pieces order[0], order[1], ... from the node `first` on."""
+        """Lay down the bytes of the pretokens order[0], order[1], ... from the node `first` on."""
         k: cython.Py_ssize_t
         total: cython.Py_ssize_t = order.shape[0]
         i: cython.size_t
@@ -126,7 +126,7 @@ class Corpus:
         order: cython.const[cython.longlong][::1],
         first: cython.size_t,
     ):
-        """As `load`, for pieces that are token ids or BREAK."""
+        """As `load`, for pretokens that are token ids or BREAK."""
         k: cython.Py_ssize_t
         i: cython.size_t
         end: cython.size_t
@@ -151,7 +151,7 @@ class Corpus:
         first: cython.size_t,
         spans: cython.const[uint32_t][::1],
     ):
-        """As `load_ids`, for tokens that lie on spans[id] nodes each; pieces are as long as `measure` was told."""
+        """As `load_ids`, for tokens that lie on spans[id] nodes each; pretokens are as long as `measure` was told."""
         k: cython.Py_ssize_t
         i: cython.size_t
         j: cython.size_t

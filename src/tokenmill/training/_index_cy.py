@@ -66,7 +66,7 @@ class PairIndex:
         free(self.kept)
 
     def compact(self, nodes: cython.size_t) -> bool:
-        """Of the next nodes leave one for each token; pieces that have become one token go. True when all are done.
+        """Of the next nodes leave one for each token; pretokens that have become one token go. True when all are done.
 
         This reads the pairs of the phase that has ended; clear them then, and count.
         """

@@ -12,7 +12,7 @@ _pairs_cy.py. The plain loop (_merge_cy.py) rests on three things that a removal
 
 Invariants, between two steps
     1. The node at position p holds the id q of a pair exactly if that pair stands at p and its joined bytes are not too
-       many; then p is in one of the segments of q. A node of FREE | token: the last of its piece, or its pair is too long.
+       many; then p is in one of the segments of q. A node of FREE | token: the last of its pretoken, or its pair is too long.
     2. The count of every pair is exact, and so is that of every token outside of the alphabet.
     3. Every pair that was ever met has one id; `pairs.find` knows all of them.
     4. All positions of a token outside of the alphabet are in its births, the segments of the positions at which it was

@@ -16,24 +16,24 @@ __all__ = ["lay_down", "merge", "refine", "spell"]
 Progress = Callable[[str, int, "int | None"], None]
 
 _SLICE = 1 << 20  # positions that a kernel looks at before it comes back: 20 to 100 ms
-_PIECES = 1 << 16  # pieces laid down at once, for the same reason
+_PRETOKENS = 1 << 16  # pretokens laid down at once, for the same reason
 _FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time
 _NARROW_LIMIT = 2**32 - 1  # nodes whose positions fit into 32 bits
 
 
 def lay_down(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: Progress) -> Corpus:
-    """The corpus of the pieces order[0], order[1], ..., whose counts must not rise."""
+    """The corpus of the pretokens order[0], order[1], ..., whose counts must not rise."""
     import numpy as np
 
     from ._corpus_cy import Corpus
 
     corpus = Corpus()
-    slices = [order[first : first + _PIECES] for first in range(0, len(order), _PIECES)]
+    slices = [order[first : first + _PRETOKENS] for first in range(0, len(order), _PRETOKENS)]
     sizes = start.offsets if start.nodes is None else start.nodes
     firsts = [corpus.measure(sizes, counts, part) for part in slices]
     corpus.allocate(_NARROW_LIMIT)
     for number, (first, part) in enumerate(zip(firsts, slices, strict=True)):
-        progress("load", number * _PIECES, len(order))
+        progress("load", number * _PRETOKENS, len(order))
         if start.ids.dtype == np.uint8:
             corpus.load(start.ids, start.offsets, part, first)
         elif start.nodes is None:
@@ -55,7 +55,7 @@ def merge(
 ) -> np.ndarray:
     """Plain BPE: up to `wanted` merges as int32 rows (left id, right id, new id).
 
-    tokens: the alphabet. weight: how many pairs stand in the corpus, each counted as often as its piece.
+    tokens: the alphabet. weight: how many pairs stand in the corpus, each counted as often as its pretoken.
     """
     import numpy as np
 

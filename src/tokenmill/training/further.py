@@ -36,11 +36,11 @@ def train_further(
     refine: float | None = None,
     progress: Progress | None = None,
 ) -> Vocabulary:
-    """Go on training where `vocabulary` stands, on the pieces of `counts` as it encodes them.
+    """Go on training where `vocabulary` stands, on the pretokens of `counts` as it encodes them.
 
     vocab_size: the `n_vocab` of the result. New tokens get the ids from the `n_vocab` of the old one on, the new
         special tokens the last ones.
-    ids, offsets: piece i of `counts`, encoded, is ids[offsets[i]:offsets[i + 1]].
+    ids, offsets: pretoken i of `counts`, encoded, is ids[offsets[i]:offsets[i + 1]].
     refine: for a vocabulary of events, the threshold T of Picky BPE; unless told, the one it was trained with.
     A pair that spells an old token becomes that token and takes no id. What was trained to 300 tokens and then
     further to 400 on the same counts is what 400 tokens at once would have been, in plain BPE.
@@ -76,7 +76,7 @@ def train_further(
         if id < old:
             tokens[id] = None
     spelt = [token or b"" for token in tokens]
-    start = _encoded_pieces(
+    start = _encoded_pretokens(
         counts, spelt, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
     )
     pair_weight(counts.offsets, counts.counts)
@@ -152,20 +152,20 @@ def _first_made(vocabulary: Vocabulary, gone: Sequence[int], inside: np.ndarray)
     return [(vocabulary.tokens[id], *pairs[id]) for id in gone]  # type: ignore[misc]
 
 
-def _encoded_pieces(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:
-    """The old tokens as an alphabet, with the pieces written in it; UsageError if they do not spell the pieces."""
+def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:
+    """The old tokens as an alphabet, with the pretokens written in it; UsageError if they do not spell the pretokens."""
     import numpy as np
 
     spans = [len(token) for token in spelt]
     if len(offsets) != len(counts) + 1 or (len(offsets) and int(offsets[-1]) != len(ids)):
-        raise UsageError(f"{len(offsets) - 1} encoded pieces were given with word counts of {len(counts)}")
+        raise UsageError(f"{len(offsets) - 1} encoded pretokens were given with word counts of {len(counts)}")
     if len(ids) and int(ids.max()) >= len(spelt):
-        raise UsageError(f"an encoded piece holds the id {int(ids.max())}; the vocabulary has {len(spelt)}")
+        raise UsageError(f"an encoded pretoken holds the id {int(ids.max())}; the vocabulary has {len(spelt)}")
     ends = np.zeros(len(ids) + 1, np.uint64)
     np.cumsum(np.asarray(spans, np.uint64)[ids], out=ends[1:])
     wrong = np.flatnonzero(ends[offsets] != counts.offsets)
     if len(wrong):
         raise UsageError(
-            f"the encoded pieces are not those of the word counts: piece {int(wrong[0]) - 1} is of another length"
+            f"the encoded pretokens are not those of the word counts: pretoken {int(wrong[0]) - 1} is of another length"
         )
     return Alphabet(tuple(spelt), ids, offsets, spans=spans, nodes=counts.offsets)

@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-__all__ = ["Pair", "count_pairs", "merge_piece", "train_naive"]
+__all__ = ["Pair", "count_pairs", "merge_pretoken", "train_naive"]
 
 Pair = tuple[int, int]
 
 
 def train_naive(
-    pieces: Iterable[tuple[Sequence[int], int]],
+    pretokens: Iterable[tuple[Sequence[int], int]],
     tokens: list[bytes],
     vocab_size: int,
     min_pair_count: int = 1,
@@ -26,7 +26,7 @@ def train_naive(
 ) -> list[tuple[int, int, int]]:
     """The merges (left id, right id, new id) in order; the new tokens are appended to `tokens`.
 
-    pieces: the distinct pieces as token ids, each with its count.
+    pretokens: the distinct pretokens as token ids, each with its count.
     tokens: the bytes of the tokens to begin with, by id.
     vocab_size: stop when there are as many tokens. The loop also stops when no pair is left that is seen
         `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
@@ -37,11 +37,11 @@ def train_naive(
     >>> tokens[256:]
     [b'we', b'lo', b'ewe']
     """
-    pieces = [(list(ids), count) for ids, count in pieces if count]
+    pretokens = [(list(ids), count) for ids, count in pretokens if count]
     id_of = {token: id for id, token in reversed([*enumerate(tokens)])}
     merges = []
     while len(tokens) < vocab_size:
-        pairs = count_pairs(pieces)
+        pairs = count_pairs(pretokens)
         if max_token_bytes is not None:
             pairs = Counter(
                 {pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes}
@@ -55,27 +55,27 @@ def train_naive(
         if new == len(tokens):
             tokens.append(joined)
         merges.append((*best, new))
-        pieces = [(merge_piece(ids, best, new), count) for ids, count in pieces]
+        pretokens = [(merge_pretoken(ids, best, new), count) for ids, count in pretokens]
     return merges
 
 
-def count_pairs(pieces: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]:
+def count_pairs(pretokens: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]:
     """How often each pair of neighbours stands in the corpus. Pairs may overlap: b"aaa" holds (a, a) twice.
 
     >>> count_pairs([(b"aaa", 10)])
     Counter({(97, 97): 20})
     """
     pairs: Counter[Pair] = Counter()
-    for ids, count in pieces:
+    for ids, count in pretokens:
         for pair in pairwise(ids):
             pairs[pair] += count
     return pairs
 
 
-def merge_piece(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+def merge_pretoken(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
     """`ids` with each occurrence of `pair` replaced by `new`, from left to right, without overlaps.
 
-    >>> merge_piece([1, 1, 1, 2], (1, 1), 3)
+    >>> merge_pretoken([1, 1, 1, 2], (1, 1), 3)
     [3, 1, 2]
     """
     merged = []

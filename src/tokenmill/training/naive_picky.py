@@ -4,7 +4,7 @@
     Training, EMNLP 2024 (arXiv 2409.04599); here on bytes
 
 Definitions
-    f(t)       occurrences of the token t in the corpus as it is segmented now, each counted as often as its piece
+    f(t)       occurrences of the token t in the corpus as it is segmented now, each counted as often as its pretoken
     m          how many times the merge of a pair happens: from left to right, without overlaps
     IoS        intersection over self. Of x1 in the merge of (x1, x2): m / f(x1); of x2: m / f(x2); where x1 = x2, each
                merge uses two: 2 m / f(x1). f is taken before the merge.
@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from .naive import count_pairs, merge_piece
+from .naive import count_pairs, merge_pretoken
 
 __all__ = ["train_naive_picky"]
 
@@ -37,7 +37,7 @@ _REMOVED = -1  # in an event, where a merge has its right and its new token
 
 
 def train_naive_picky(
-    pieces: Iterable[tuple[Sequence[int], int]],
+    pretokens: Iterable[tuple[Sequence[int], int]],
     tokens: list[bytes],
     vocab_size: int,
     threshold: float | None,
@@ -45,14 +45,14 @@ def train_naive_picky(
     max_token_bytes: int | None = None,
     before: Iterable[tuple[int, int, int]] = (),
 ) -> tuple[list[tuple[int, int, int]], list[list[int]]]:
-    """The events in order and the pieces as they are segmented at the end; the new tokens are appended to `tokens`.
+    """The events in order and the pretokens as they are segmented at the end; the new tokens are appended to `tokens`.
 
     An event is a merge (left id, right id, new id) or a removal (id, -1, -1).
-    pieces: the distinct pieces as token ids, each with its count.
+    pretokens: the distinct pretokens as token ids, each with its count.
     tokens: the bytes of the alphabet by id.
     vocab_size: how many tokens are to be present. The loop also stops when no pair is left that is seen
         `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
-    before: the events of a training that goes on here. `tokens` are all its tokens, and `pieces` are segmented as its
+    before: the events of a training that goes on here. `tokens` are all its tokens, and `pretokens` are segmented as its
         events segment them. The tokens present at its end are never removed; what it removed may come back.
     threshold: T, taken as the decimal number it is written as; None removes nothing, which is plain BPE.
 
@@ -60,7 +60,7 @@ def train_naive_picky(
     >>> train_naive_picky([([0, 1, 2], 9), ([0, 1], 1)], tokens, 5, 0.9)  # ab comes, goes and comes again
     ([(0, 1, 3), (3, 2, 4), (3, -1, -1), (0, 1, 3)], [[4], [3]])
     """
-    pieces = [(list(ids), count) for ids, count in pieces if count]
+    pretokens = [(list(ids), count) for ids, count in pretokens if count]
     limit = None if threshold is None else Fraction(str(threshold))
     id_of = {token: id for id, token in enumerate(tokens)}
     made_from: dict[int, tuple[int, int]] = {}
@@ -74,7 +74,7 @@ def train_naive_picky(
     fixed = {*range(len(tokens))} - removed  # the alphabet, or what was present
     events: list[tuple[int, int, int]] = []
     while len(tokens) - len(removed) < vocab_size:
-        pairs = count_pairs(pieces)
+        pairs = count_pairs(pretokens)
         if max_token_bytes is not None:
             pairs = Counter(
                 {pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes}
@@ -82,7 +82,7 @@ def train_naive_picky(
         best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
         if best is None or pairs[best] < min_pair_count:
             break
-        f = count_tokens(pieces)
+        f = count_tokens(pretokens)
 
         joined = tokens[best[0]] + tokens[best[1]]
         new = id_of.setdefault(joined, len(tokens))
@@ -91,24 +91,26 @@ def train_naive_picky(
         made_from.setdefault(new, best)
         removed.discard(new)
         events.append((*best, new))
-        merged = [(merge_piece(ids, best, new), count) for ids, count in pieces]
-        m = sum(count * (len(before) - len(after)) for (before, count), (after, _) in zip(pieces, merged, strict=True))
-        pieces = merged
+        merged = [(merge_pretoken(ids, best, new), count) for ids, count in pretokens]
+        m = sum(
+            count * (len(before) - len(after)) for (before, count), (after, _) in zip(pretokens, merged, strict=True)
+        )
+        pretokens = merged
 
         uses = 2 if best[0] == best[1] else 1
         for x in dict.fromkeys(best):
             if limit is not None and x not in fixed and Fraction(uses * m, f[x]) >= limit:
                 parts = take_apart(x, made_from, removed)
-                pieces = [(replace(ids, x, parts), count) for ids, count in pieces]
+                pretokens = [(replace(ids, x, parts), count) for ids, count in pretokens]
                 removed.add(x)
                 events.append((x, _REMOVED, _REMOVED))
-    return events, [ids for ids, _ in pieces]
+    return events, [ids for ids, _ in pretokens]
 
 
-def count_tokens(pieces: Iterable[tuple[Sequence[int], int]]) -> Counter[int]:
+def count_tokens(pretokens: Iterable[tuple[Sequence[int], int]]) -> Counter[int]:
     """f: how often each token stands in the corpus."""
     f: Counter[int] = Counter()
-    for ids, count in pieces:
+    for ids, count in pretokens:
         for id in ids:
             f[id] += count
     return f

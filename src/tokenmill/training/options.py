@@ -20,7 +20,7 @@ class Options:
     vocab_size: how many tokens in all; the alphabet (256 bytes) and the special tokens count. If the corpus runs out
         of pairs first, the vocabulary has fewer: see its `n_vocab`.
     special_tokens: control tokens; they get the last ids.
-    min_count: leave out pieces seen fewer times.
+    min_count: leave out pretokens seen fewer times.
     min_pair_count: stop when the best pair is rarer.
     max_token_bytes: never make a token longer than this.
     num_threads: how many threads may work; the result does not depend on it.

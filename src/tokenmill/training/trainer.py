@@ -66,7 +66,7 @@ class Training:
         self.unknown = start.unknown
         self.weight = pair_weight(start.offsets, counts.counts)
         if options.algorithm == "naive":
-            self.pieces = _as_lists(start, counts.counts, order)
+            self.pretokens = _as_lists(start, counts.counts, order)
         else:
             self.corpus = driving.lay_down(start, np.ascontiguousarray(counts.counts), order, self.progress)
 
@@ -82,7 +82,7 @@ class Training:
         options = self.options
         tokens = list(self.first_tokens)
         if options.algorithm == "naive":
-            rows = train_naive(self.pieces, tokens, options.n_ordinary, options.min_pair_count, options.max_bytes)
+            rows = train_naive(self.pretokens, tokens, options.n_ordinary, options.min_pair_count, options.max_bytes)
             events = np.array(rows, np.int32).reshape(-1, 3)
         else:
             events = driving.merge(
@@ -105,7 +105,7 @@ class Training:
         assert options.refine is not None
         if options.algorithm == "naive":
             rows, _ = train_naive_picky(
-                self.pieces, tokens, options.n_ordinary, options.refine, options.min_pair_count, options.max_bytes
+                self.pretokens, tokens, options.n_ordinary, options.refine, options.min_pair_count, options.max_bytes
             )
             events = np.array(rows, np.int32).reshape(-1, 3)
             removed = sorted(removed_at_the_end(rows))
@@ -142,8 +142,8 @@ class Training:
             order=order,
             events=events,
             added_tokens=(*added, *special),
-            # In plain BPE a piece that is a token always becomes that token; in event order it may not.
-            whole_pieces=order == "merges",
+            # In plain BPE a pretoken that is a token always becomes that token; in event order it may not.
+            whole_pretokens=order == "merges",
             alphabet=self.options.alphabet,  # type: ignore[arg-type]
             unknown=self.unknown,
             refine=self.options.refine,
@@ -153,21 +153,21 @@ class Training:
 def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, refine: float | None = None) -> int:
     """About how many bytes training needs at its peak, besides the word counts. It errs on the high side.
 
-    On three tables of 0.3 to 1 million pieces, plain training took 69 to 96 % of it, Picky BPE 60 and 77 %.
+    On three tables of 0.3 to 1 million pretokens, plain training took 69 to 96 % of it, Picky BPE 60 and 77 %.
     """
     import numpy as np
 
     frequent = counts.counts >= min_count
-    pieces = int(np.count_nonzero(frequent))
-    nodes = int(np.diff(counts.offsets)[frequent].sum()) + pieces
+    pretokens = int(np.count_nonzero(frequent))
+    nodes = int(np.diff(counts.offsets)[frequent].sum()) + pretokens
     place = 4 if nodes <= driving._NARROW_LIMIT else 8
-    # Nodes; positions of the first pairs, and half as many of later ones; pairs; tokens; the order of the pieces.
-    plain = 4 * nodes + place * nodes * 3 // 2 + 40 * min(nodes, 30 * vocab_size) + 32 * vocab_size + 24 * pieces
+    # Nodes; positions of the first pairs, and half as many of later ones; pairs; tokens; the order of the pretokens.
+    plain = 4 * nodes + place * nodes * 3 // 2 + 40 * min(nodes, 30 * vocab_size) + 32 * vocab_size + 24 * pretokens
     return plain if refine is None else 2 * plain
 
 
 def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
-    """How many pairs stand in the corpus, each counted as often as its piece; UsageError if 64 bits do not hold it."""
+    """How many pairs stand in the corpus, each counted as often as its pretoken; UsageError if 64 bits do not hold it."""
     import numpy as np
 
     sizes = np.maximum((offsets[1:] - offsets[:-1]).astype(np.float64), 1)
@@ -178,7 +178,7 @@ def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
 
 
 def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
-    """The numbers of the pieces seen at least `min_count` times, by falling count; InputError if there are none."""
+    """The numbers of the pretokens seen at least `min_count` times, by falling count; InputError if there are none."""
     import numpy as np
 
     # Nearly all counts are small, and NumPy sorts 16 bits by radix: five times as fast as sorting the counts.
@@ -193,12 +193,12 @@ def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
         return order
     if not len(counts) or not counts.counts.any():
         raise InputError(
-            "the corpus is empty: there is not one piece to train on"
+            "the corpus is empty: there is not one pretoken to train on"
             + (f" that was seen {min_count} times. Lower min_count" if min_count > 1 else "")
             + ". Check that the sources hold text"
         )
     raise InputError(
-        f"no piece is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pieces was seen "
+        f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens was seen "
         f"{int(counts.counts.max())} times. Lower min_count"
     )
 
@@ -215,14 +215,14 @@ def removed_at_the_end(events: Iterable[tuple[int, int, int]]) -> set[int]:
 
 
 def _as_lists(start: Alphabet, counts: np.ndarray, order: np.ndarray) -> list[tuple[list[int], int]]:
-    """The pieces as lists of ids for the textbook loops; a piece is cut where BREAK stands."""
-    pieces = []
+    """The pretokens as lists of ids for the textbook loops; a pretoken is cut where BREAK stands."""
+    pretokens = []
     for i in order.tolist():
         part: list[int] = []
         for id in [*start.ids[int(start.offsets[i]) : int(start.offsets[i + 1])].tolist(), BREAK]:
             if id != BREAK:
                 part.append(id)
             else:
-                pieces.append((part, int(counts[i])))
+                pretokens.append((part, int(counts[i])))
                 part = []
-    return pieces
+    return pretokens

@@ -1,4 +1,4 @@
-// Piece -> ids, for every piece that was met before. A slot is four numbers: a piece of at most 8 bytes is its own key (two numbers and its length), so
+// Pretoken -> ids, for every pretoken that was met before. A slot is four numbers: a pretoken of at most 8 bytes is its own key (two numbers and its length), so
 // that most look-ups touch one cache line; a longer one is known by its hash, and its bytes are compared.
 
 import { hashBytes } from "./bytes";
@@ -8,13 +8,13 @@ export const MISS = -0x80000000;
 
 const MOST_BYTES = 1 << 25;
 
-export class PieceCache {
-  private slots = new Int32Array(4 << 14); // key, key, length (negative for long pieces, 0 where free), value
+export class PretokenCache {
+  private slots = new Int32Array(4 << 14); // key, key, length (negative for long pretokens, 0 where free), value
   private mask = (1 << 14) - 1;
   private used = 0;
   private arena = new Uint8Array(1 << 14);
   private arenaUsed = 0;
-  /** The ids of pieces of several tokens, one after the other; a value ~i stands for those from starts[i]. */
+  /** The ids of pretokens of several tokens, one after the other; a value ~i stands for those from starts[i]. */
   readonly ids = new IdList(1 << 14);
   readonly starts = new IdList(1 << 12);
 

@@ -1,13 +1,13 @@
 // Text to ids, with everything the page wants to know of each token. The ids are the library's.
 //
-// After an edit only the pieces around it are encoded anew: a piece stays what it was if nothing was changed as far as
+// After an edit only the pretokens around it are encoded anew: a pretoken stays what it was if nothing was changed as far as
 // the text had been looked at to cut it, and from the first old cut behind the edit on, everything stays.
 
 import { AddedTokens } from "./added";
 import { ByteBuffer, characterLength, hashBytes, wellFormed } from "./bytes";
-import { MISS, PieceCache } from "./cache";
+import { MISS, PretokenCache } from "./cache";
 import { EventList, eventMerge } from "./events";
-import { ADDED, INSIDE_CHARACTER, PIECE_START } from "./flags";
+import { ADDED, INSIDE_CHARACTER, PRETOKEN_START } from "./flags";
 import { IdList } from "./ids";
 import { type Merge, rankMerge } from "./merge";
 import type { Pack } from "./pack";
@@ -42,11 +42,11 @@ export class Encoder {
   private readonly added: AddedTokens;
   private readonly lengths: Int32Array;
   private readonly byteParts = new Int32Array(256);
-  private readonly cache = new PieceCache();
-  private readonly fresh = new IdList(); // the ids of the piece merged last
+  private readonly cache = new PretokenCache();
+  private readonly fresh = new IdList(); // the ids of the pretoken merged last
   private parts = new Int32Array(256);
-  private readonly pieceEnds = new Int32Array(ENDS);
-  private readonly pieceReach = new Int32Array(ENDS);
+  private readonly pretokenEnds = new Int32Array(ENDS);
+  private readonly pretokenReach = new Int32Array(ENDS);
   private buffer = new ByteBuffer();
   private tokens = new TokenList();
   // The bytes and the tokens of the text before, if it was one ordinary section.
@@ -95,7 +95,7 @@ export class Encoder {
       this.buffer.set(section.text, bare);
       const stop = start + this.buffer.length - bare;
       if (section.token === null) this.encodeSection(start, bare, 0);
-      else tokens.push(section.token.id, stop, PIECE_START | ADDED, 0);
+      else tokens.push(section.token.id, stop, PRETOKEN_START | ADDED, 0);
       start = stop;
     }
     const whole = sections.map((section) => section.text).join("");
@@ -103,18 +103,18 @@ export class Encoder {
     return this.result(whole, start);
   }
 
-  /** The pieces that `text` is cut into, added tokens among them where they are not special. */
-  pieces(text: string): string[] {
+  /** The pretokens that `text` is cut into, added tokens among them where they are not special. */
+  pretokens(text: string): string[] {
     const found: string[] = [];
     this.hasOld = false;
     for (const section of this.added.split(wellFormed(text), false)) {
       this.buffer.set(section.text, 0);
       const { bytes, length } = this.buffer;
       for (let start = 0; start < length; ) {
-        const count = this.splitter.scan(bytes, start, length, this.pieceEnds, this.pieceReach);
+        const count = this.splitter.scan(bytes, start, length, this.pretokenEnds, this.pretokenReach);
         for (let i = 0; i < count; i++) {
-          found.push(decoder.decode(bytes.subarray(start, this.pieceEnds[i]!)));
-          start = this.pieceEnds[i]!;
+          found.push(decoder.decode(bytes.subarray(start, this.pretokenEnds[i]!)));
+          start = this.pretokenEnds[i]!;
         }
       }
     }
@@ -141,23 +141,23 @@ export class Encoder {
    * With `tail`, the last `tail` bytes are those of the text before: its tokens are taken from the first common cut on.
    */
   private encodeSection(base: number, prefix: number, start: number, tail = 0): void {
-    const { tokens, cache, lengths, pieceEnds, pieceReach, oldTokens } = this;
+    const { tokens, cache, lengths, pretokenEnds, pretokenReach, oldTokens } = this;
     const { bytes, length } = this.buffer;
     const unknown = this.pack.header.unknown ?? -2;
     const shift = length - this.oldBuffer.length;
     let old = 0; // the first old token that ends where this one or a later one does
     let reach = tokens.length > 0 ? tokens.reach.data[tokens.length - 1]! : 0;
     while (start < length) {
-      // Near an edit a few pieces at a time, because the old cuts are soon met again.
-      const room = tail > 0 ? pieceEnds.subarray(0, 32) : pieceEnds;
-      const count = this.splitter.scan(bytes, start, length, room, pieceReach);
-      for (let piece = 0; piece < count; piece++) {
-        const end = pieceEnds[piece]!;
-        reach = Math.max(reach, pieceReach[piece]!);
+      // Near an edit a few pretokens at a time, because the old cuts are soon met again.
+      const room = tail > 0 ? pretokenEnds.subarray(0, 32) : pretokenEnds;
+      const count = this.splitter.scan(bytes, start, length, room, pretokenReach);
+      for (let pretoken = 0; pretoken < count; pretoken++) {
+        const end = pretokenEnds[pretoken]!;
+        reach = Math.max(reach, pretokenReach[pretoken]!);
         let found = cache.find(bytes, start, end);
         if (found === MISS) found = this.mergeAndKeep(start, end);
         if (found >= 0) {
-          tokens.push(found, base + end - prefix, PIECE_START, reach);
+          tokens.push(found, base + end - prefix, PRETOKEN_START, reach);
         } else {
           const list = found === MISS ? this.fresh : cache.ids;
           const from = found === MISS ? 0 : cache.starts.data[~found]!;
@@ -165,7 +165,7 @@ export class Encoder {
           for (let i = from, at = start; i < to; i++) {
             const id = list.data[i]!;
             at += id === unknown ? characterLength(bytes[at]!) : lengths[id]!;
-            tokens.push(id, Math.max(base, base + at - prefix), i === from ? PIECE_START : 0, reach);
+            tokens.push(id, Math.max(base, base + at - prefix), i === from ? PRETOKEN_START : 0, reach);
           }
         }
         start = end;
@@ -175,7 +175,7 @@ export class Encoder {
           const next = old + 1;
           const cut =
             oldTokens.ends.data[old] === wanted &&
-            (next === oldTokens.length || oldTokens.marks.data[next]! & PIECE_START);
+            (next === oldTokens.length || oldTokens.marks.data[next]! & PRETOKEN_START);
           if (cut && old < oldTokens.length) {
             tokens.take(oldTokens, next, oldTokens.length, shift, reach);
             return;
@@ -186,18 +186,18 @@ export class Encoder {
     if (cache.full) cache.clear();
   }
 
-  /** The ids of a new piece, kept for the next time: an id, ~i for a list in the cache, or MISS for `fresh`. */
+  /** The ids of a new pretoken, kept for the next time: an id, ~i for a list in the cache, or MISS for `fresh`. */
   private mergeAndKeep(start: number, end: number): number {
     const { cache, fresh } = this;
     const { header, tokens } = this.pack;
     const { bytes } = this.buffer;
-    const whole = header.whole_pieces ? tokens.lookUp(bytes, start, end) : -1;
+    const whole = header.whole_pretokens ? tokens.lookUp(bytes, start, end) : -1;
     if (whole >= 0 && whole < header.size) {
       cache.add(bytes, start, end, whole);
       return whole;
     }
     fresh.clear();
-    this.mergePiece(bytes, start, end, fresh);
+    this.mergePretoken(bytes, start, end, fresh);
     if (end - start > LONGEST_CACHED) return MISS;
     const single = fresh.length === 1 && fresh.data[0] !== header.unknown;
     const value = single ? fresh.data[0]! : ~(cache.starts.length - 1);
@@ -209,7 +209,7 @@ export class Encoder {
     return value;
   }
 
-  private mergePiece(bytes: Uint8Array, start: number, end: number, out: IdList): void {
+  private mergePretoken(bytes: Uint8Array, start: number, end: number, out: IdList): void {
     const { header, tokens } = this.pack;
     if (this.parts.length < end - start || this.parts.length > 1 << 20) {
       this.parts = new Int32Array(Math.max(256, end - start));
@@ -273,8 +273,8 @@ function mergeOf(pack: Pack): Merge {
   return rankMerge(pairs, made);
 }
 
-function missing(piece: Uint8Array, byteParts: Int32Array, size: number): string {
-  const byte = piece.find((one) => byteParts[one]! >= size);
+function missing(pretoken: Uint8Array, byteParts: Int32Array, size: number): string {
+  const byte = pretoken.find((one) => byteParts[one]! >= size);
   const what = byte === undefined ? "a character" : `the byte 0x${byte.toString(16).padStart(2, "0").toUpperCase()}`;
   return `the vocabulary has no token for ${what} of this text, and no unknown token`;
 }

@@ -1,4 +1,4 @@
-// Event order (Picky BPE): merges and removals replayed on one piece as training made them. Of the events after the
+// Event order (Picky BPE): merges and removals replayed on one pretoken as training made them. Of the events after the
 // last one applied, the earliest that applies is applied everywhere, from left to right. What each pair and each token
 // waits for is known when it comes to be, the first of its own events after that moment, so a heap of (event, place)
 // gives the order without looking at any event that does not apply.

@@ -1,4 +1,4 @@
-// Merging the parts of one piece by rank: the lowest rank first, the leftmost of equals. Short pieces on an array,
+// Merging the parts of one pretoken by rank: the lowest rank first, the leftmost of equals. Short pretokens on an array,
 // long ones on a heap, so that no input is quadratic.
 
 import { OrderHeap } from "./heap";

@@ -19,7 +19,7 @@ export interface Header {
   name: string;
   fingerprint: string;
   order: "ranks" | "merges" | "events";
-  whole_pieces: boolean;
+  whole_pretokens: boolean;
   alphabet: "bytes" | "characters";
   unknown: number | null;
   normalizers: string[];

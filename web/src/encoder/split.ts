@@ -1,25 +1,25 @@
 // Splitting: the library's own automata, run over UTF-8 bytes. An automaton finds one match from where it begins, with
 // the preferences of a backtracking engine; whether a match may end is told by the state and the class of the next
-// character. What lies between two matches is a piece too.
+// character. What lies between two matches is a pretoken too.
 
 import type { Pack } from "./pack";
 
 export interface Splitter {
   /**
-   * Whether cutting may begin anew at any end of a piece, with the same pieces from there on. (Not so where patterns
-   * are nested: a piece of the inner one ends in the middle of an outer one.)
+   * Whether cutting may begin anew at any end of a pretoken, with the same pretokens from there on. (Not so where patterns
+   * are nested: a pretoken of the inner one ends in the middle of an outer one.)
    */
   readonly restarts: boolean;
   /**
-   * Cut bytes[start:length] into pieces from a known piece start, where `length` is the end of the text. Writes the
-   * exclusive end of as many pieces as surely fit into `ends`, which has room for two or more, and gives how many.
+   * Cut bytes[start:length] into pretokens from a known pretoken start, where `length` is the end of the text. Writes the
+   * exclusive end of as many pretokens as surely fit into `ends`, which has room for two or more, and gives how many.
    * With each goes its reach: how far the text was looked at to decide this cut and those before it in this call
    * (length + 1 where the end of the text was seen).
    */
   scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array, reach: Int32Array): number;
 }
 
-/** No split pattern: the text is one piece. */
+/** No split pattern: the text is one pretoken. */
 export const WHOLE: Splitter = {
   restarts: true,
   scan(_bytes, _start, length, ends, reach) {
@@ -132,7 +132,7 @@ export class AutomatonSplitter implements Splitter {
   }
 }
 
-/** Patterns one inside the other: each piece of the first is cut by the second, and so on. */
+/** Patterns one inside the other: each pretoken of the first is cut by the second, and so on. */
 class Nested implements Splitter {
   readonly restarts = false;
   private readonly outer = new Int32Array(2);

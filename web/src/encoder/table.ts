@@ -1,4 +1,4 @@
-// A table of byte strings: an arena, and open addressing over it. Holds the tokens, and the cache of pieces.
+// A table of byte strings: an arena, and open addressing over it. Holds the tokens, and the cache of pretokens.
 
 import { hashBytes } from "./bytes";
 

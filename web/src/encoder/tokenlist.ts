@@ -1,13 +1,13 @@
 // The tokens of a text while it is encoded, in columns; and what stays the same of them after an edit.
 
-import { PIECE_START } from "./flags";
+import { PRETOKEN_START } from "./flags";
 import { IdList } from "./ids";
 
 export class TokenList {
   readonly ids = new IdList();
   readonly ends = new IdList(); // bytes
   readonly marks = new IdList();
-  /** How far the text was looked at to decide all cuts up to this token's piece; never falls. */
+  /** How far the text was looked at to decide all cuts up to this token's pretoken; never falls. */
   readonly reach = new IdList();
 
   get length(): number {
@@ -25,7 +25,7 @@ export class TokenList {
     this.reach.push(reach);
   }
 
-  /** How many of the first tokens are whole pieces that were decided without looking beyond byte `place`. */
+  /** How many of the first tokens are whole pretokens that were decided without looking beyond byte `place`. */
   decidedBefore(place: number): number {
     const reach = this.reach.data;
     let low = 0;
@@ -35,7 +35,7 @@ export class TokenList {
       if (reach[middle]! <= place) low = middle + 1;
       else high = middle;
     }
-    while (low > 0 && low < this.length && !(this.marks.data[low]! & PIECE_START)) low--;
+    while (low > 0 && low < this.length && !(this.marks.data[low]! & PRETOKEN_START)) low--;
     return low;
   }
 

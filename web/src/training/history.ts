@@ -1,7 +1,7 @@
 // Forward and back through a training run: copies of the trainer are kept at a few steps, and the state at any step is
 // the nearest copy before it, run on. The copies are thinned out as the run grows, so memory stays bounded.
 
-import { type Options, type Piece, type Report, Trainer } from "./trainer";
+import { type Options, type Pretoken, type Report, Trainer } from "./trainer";
 
 const MOST_COPIES = 16;
 
@@ -21,11 +21,11 @@ export class History {
 
   /** `maxEvents`: stop there even if training would go on. */
   constructor(
-    pieces: readonly Piece[],
+    pretokens: readonly Pretoken[],
     options: Options,
     private readonly maxEvents = 5000,
   ) {
-    this.newest = new Trainer(pieces, options);
+    this.newest = new Trainer(pretokens, options);
     this.copies = [this.newest.clone()];
   }
 

@@ -1,14 +1,14 @@
 // BPE training, one event at a time, written to be watched: plain, or Picky with a threshold.
 //
 // The invariants that the page shows and the tests hold:
-//   counts     the count of a pair is the sum, over the pieces, of its places in the piece times the piece's count
-//   index      a pair's entry names exactly the pieces in which it stands
+//   counts     the count of a pair is the sum, over the pretokens, of its places in the pretoken times the pretoken's count
+//   index      a pair's entry names exactly the pretokens in which it stands
 //   queue      every pair with a count has an entry that is at least that count; entries of another count are stale
-//   frequency  a token's frequency is the sum, over the pieces, of its places times the piece's count
+//   frequency  a token's frequency is the sum, over the pretokens, of its places times the pretoken's count
 
 import { type Entry, PairQueue } from "./queue";
 
-export interface Piece {
+export interface Pretoken {
   bytes: Uint8Array;
   count: number;
 }
@@ -36,10 +36,10 @@ export interface Report {
   event: TrainEvent;
   /** Entries taken from the queue to find the pair, the pair's own last. */
   popped: { entry: Entry; now: number }[];
-  /** How often the pair was merged (a merge), or the token replaced (a removal), weighted by piece counts. */
+  /** How often the pair was merged (a merge), or the token replaced (a removal), weighted by pretoken counts. */
   times: number;
-  /** Pieces that changed, with their tokens before. */
-  touched: { piece: number; before: readonly number[] }[];
+  /** Pretokens that changed, with their tokens before. */
+  touched: { pretoken: number; before: readonly number[] }[];
   /** How the counts of pairs changed, by pair key. */
   deltas: Map<number, number>;
   /** A merge that made a token, brought one back, or only adds a way to make one. */
@@ -73,7 +73,7 @@ function spelling(bytes: Uint8Array): string {
 }
 
 export class Trainer {
-  readonly pieces: readonly Piece[];
+  readonly pretokens: readonly Pretoken[];
   readonly options: Options;
   segments: (readonly number[])[] = [];
   tokens: Token[] = [];
@@ -84,21 +84,21 @@ export class Trainer {
   present = 256;
   /** Pairs that each kind of trainer has looked at so far; see `look` and `finish`. */
   work = { naive: 0, incremental: 0 };
-  /** Places of pairs in the distinct pieces, as they are segmented now. */
+  /** Places of pairs in the distinct pretokens, as they are segmented now. */
   places = 0;
   private bySpelling = new Map<string, number>();
   private judged: Ios[] = [];
 
-  constructor(pieces: readonly Piece[], options: Options) {
-    this.pieces = pieces;
+  constructor(pretokens: readonly Pretoken[], options: Options) {
+    this.pretokens = pretokens;
     this.options = options;
     for (let id = 0; id < 256; id++) {
       this.tokens.push({ bytes: Uint8Array.of(id), parts: null, present: true });
       this.bySpelling.set(String.fromCharCode(id), id);
       this.frequency.push(0);
     }
-    for (const [i, piece] of pieces.entries()) {
-      this.segments.push(Array.from(piece.bytes));
+    for (const [i, pretoken] of pretokens.entries()) {
+      this.segments.push(Array.from(pretoken.bytes));
       this.account(i, 1, null);
     }
     for (const [key, count] of this.counts) this.enqueue(key, count);
@@ -207,7 +207,7 @@ export class Trainer {
     const parts = this.apart(token.parts!);
     this.tokens[id] = { ...token, present: false };
     this.present--;
-    this.work.naive += this.places; // looks through all pieces for the token
+    this.work.naive += this.places; // looks through all pretokens for the token
     const holders: number[] = [];
     for (const [i, segment] of this.segments.entries()) if (segment.includes(id)) holders.push(i);
     let times = 0;
@@ -222,17 +222,17 @@ export class Trainer {
     return parts.flatMap((part) => (this.tokens[part]!.present ? [part] : this.apart(this.tokens[part]!.parts!)));
   }
 
-  /** Segment the given pieces anew, and bring counts, index, queue and frequencies up to date. */
-  private rewrite(pieces: Iterable<number>, segment: (before: readonly number[], count: number) => number[]) {
+  /** Segment the given pretokens anew, and bring counts, index, queue and frequencies up to date. */
+  private rewrite(pretokens: Iterable<number>, segment: (before: readonly number[], count: number) => number[]) {
     const deltas = new Map<number, number>();
     const touched: Report["touched"] = [];
-    for (const piece of Array.from(pieces).sort((a, b) => a - b)) {
-      const before = this.segments[piece]!;
+    for (const pretoken of Array.from(pretokens).sort((a, b) => a - b)) {
+      const before = this.segments[pretoken]!;
       this.work.incremental += before.length - 1;
-      this.account(piece, -1, deltas);
-      this.segments[piece] = segment(before, this.pieces[piece]!.count);
-      this.account(piece, 1, deltas);
-      touched.push({ piece, before });
+      this.account(pretoken, -1, deltas);
+      this.segments[pretoken] = segment(before, this.pretokens[pretoken]!.count);
+      this.account(pretoken, 1, deltas);
+      touched.push({ pretoken, before });
     }
     for (const [key, delta] of deltas) {
       if (delta === 0) deltas.delete(key);
@@ -241,10 +241,10 @@ export class Trainer {
     return { touched, deltas };
   }
 
-  /** Add (sign 1) or take away (sign -1) a piece's share of everything that is counted. */
-  private account(piece: number, sign: 1 | -1, deltas: Map<number, number> | null): void {
-    const segment = this.segments[piece]!;
-    const weight = sign * this.pieces[piece]!.count;
+  /** Add (sign 1) or take away (sign -1) a pretoken's share of everything that is counted. */
+  private account(pretoken: number, sign: 1 | -1, deltas: Map<number, number> | null): void {
+    const segment = this.segments[pretoken]!;
+    const weight = sign * this.pretokens[pretoken]!.count;
     this.places += sign * Math.max(0, segment.length - 1);
     for (const [i, id] of segment.entries()) {
       this.frequency[id]! += weight;
@@ -254,13 +254,13 @@ export class Trainer {
       if (count > 0) this.counts.set(key, count);
       else this.counts.delete(key);
       deltas?.set(key, (deltas.get(key) ?? 0) + weight);
-      const pieces = this.index.get(key);
+      const pretokens = this.index.get(key);
       if (sign > 0) {
-        if (pieces) pieces.add(piece);
-        else this.index.set(key, new Set([piece]));
-      } else if (pieces) {
-        pieces.delete(piece);
-        if (pieces.size === 0) this.index.delete(key);
+        if (pretokens) pretokens.add(pretoken);
+        else this.index.set(key, new Set([pretoken]));
+      } else if (pretokens) {
+        pretokens.delete(pretoken);
+        if (pretokens.size === 0) this.index.delete(key);
       }
     }
   }

@@ -1,6 +1,6 @@
 // What a person types as training text: words with counts ("low x5, lower x2"), or plain text.
 
-import type { Piece } from "./trainer";
+import type { Pretoken } from "./trainer";
 
 export const DEFAULT_WORDS = "low x5, lower x2, newer x6";
 
@@ -9,7 +9,7 @@ export const LONGEST_TEXT = 20_000;
 
 const COUNTED = /^(.*\S)\s*[x\u00d7]\s*([0-9]{1,9})$/u;
 
-/** The pieces of a list like "low x5, lower x2" (or one to a line), or null where `text` is no such list. */
+/** The pretokens of a list like "low x5, lower x2" (or one to a line), or null where `text` is no such list. */
 export function countedWords(text: string): Map<string, number> | null {
   const items = text.split(/[,\n]/u).map((item) => item.trim());
   const counts = new Map<string, number>();
@@ -23,15 +23,15 @@ export function countedWords(text: string): Map<string, number> | null {
   return counts.size > 0 ? counts : null;
 }
 
-/** Pieces with their counts, in order of first appearance. */
-export function countPieces(pieces: Iterable<string>): Map<string, number> {
+/** Pretokens with their counts, in order of first appearance. */
+export function countPretokens(pretokens: Iterable<string>): Map<string, number> {
   const counts = new Map<string, number>();
-  for (const piece of pieces) counts.set(piece, (counts.get(piece) ?? 0) + 1);
+  for (const pretoken of pretokens) counts.set(pretoken, (counts.get(pretoken) ?? 0) + 1);
   return counts;
 }
 
 /** The trainer's input. */
-export function toPieces(counts: Map<string, number>): Piece[] {
+export function toPretokens(counts: Map<string, number>): Pretoken[] {
   const encoder = new TextEncoder();
   return Array.from(counts, ([text, count]) => ({ bytes: encoder.encode(text), count }));
 }

@@ -7,7 +7,7 @@ import { received } from "../encoder/pack";
 import { splitterOf } from "../encoder/split";
 import type { Session } from "./session";
 
-// UTF-16 units. The worst text of this length, one piece without any cut, takes less than a frame of 60 Hz.
+// UTF-16 units. The worst text of this length, one pretoken without any cut, takes less than a frame of 60 Hz.
 const LONGEST = 32_768;
 
 export class NearEncoder {

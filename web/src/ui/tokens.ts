@@ -8,7 +8,7 @@ import type { Notify } from "./notices";
 import { SAMPLES } from "./samples";
 import type { Session } from "./session";
 import { hex, label, quoted, visible } from "./show";
-import { isAdded, pieceOf, tokenBytes, tokenText } from "./tokentext";
+import { isAdded, pretokenOf, tokenBytes, tokenText } from "./tokentext";
 import { TokenView } from "./tokenview";
 
 export class TokensTab {
@@ -140,12 +140,12 @@ export class TokensTab {
   private explain(token: number): void {
     const { encoded } = this;
     if (encoded === null) return;
-    const [first, after] = pieceOf(encoded, token);
+    const [first, after] = pretokenOf(encoded, token);
     const bytes = tokenBytes(encoded, token);
-    const piece = [];
+    const pretoken = [];
     for (let i = first; i < Math.min(after, first + 40); i++) {
       const { text, whole } = tokenText(encoded, i);
-      piece.push(h("span", { class: i === token ? "mini here" : "mini" }, whole ? visible(text, false) : text));
+      pretoken.push(h("span", { class: i === token ? "mini here" : "mini" }, whole ? visible(text, false) : text));
     }
     const start = token > 0 ? encoded.ends[token - 1]! : 0;
     fill(
@@ -160,8 +160,8 @@ export class TokensTab {
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
         ),
         fact(
-          isAdded(encoded, token) ? "Added token" : `Piece of ${after - first}`,
-          h("code", { class: "pieces" }, ...piece, after - first > 40 ? "…" : null),
+          isAdded(encoded, token) ? "Added token" : `Pretoken of ${after - first}`,
+          h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
         ),
         fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
       ),

@@ -2,7 +2,7 @@
 
 import { toBytes } from "../encoder/bytes";
 import type { Encoded } from "../encoder/encoder";
-import { ADDED, INSIDE_CHARACTER, PIECE_START } from "../encoder/flags";
+import { ADDED, INSIDE_CHARACTER, PRETOKEN_START } from "../encoder/flags";
 import { partial } from "./show";
 
 /** What token `i` shows: its text, or its bytes where it begins or ends inside a character. */
@@ -26,13 +26,13 @@ export function tokenBytes(encoded: Encoded, i: number): Uint8Array {
   return toBytes(text.slice(from, units[i])).slice(start - base, ends[i]! - base);
 }
 
-/** The first token of the piece that token `i` belongs to, and the first one after it. */
-export function pieceOf(encoded: Encoded, i: number): [number, number] {
+/** The first token of the pretoken that token `i` belongs to, and the first one after it. */
+export function pretokenOf(encoded: Encoded, i: number): [number, number] {
   const { flags, ids } = encoded;
   let first = i;
-  while (first > 0 && !(flags[first]! & PIECE_START)) first--;
+  while (first > 0 && !(flags[first]! & PRETOKEN_START)) first--;
   let after = i + 1;
-  while (after < ids.length && !(flags[after]! & PIECE_START)) after++;
+  while (after < ids.length && !(flags[after]! & PRETOKEN_START)) after++;
   return [first, after];
 }
 

@@ -2,11 +2,11 @@
 // tokens did not change are kept as they are, and so are the other tokens of one that did.
 
 import type { Encoded } from "../encoder/encoder";
-import { PIECE_START } from "../encoder/flags";
+import { PRETOKEN_START } from "../encoder/flags";
 import { Blocks } from "./blocks";
 import { h } from "./dom";
 import { visible } from "./show";
-import { isAdded, pieceOf, tokenText } from "./tokentext";
+import { isAdded, pretokenOf, tokenText } from "./tokentext";
 
 const MARGIN = 400; // pixels drawn beyond the window
 const COLOURS = 5;
@@ -196,8 +196,8 @@ export class TokenView {
   private mark(on: boolean): void {
     const encoded = this.encoded;
     if (!on) {
-      for (const element of this.body.querySelectorAll(".active, .piece")) {
-        element.classList.remove("active", "piece");
+      for (const element of this.body.querySelectorAll(".active, .pretoken")) {
+        element.classList.remove("active", "pretoken");
         for (const name of ["id", "aria-selected", "aria-label", "aria-posinset", "aria-setsize"]) {
           element.removeAttribute(name);
         }
@@ -207,8 +207,9 @@ export class TokenView {
       return;
     }
     if (encoded === null) return;
-    const [first, after] = pieceOf(encoded, this.active);
-    for (let token = first; token < after && token < first + 2000; token++) this.spanOf(token)?.classList.add("piece");
+    const [first, after] = pretokenOf(encoded, this.active);
+    for (let token = first; token < after && token < first + 2000; token++)
+      this.spanOf(token)?.classList.add("pretoken");
     const span = this.spanOf(this.active);
     if (span === null) return;
     span.classList.add("active");
@@ -246,9 +247,11 @@ export class TokenView {
     const moves: Record<string, () => number> = {
       ArrowRight: () => now + 1,
       ArrowLeft: () => now - 1,
-      ArrowDown: () => pieceOf(encoded, now)[1],
+      ArrowDown: () => pretokenOf(encoded, now)[1],
       ArrowUp: () =>
-        pieceOf(encoded, now)[0] === now ? pieceOf(encoded, Math.max(0, now - 1))[0] : pieceOf(encoded, now)[0],
+        pretokenOf(encoded, now)[0] === now
+          ? pretokenOf(encoded, Math.max(0, now - 1))[0]
+          : pretokenOf(encoded, now)[0],
       Home: () => 0,
       End: () => encoded.ids.length - 1,
       Enter: () => {
@@ -286,7 +289,7 @@ function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewO
     if (!whole) kind += " part";
     if (text.length > LONG) kind += " long";
     if (isAdded(encoded, token)) kind += " added";
-    if (encoded.flags[token]! & PIECE_START) kind += " first";
+    if (encoded.flags[token]! & PRETOKEN_START) kind += " first";
     if (options.asIds) looks.push([`${kind} id`, String(id) + (text.endsWith("\n") && whole ? "\n" : "")]);
     else looks.push([kind, whole && options.visible ? visible(text) : text]);
   }

@@ -1,8 +1,8 @@
 // The Training view: BPE on a small text, step by step, forward and back.
 
 import { History } from "../training/history";
-import type { Options, Piece } from "../training/trainer";
-import { countedWords, countPieces, DEFAULT_WORDS, LONGEST_TEXT, toPieces } from "../training/words";
+import type { Options, Pretoken } from "../training/trainer";
+import { countedWords, countPretokens, DEFAULT_WORDS, LONGEST_TEXT, toPretokens } from "../training/words";
 import { byId, debounced, fill, grouped, h } from "./dom";
 import type { Session } from "./session";
 import { drawMoment } from "./trainingview";
@@ -80,26 +80,26 @@ export class TrainingTab {
     const text = this.words.value;
     let counts: Map<string, number>;
     try {
-      counts = countedWords(text) ?? countPieces(await this.cut(text.slice(0, LONGEST_TEXT)));
+      counts = countedWords(text) ?? countPretokens(await this.cut(text.slice(0, LONGEST_TEXT)));
     } catch (error) {
       byId("training-note").textContent = error instanceof Error ? error.message : String(error);
       return;
     }
     const told =
-      countedWords(text) === null ? `text, cut into ${grouped(counts.size)} different pieces` : "words with counts";
+      countedWords(text) === null ? `text, cut into ${grouped(counts.size)} different pretokens` : "words with counts";
     const cutOff = text.length > LONGEST_TEXT ? `, of which the first ${grouped(LONGEST_TEXT)} characters` : "";
     byId("training-note").textContent = `Read as ${told}${cutOff}. Write words like “${DEFAULT_WORDS}”, or any text.`;
-    this.start(toPieces(counts));
+    this.start(toPretokens(counts));
   }
 
   private async cut(text: string): Promise<string[]> {
     const key = this.split.value;
     if (key === "") return text.match(/\s\S*|\S+/gu) ?? [];
     await this.session.ready(key);
-    return this.session.line.ask("pieces", key, text);
+    return this.session.line.ask("pretokens", key, text);
   }
 
-  private start(pieces: Piece[]): void {
+  private start(pretokens: Pretoken[]): void {
     const merges = Math.max(1, Math.min(2000, Number(this.merges.value) || 1));
     const threshold = Math.max(0.01, Math.min(1, Number(this.threshold.value) || 0.9));
     const options: Options = {
@@ -107,7 +107,7 @@ export class TrainingTab {
       vocabSize: 256 + merges,
       minPairCount: 1,
     };
-    this.history = new History(pieces, options);
+    this.history = new History(pretokens, options);
     this.slider.max = String(this.history.runTo(Number.POSITIVE_INFINITY));
     this.go(0);
   }

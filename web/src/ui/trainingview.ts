@@ -1,11 +1,11 @@
-// One moment of a training run, drawn: what the step did, the pieces, the pairs with their index, and the queue.
+// One moment of a training run, drawn: what the step did, the pretokens, the pairs with their index, and the queue.
 
 import type { Moment } from "../training/history";
 import { pairKey, pairOf, type Report, type Trainer } from "../training/trainer";
 import { fill, grouped, h } from "./dom";
 import { hex, label } from "./show";
 
-const MOST_PIECES = 120;
+const MOST_PRETOKENS = 120;
 const MOST_PAIRS = 60;
 const MOST_QUEUED = 80;
 
@@ -19,7 +19,7 @@ export function drawMoment(
   fill(
     root,
     h("section", { class: "card story", "aria-live": "polite" }, ...story(moment)),
-    h("section", { class: "card" }, h("h2", {}, "Pieces"), pieces(moment)),
+    h("section", { class: "card" }, h("h2", {}, "Pretokens"), pretokens(moment)),
     h("section", { class: "card" }, h("h2", {}, "Pairs and where they are"), pairs(moment)),
     h("section", { class: "card" }, h("h2", {}, "Queue"), queue(moment)),
     h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, past, go)),
@@ -60,7 +60,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       h(
         "p",
         {},
-        `Each piece is a row of its bytes. Every pair of neighbours has been counted once, noted in the index and put into the queue.`,
+        `Each pretoken is a row of its bytes. Every pair of neighbours has been counted once, noted in the index and put into the queue.`,
       ),
     );
   } else if (report.event.kind === "merge") {
@@ -77,8 +77,8 @@ function story({ trainer, report }: Moment): HTMLElement[] {
       h(
         "p",
         {},
-        `${times(report.times)[0]!.toUpperCase()}${times(report.times).slice(1)}, in ${plural(report.touched.length, "piece")}; ` +
-          `${plural(trainer.pieces.length - report.touched.length, "piece")} left alone. It makes ${what[report.outcome]}, id ${id}. `,
+        `${times(report.times)[0]!.toUpperCase()}${times(report.times).slice(1)}, in ${plural(report.touched.length, "pretoken")}; ` +
+          `${plural(trainer.pretokens.length - report.touched.length, "pretoken")} left alone. It makes ${what[report.outcome]}, id ${id}. `,
         stale > 0
           ? `On the way ${plural(stale, "stale entry", "stale entries")} left the queue.`
           : "The top of the queue was up to date.",
@@ -111,7 +111,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
         `Its IoS ${report.ios[0]!.value.toFixed(2)} reached the threshold ${trainer.options.refine}. `,
         report.times === 0
           ? "It stands nowhere alone any more."
-          : `The ${plural(report.times, "occurrence")} left over, in ${plural(report.touched.length, "piece")}, `,
+          : `The ${plural(report.times, "occurrence")} left over, in ${plural(report.touched.length, "pretoken")}, `,
         report.times === 0 ? null : "fall apart into ",
         ...(report.times === 0 ? [] : report.parts.flatMap((part) => [token(trainer, part), " "])),
       ),
@@ -145,37 +145,38 @@ function work(trainer: Trainer): HTMLElement {
     h(
       "p",
       { class: "hint" },
-      "Naive training counts every pair before each merge and looks at each again to merge it. Incremental training counts once, and then looks only into pieces that the index names.",
+      "Naive training counts every pair before each merge and looks at each again to merge it. Incremental training counts once, and then looks only into pretokens that the index names.",
     ),
   );
 }
 
-function pieces({ trainer, report }: Moment): HTMLElement {
-  const before = new Map(report?.touched.map((one) => [one.piece, one.before]) ?? []);
-  const order = trainer.pieces.map((_, i) => i);
+function pretokens({ trainer, report }: Moment): HTMLElement {
+  const before = new Map(report?.touched.map((one) => [one.pretoken, one.before]) ?? []);
+  const order = trainer.pretokens.map((_, i) => i);
   order.sort((a, b) => Number(before.has(b)) - Number(before.has(a)) || a - b);
-  const shown = trainer.pieces.length > MOST_PIECES ? order.slice(0, MOST_PIECES) : trainer.pieces.map((_, i) => i);
+  const shown =
+    trainer.pretokens.length > MOST_PRETOKENS ? order.slice(0, MOST_PRETOKENS) : trainer.pretokens.map((_, i) => i);
   const made = report?.event.kind === "merge" ? report.event.id : -1;
   const rows = shown.map((i) => {
     const old = before.get(i);
     const kind = (id: number) => (old !== undefined && id === made ? "new" : "");
     return h(
       "li",
-      { class: old === undefined ? "piece-row" : "piece-row touched" },
+      { class: old === undefined ? "pretoken-row" : "pretoken-row touched" },
       h("span", { class: "number" }, String(i + 1)),
       h("span", { class: "row-of" }, ...trainer.segments[i]!.map((id) => token(trainer, id, kind(id)))),
-      h("span", { class: "size" }, `×${grouped(trainer.pieces[i]!.count)}`),
+      h("span", { class: "size" }, `×${grouped(trainer.pretokens[i]!.count)}`),
       old === undefined
         ? null
         : h("span", { class: "was" }, h("span", {}, "was "), ...old.map((id) => token(trainer, id, "old"))),
     );
   });
-  const hidden = trainer.pieces.length - shown.length;
+  const hidden = trainer.pretokens.length - shown.length;
   return h(
     "div",
     {},
-    h("ol", { class: "piece-list" }, ...rows),
-    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more piece")}`) : null,
+    h("ol", { class: "pretoken-list" }, ...rows),
+    hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more pretoken")}`) : null,
   );
 }
 
@@ -220,7 +221,7 @@ function pairs({ trainer, report }: Moment): HTMLElement {
           h("th", { scope: "col" }, "Pair"),
           h("th", { scope: "col", class: "figure" }, "Count"),
           h("th", { scope: "col", class: "figure" }, "Change"),
-          h("th", { scope: "col" }, "In pieces"),
+          h("th", { scope: "col" }, "In pretokens"),
         ),
       ),
       h("tbody", {}, ...rows),

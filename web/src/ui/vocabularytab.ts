@@ -234,7 +234,7 @@ const STATES: Record<Details["state"], (details: Details) => string> = {
   ordinary: (details) =>
     details.reachable
       ? "An ordinary token."
-      : "An ordinary token that merging does not reach: text that spells it alone becomes other tokens, unless the whole piece is looked up first.",
+      : "An ordinary token that merging does not reach: text that spells it alone becomes other tokens, unless the whole pretoken is looked up first.",
   special: () => "A special token: text never becomes it unless that is allowed.",
   added: () => "An added token: matched as a whole string before the text is split.",
   removed: () => "Removed in training: encoding never gives this id.",

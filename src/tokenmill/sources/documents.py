@@ -19,7 +19,7 @@ from functools import cache
 from typing import NamedTuple, Protocol, cast
 
 from ..errors import InputError, UsageError
-from .sources import OnSkip, Skip, Source, find_sources, open_source, suffix_of
+from .find import OnSkip, Skip, Source, find_sources, open_source, suffix_of
 from .streams import SourceStream
 
 __all__ = [

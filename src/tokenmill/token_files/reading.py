@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import FormatError, UsageError, require
+from ..errors import FormatError, UsageError, require
 from .megatron import read_index
 from .settings import Metadata, index_path, metadata_path, offsets_path
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["TokenFile", "is_token_file", "load_tokens"]
 

@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...corpus.sources import OnSkip, Skip, Source, size_of
-from ...counting.manifest import working_folder
-from ...ray_tasks import RETRIES, connected, finished
-from ...writing import output_errors
+from ..counting.manifest import working_folder
+from ..jobs.outputs import output_errors
+from ..jobs.ray import RETRIES, connected, finished
+from ..sources.find import OnSkip, Skip, Source, size_of
 from .parts import Counts, Part, encode_part
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["parts_with_ray"]
 

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from tokenmill.errors import OutputError
-from tokenmill.writing import atomic_file, atomic_folder
+from tokenmill.jobs.outputs import atomic_file, atomic_folder
 
 
 def test_file_appears_on_success(tmp_path):

@@ -16,18 +16,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from ...corpus.documents import Damaged, Document, document_of
-from ...corpus.sources import OnSkip, Skip, Source, size_of
-from ...corpus.streams import SourceStream
-from ...errors import InputError
-from ..batches import threads_for
+from ..errors import InputError
+from ..sources.documents import Damaged, Document, document_of
+from ..sources.find import OnSkip, Skip, Source, size_of
+from ..sources.streams import SourceStream
+from ..tokenizer.batches import threads_for
 from .documents import Place, Stretch, certain_cut, read_stretches
 from .settings import Settings
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Counts", "Encoded", "Part", "PartWriter", "encode_part", "encode_stretches", "run"]
 

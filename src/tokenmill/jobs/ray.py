@@ -12,7 +12,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from .errors import InputError, TokenmillError, UsageError, require
+from ..errors import InputError, TokenmillError, UsageError, require
 
 __all__ = ["RETRIES", "check_engine", "connected", "finished"]
 

@@ -17,7 +17,7 @@ import pytest
 import zstandard
 
 from tokenmill.corpus import find_sources, open_source, read_documents
-from tokenmill.corpus import streams as streams_module
+from tokenmill.sources import streams as streams_module
 from tokenmill.errors import InputError, MissingExtraError, UsageError
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

@@ -1,4 +1,4 @@
-"""From sources to stretches of text: a document, or a part of a long one that is cut where no piece crosses.
+"""From sources to stretches of text: a document, or a part of a long one that is cut where no pretoken crosses.
 
 Every stretch comes with the place behind it, from which a later run can go on.
 """
@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from ...corpus.documents import Record, read_records
-from ...corpus.sources import Skip, Source, open_source, suffix_of
-from ...corpus.streams import SourceStream
-from ...errors import InputError
+from ..errors import InputError
+from ..sources.documents import Record, read_records
+from ..sources.find import Skip, Source, open_source, suffix_of
+from ..sources.streams import SourceStream
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Cut", "Place", "Stretch", "certain_cut", "read_stretches"]
 
@@ -46,12 +46,12 @@ class Stretch(NamedTuple):
 def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     """What finds a place in text at which it may be cut, whatever follows, with the same ids; 0 where it finds none.
 
-    None where no place is safe: a pattern that is no automaton, or tokens and normalisations that look across pieces.
+    None where no place is safe: a pattern that is no automaton, or tokens and normalisations that look across pretokens.
     """
     scanner, added = tok._encoder.scanner, tok._added
     if scanner is None or not added.simple or added.always or (special and added.special):
         return None
-    from ...counting._count_cy import cut
+    from ..counting._count_cy import cut
 
     return lambda data: cut(scanner, data, 0, len(data))
 

@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...corpus.documents import ReadOptions
-from ...errors import FormatError, UsageError
+from ..errors import FormatError, UsageError
+from ..sources.documents import ReadOptions
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = [
     "LAYOUTS",

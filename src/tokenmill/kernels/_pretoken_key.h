@@ -1,11 +1,11 @@
-/* The key of a piece, shared by the counting table and the encoder's cache.
+/* The key of a pretoken, shared by the counting table and the encoder's cache.
  *
- * A key is two u64. Pieces of up to 15 bytes sit in it whole, with the length in the top byte, so that equal keys
- * mean equal pieces. Longer pieces store 120 bits of hash under the tag 0xFF; whoever keeps them must compare bytes.
+ * A key is two u64. Pretokens of up to 15 bytes sit in it whole, with the length in the top byte, so that equal keys
+ * mean equal pretokens. Longer pretokens store 120 bits of hash under the tag 0xFF; whoever keeps them must compare bytes.
  * Little-endian machines only. The hash is fixed for good: word counts on disk are ordered by it.
  */
-#ifndef TOKENMILL_PIECE_KEY_H
-#define TOKENMILL_PIECE_KEY_H
+#ifndef TOKENMILL_PRETOKEN_KEY_H
+#define TOKENMILL_PRETOKEN_KEY_H
 
 #include <stdint.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static inline tm_key tm_long_key(const uint8_t *p, size_t n) {
     return key;
 }
 
-/* Which bits of 16 bytes read at a piece of n bytes are its own. A table, since lengths around 8 alternate and a branch
+/* Which bits of 16 bytes read at a pretoken of n bytes are its own. A table, since lengths around 8 alternate and a branch
  * on them is mispredicted: keys took 14 % less time. */
 static const tm_key tm_key_mask[16] = {
     {0x0ull, 0x0ull}, {0xFFull, 0x0ull},

@@ -20,18 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...corpus.sources import OnSkip, Source, find_sources
-from ...counting.manifest import fingerprint, working_folder
-from ...errors import UsageError
-from ...ray_tasks import check_engine
-from ...writing import atomic_file, output_errors
+from ..counting.manifest import fingerprint, working_folder
+from ..errors import UsageError
+from ..jobs.outputs import atomic_file, output_errors
+from ..jobs.ray import check_engine
+from ..sources.find import OnSkip, Source, find_sources
 from .documents import Place
 from .output import HEADERS, build, put_in_place
 from .parts import Counts, Part, PartWriter, run
 from .settings import LAYOUTS, Settings, dtype_for, end_of_text_id, output_path
 
 if TYPE_CHECKING:
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["Summary", "encode_files", "join_parts", "settings_for"]
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from .documents import Document, ReadOptions, Record, decode, too_long
-from .sources import Skip
+from .find import Skip
 from .streams import SourceStream
 
 __all__ = ["document", "lines", "records"]

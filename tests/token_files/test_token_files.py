@@ -8,9 +8,9 @@ from token_file_examples import corpus, expected_ids, read_megatron, stream_of, 
 
 import tokenmill
 from tokenmill.errors import FormatError, InputError, UsageError
-from tokenmill.tokenizer.token_files import LAYOUTS, encode_part
-from tokenmill.tokenizer.token_files.encoding import join_parts, settings_for
-from tokenmill.tokenizer.token_files.settings import dtype_for
+from tokenmill.token_files import LAYOUTS, encode_part
+from tokenmill.token_files.encoding import join_parts, settings_for
+from tokenmill.token_files.settings import dtype_for
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def test_ids_never_wrap(tmp_path, n_vocab, dtype):
 
 
 def test_a_long_text_is_cut_into_parts_with_the_same_ids(tok, tmp_path, monkeypatch):
-    from tokenmill.tokenizer.token_files import documents
+    from tokenmill.token_files import documents
 
     monkeypatch.setattr(documents, "STRETCH", 1000)
     long = text(3, 20_000) + "a" * 5000 + " " * 3000 + "\n" * 2000 + text(4, 2000)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
 from .documents import Document, ReadOptions, Record, decode, too_long
-from .sources import Skip
+from .find import Skip
 from .streams import SourceStream
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from ..errors import InputError
 from .documents import Damaged, Document, Drop, ReadOptions, Record, too_long
-from .elements import cut, parse
-from .sources import Skip
+from .find import Skip
 from .streams import SourceStream
+from .xml import cut, parse
 
 __all__ = ["document", "records"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from .errors import OutputError
+from ..errors import OutputError
 
 __all__ = ["atomic_file", "atomic_folder", "output_errors", "replace_folder"]
 

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 
 
-cdef extern from "tokenmill/split/_piece_key.h" nogil:
+cdef extern from "tokenmill/kernels/_pretoken_key.h" nogil:
     ctypedef struct tm_key:
         uint64_t lo
         uint64_t hi

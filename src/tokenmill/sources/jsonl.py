@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from .documents import Damaged, Document, ReadOptions, Record, decode, too_long
-from .sources import Skip
+from .find import Skip
 from .streams import SourceStream
 from .text import lines
 

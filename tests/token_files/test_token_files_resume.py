@@ -13,7 +13,7 @@ from token_file_examples import corpus, text, tokenizer
 
 import tokenmill
 from tokenmill.errors import OutputError, UsageError
-from tokenmill.tokenizer.token_files import LAYOUTS, parts
+from tokenmill.token_files import LAYOUTS, parts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
@@ -22,7 +22,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[
 SLOW = """
 import sys, time
 import tokenmill
-from tokenmill.tokenizer.token_files import documents, parts
+from tokenmill.token_files import documents, parts
 
 documents.STRETCH, parts.JOB_BYTES = 1000, 2000
 original = parts.PartWriter.append
@@ -41,7 +41,7 @@ CRASHES = """
 import os, shutil, sys
 from pathlib import Path
 import tokenmill
-from tokenmill.tokenizer.token_files import documents, parts
+from tokenmill.token_files import documents, parts
 
 documents.STRETCH, parts.JOB_BYTES = 60_000, 60_000
 folder, layout = Path(sys.argv[3]), sys.argv[4]

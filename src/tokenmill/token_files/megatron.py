@@ -21,7 +21,7 @@ import struct
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from ...errors import FormatError, UsageError
+from ..errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np

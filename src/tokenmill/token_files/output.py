@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from ...errors import UsageError, require
+from ..errors import UsageError, require
 from .megatron import write_index
 from .parts import Part
 from .settings import Metadata, Settings, index_path, metadata_path, offsets_path
@@ -17,7 +17,7 @@ from .settings import Metadata, Settings, index_path, metadata_path, offsets_pat
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..tokenizer import Tokenizer
+    from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = ["HEADERS", "build", "put_in_place"]
 

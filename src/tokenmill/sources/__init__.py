@@ -1,0 +1,1 @@
+"""Sources: files, folders, globs and URLs to documents."""
