@@ -12,8 +12,8 @@ The memory of the last pretokens is empty between two calls, so a table is alway
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.string import memset
-from cython.cimports.tokenmill.counting._pages import tm_pages_plain
-from cython.cimports.tokenmill.counting._recent import (
+from cython.cimports.tokenmill.kernels._memory import tm_pages_small
+from cython.cimports.tokenmill.counting._direct_mapped import (
     tm_addition,
     tm_recent,
     tm_sift,
@@ -80,7 +80,7 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
     if slots == 1:
         batch = MOST - 1
     if table.recent == cython.NULL:
-        table.recent = cython.cast(cython.pointer(tm_recent), tm_pages_plain(RECENT * cython.sizeof(tm_recent)))
+        table.recent = cython.cast(cython.pointer(tm_recent), tm_pages_small(RECENT * cython.sizeof(tm_recent)))
         if table.recent == cython.NULL:
             raise MemoryError
     recent: cython.pointer(tm_recent) = table.recent

@@ -130,7 +130,7 @@ class Spill:
 
     def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge the tables into a run and clear them."""
-        sources = [TableRows(table) for table in tables]
+        sources = [TableRows(table, pause) for table in tables]
         self.add(lambda part, bits: sources, pool, pause)
         for table in tables:
             table.clear()

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..jobs.outputs import atomic_folder
-from .tables import concatenate, filter_rows, hashes_of, merge_rows, ordered_map, part_of_rows
+from .tables import concatenate, filter_rows, hashes_of, is_canonical, merge_rows, ordered_map, part_of_rows
 from .word_counts import WordCounts
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ __all__ = [
     "files_for",
     "files_in",
     "from_arrow",
-    "is_canonical",
     "is_saved",
     "load",
     "open_folder",
@@ -299,22 +298,6 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
             raise FormatError(f"{path} is damaged: {error}. Count again, or restore it from a copy.") from error
 
     return schema, groups()
-
-
-def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
-    """Whether rows are in canonical order, which also says that no pretoken stands in them twice."""
-    import numpy as np
-
-    hashes = hashes_of(rows) if hashes is None else hashes
-    if bool(np.all(hashes[1:] > hashes[:-1])):
-        return True
-    if not bool(np.all(hashes[1:] >= hashes[:-1])):
-        return False
-    arena, offsets, _ = rows
-    for i in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():
-        if arena[offsets[i] : offsets[i + 1]].tobytes() >= arena[offsets[i + 1] : offsets[i + 2]].tobytes():
-            return False
-    return True
 
 
 def files_in(folder: Path) -> list[Path]:

@@ -128,7 +128,7 @@ class Counter:
         if slots > 1.2 * self.table.slots:
             self.table = CountTable(slots)
         else:
-            self.table.crowd()
+            self.table.use_more()
 
     def make_room(self) -> None:
         self.pause()
@@ -144,7 +144,7 @@ class Counter:
         elif not self._cannot_grow:
             self._cannot_grow = True
             self._long = table.arena_bytes / len(table)
-            table.crowd()
+            table.use_more()
         else:  # the block has more new pretokens than `wants_pause` foresaw
             self._spill.write([table], pause=self.pause)
             self.cleared()

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 
 
-cdef extern from "tokenmill/counting/_recent.h" nogil:
+cdef extern from "tokenmill/counting/_direct_mapped.h" nogil:
     ctypedef struct tm_addition:
         uint64_t lo
         uint64_t hi
