@@ -9,13 +9,10 @@ cdef extern from "tokenmill/counting/_direct_mapped.h" nogil:
         const uint8_t* pretoken  # and its length, of a LONG one
         size_t length
 
-    ctypedef struct tm_recent:
+    ctypedef struct tm_cached:
         uint64_t lo
         uint64_t hi
         uint64_t count
 
-    bint tm_sift_supported()
-    Py_ssize_t tm_sift(tm_recent* recent, size_t slots, const uint8_t* text, size_t start, const size_t* ends,
-                       Py_ssize_t n, size_t readable, tm_addition* out)
-    Py_ssize_t tm_sift_fast(tm_recent* recent, size_t slots, const uint8_t* text, size_t start, const size_t* ends,
-                            Py_ssize_t n, size_t readable, tm_addition* out)
+    Py_ssize_t tm_count_cached(tm_cached* cache, size_t slots, const uint8_t* text, size_t start, const size_t* ends,
+                               Py_ssize_t n, size_t readable, tm_addition* out)

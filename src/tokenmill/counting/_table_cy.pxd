@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from tokenmill.counting._direct_mapped cimport tm_addition, tm_recent
+from tokenmill.counting._direct_mapped cimport tm_addition, tm_cached
 from tokenmill.kernels._platform cimport tm_mulhi
 from tokenmill.kernels._pretoken_key cimport TM_CANONICAL, tm_hash, tm_key, tm_long_key, tm_seed
 
@@ -10,7 +10,7 @@ cdef enum:
     # The top byte of a key's `hi`: 1 to 15 is a length, LONG says that the key is a hash (as in _pretoken_key.h).
     LONG = 0xFF
     MOST = 256  # pretokens in one addition
-    RECENT = 4096  # slots of the direct-mapped cache in front of the table
+    CACHED = 4096  # slots of the direct-mapped cache in front of the table
 
 
 cdef struct Entry:
@@ -43,7 +43,7 @@ cdef class CountTable:
     cdef size_t window_steps     # probes past the home slot, and additions, since the count of them began anew
     cdef size_t window_additions
     cdef readonly size_t steps   # probes past the home slot in all
-    cdef tm_recent* recent       # of _count_cy
+    cdef tm_cached* cache        # of _count_cy
     cdef bint no_memory
     cdef bint overflow
 

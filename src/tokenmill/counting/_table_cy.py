@@ -22,7 +22,7 @@ overlap. The table never grows by itself: `full` says that the caller must `grow
 import cython
 from cython.cimports.libc.stdint import uint8_t
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.counting._direct_mapped import tm_addition, tm_recent
+from cython.cimports.tokenmill.counting._direct_mapped import tm_addition, tm_cached
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._platform import tm_mulhi, tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key
@@ -54,7 +54,7 @@ class CountTable:
         tm_pages_free(self.next, self.next_slots * cython.sizeof(Entry))
         tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
         tm_pages_free(self.arena, self.arena_size)
-        tm_pages_free(self.recent, RECENT * cython.sizeof(tm_recent))
+        tm_pages_free(self.cache, CACHED * cython.sizeof(tm_cached))
 
     def __len__(self):
         return self.used
