@@ -10,9 +10,8 @@ import tokenmill.counting.reading as reading
 import tokenmill.counting.threads as threads
 from tokenmill import WordCounts
 from tokenmill.counting import count, count_iterator, count_to_folder
-from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.spill import Spill, write_run
-from tokenmill.counting.tables import TableRows, add_rows, concatenate, merge_rows, merged
+from tokenmill.counting.tables import ArrayRows, concatenate, merge_rows, merged
 from tokenmill.errors import OutputError, UsageError
 
 WORDS = r" [^ ]*|[^ ]+"
@@ -142,9 +141,8 @@ def test_runs_are_opened_at_any_part(tmp_path):
         groups.append(WordCounts.from_mapping(items))
     runs = []
     for i, group in enumerate(groups):
-        table = CountTable(1 << 18)
-        add_rows(table, (group.arena, group.offsets, group.counts))
-        run, dropped = write_run(tmp_path / f"{i}.arrow", lambda part, bits, table=table: [TableRows(table)])
+        rows = merge_rows([(group.arena, group.offsets, group.counts)])
+        run, dropped = write_run(tmp_path / f"{i}.arrow", lambda part, bits, rows=rows: [ArrayRows(rows)])
         assert dropped == 0
         assert run.bits >= 2
         runs.append(run)

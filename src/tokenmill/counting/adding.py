@@ -16,7 +16,16 @@ from .memory import memory_limit_of
 from .spill import Spill
 from .storage import About, files_in, open_folder, read_rows, size_of, write_counts
 from .tables import (
-    ArrayRows, RowSource, SortedRows, bits_for, concatenate, filter_rows, hashes_of, is_canonical, merged, sort_rows,
+    ArrayRows,
+    RowSource,
+    SortedRows,
+    bits_for,
+    concatenate,
+    filter_rows,
+    hashes_of,
+    is_canonical,
+    merged,
+    sort_rows,
 )
 from .word_counts import check_patterns
 

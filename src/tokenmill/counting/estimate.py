@@ -140,7 +140,9 @@ class _Incidence:
     def add(self, block: Block) -> None:
         self._one.count(block)
         arena, offsets, counts = merge_tables([self._one.table])
-        while self._all.room < len(counts):  # first, since rows in canonical order would fill a growing table at its front
+        while self._all.room < len(
+            counts
+        ):  # first, since rows in canonical order would fill a growing table at its front
             grow(self._all, 2 * self._all.slots)
         count_pretokens(self._all, arena, offsets[1:], 0)
         self._one.table.clear()

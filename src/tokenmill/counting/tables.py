@@ -31,6 +31,7 @@ __all__ = [
     "TableRows",
     "bits_for",
     "concatenate",
+    "duplicate_in",
     "filter_rows",
     "grow",
     "hashes_of",
@@ -154,6 +155,27 @@ def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
         if arena[offsets[i] : offsets[i + 1]].tobytes() >= arena[offsets[i + 1] : offsets[i + 2]].tobytes():
             return False
     return True
+
+
+def duplicate_in(rows: Rows) -> bytes | None:
+    """A pretoken that is in the rows more than once, or None."""
+    import numpy as np
+
+    hashes = hashes_of(rows)
+    if bool(np.all(hashes[1:] > hashes[:-1])):
+        return None
+    arena, offsets, _ = rows
+    order = np.argsort(hashes, kind="stable")
+    hashes = hashes[order]
+    again = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
+    seen: set[bytes] = set()
+    for i in np.union1d(again - 1, again):
+        row = order[i]
+        pretoken = arena[offsets[row] : offsets[row + 1]].tobytes()
+        if pretoken in seen:
+            return pretoken
+        seen.add(pretoken)
+    return None
 
 
 class TableRows:
