@@ -199,7 +199,7 @@ def test_crafted_collisions_cost_a_bounded_number_of_probes(collisions):
     count_all(table, pretokens)
     assert table.steps - before < 2 * 30_000
     count_all(table, random_pretokens(random.Random(1), 100))
-    other = count_all(CountTable(1024), pretokens[:100] + [b"other"])
+    other = count_all(CountTable(1024), [*pretokens[:100], b"other"])
     expected = collections.Counter(
         pretokens * 2 + random_pretokens(random.Random(1), 100) + pretokens[:100] + [b"other"]
     )

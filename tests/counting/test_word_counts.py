@@ -45,7 +45,7 @@ def test_from_mapping_and_back():
     "mapping", [{"low": 5}, {b"low": -1}, {b"low": 2**64}, {b"low": 1.5}, {b"low": 2.0}, {b"l": "1"}]
 )
 def test_what_is_not_a_count_is_refused(mapping):
-    with pytest.raises(UsageError, match="low|count"):
+    with pytest.raises(UsageError, match=r"low|count"):
         WordCounts.from_mapping(mapping)
 
 
@@ -279,7 +279,7 @@ def test_foreign_folders(tmp_path):
     with pytest.raises(FormatError, match="empty cells"):
         WordCounts.load(folder)
     pq.write_table(pa.table({"pretoken": ["a"], "count": ["many"]}), folder / "a.parquet")
-    with pytest.raises(FormatError, match="'count' .* has the type string"):
+    with pytest.raises(FormatError, match=r"'count' .* has the type string"):
         WordCounts.load(folder)
     schema = pa.schema([("pretoken", pa.binary()), ("count", pa.uint64())])
     for metadata, message in (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import FormatError, InputError, OutputError, UsageError
 from ..jobs.outputs import atomic_folder, output_errors
-from .exchange import SUFFIXES, read_exchange, write_exchange
+from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
 from .local import Summary
 from .memory import memory_limit_of
 from .spill import Spill
@@ -90,7 +90,7 @@ def add_up(
         if output.suffix in SUFFIXES:
             if output.is_dir():
                 raise OutputError(f"cannot write the file {output}: a folder of that name stands there")
-            distinct, pretokens = write_exchange(output, part_of(0, 0))
+            distinct, pretokens = write_counts_file(output, part_of(0, 0))
         else:
             with atomic_folder(output) as folder:
                 distinct, pretokens = write_counts(folder, about, part_of, progress=progress)
@@ -124,7 +124,7 @@ class _SavedCounts:
 
 def _open(path: Path) -> tuple[About | None, Iterator[Rows]]:
     if not path.is_dir():
-        return None, read_exchange(path)
+        return None, read_counts_file(path)
     about, files = open_folder(path)
     return about, (rows for file in files for rows in file)
 
