@@ -42,6 +42,32 @@ def _empty(cache: cython.pointer(tm_cached), slots: cython.size_t, table: CountT
     memset(cache, 0, slots * cython.sizeof(tm_cached))
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _next_ends(scanner: Scanner, base: cython.pointer(cython.const[uint8_t]), document_ends: cython.const[uint64_t][::1],
+               position: cython.size_t, document: cython.pointer(cython.Py_ssize_t), ends: cython.pointer(cython.size_t),
+               batch: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """The ends of the next pretokens from `position` on, and of the next documents too; how many there are."""
+    first: cython.size_t = document_ends[document[0] - 1] if document[0] > 0 else 0
+    n: cython.Py_ssize_t = 0
+    m: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    while n <= batch - LEAST_ROOM and document[0] < document_ends.shape[0]:
+        if position >= document_ends[document[0]]:
+            first = document_ends[document[0]]
+            document[0] += 1
+            continue
+        m = scanner.scan(base + first, position - first, document_ends[document[0]] - first, ends + n, batch - n)
+        if m == 0:
+            break
+        for i in range(n, n + m):
+            ends[i] += first
+        n += m
+        position = ends[n - 1]
+    return n
+
+
 def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][::1],
                document_ends: cython.const[uint64_t][::1], position: cython.size_t, document: cython.Py_ssize_t,
                limit: cython.size_t):
@@ -50,20 +76,15 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
     Stops at the end of the last document, when the table is full, or after about `limit` bytes. Returns the new
     (position, document) to go on from.
     """
-    base: cython.pointer(cython.const[uint8_t]) = cython.NULL
     documents: cython.Py_ssize_t = document_ends.shape[0]
     if text.shape[0] == 0 or documents == 0:
         return position, documents
-    base = cython.address(text[0])
-    first: cython.size_t = document_ends[document - 1] if 0 < document <= documents else 0
+    base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
     start: cython.size_t = position
-    last: cython.size_t
     ends: cython.size_t[512]
     some: tm_addition[768]  # BATCH + MOST
     waiting: cython.Py_ssize_t = 0
     n: cython.Py_ssize_t
-    m: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     stuck: cython.bint = False
     # What waits, what comes in and what is in the cache may all be new to the table. With little room, they are fewer.
     batch: cython.Py_ssize_t = BATCH
@@ -79,26 +100,12 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
     cache: cython.pointer(tm_cached) = table.cache
     with cython.nogil:
         while document < documents and table.has_room(MOST + batch + slots) and position - start < limit:
-            n = 0
-            last = position
-            # A batch takes in the next documents too, but not with so little room left that the scan is slow.
-            while n <= batch - LEAST_ROOM and document < documents:
-                if last >= document_ends[document]:
-                    first = document_ends[document]
-                    document += 1
-                    continue
-                m = scanner.scan(base + first, last - first, document_ends[document] - first, ends + n, batch - n)
-                for i in range(n, n + m):
-                    ends[i] += first
-                n += m
-                if m == 0:
-                    break
-                last = ends[n - 1]
+            n = _next_ends(scanner, base, document_ends, position, cython.address(document), ends, batch)
             if n == 0:
                 stuck = document < documents
                 break
             waiting += tm_count_cached(cache, slots, base, position, ends, n, text.shape[0], some + waiting)
-            position = last
+            position = ends[n - 1]
             while waiting >= MOST and table.add_all(some + waiting - MOST, MOST):
                 waiting -= MOST
         if not table.no_memory:
