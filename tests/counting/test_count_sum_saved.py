@@ -176,7 +176,7 @@ def test_what_cannot_be_added(tmp_path):
     WordCounts.from_mapping({b"a": 1}, ("p",)).save(tmp_path / "a")
     WordCounts.from_mapping({b"a": 1}, ("q",)).save(tmp_path / "b")
     (tmp_path / "x.txt").write_text("text")
-    with pytest.raises(UsageError, match="split differently"):
+    with pytest.raises(UsageError, match="split by different patterns"):
         add_up([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
     with pytest.raises(InputError, match="no such file"):
         add_up([tmp_path / "nothing"], tmp_path / "c")

@@ -31,7 +31,6 @@ uint64_t hash_of(const uint8_t *p, size_t n, const uint8_t *end, uint64_t a, uin
     tm_seed seed = {a, b};
     return tm_hash(tm_key_of(p, n, end, seed), seed);
 }
-size_t valid(const uint8_t *p, size_t n) { return tm_utf8_valid(p, n); }
 ptrdiff_t decode(const uint8_t *p, size_t n, int width, void *out, size_t *count) {
     return tm_utf8_decode(p, n, width, out, count);
 }
@@ -60,7 +59,7 @@ def floor(request, tmp_path_factory):
     command = [compiler, "-std=gnu11", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", *options, f"-I{SOURCE}"]
     subprocess.run([*command, "-o", folder / "floor.so", folder / "floor.c"], check=True)
     library = ctypes.CDLL(str(folder / "floor.so"))
-    for name in ("page_size", "hash_of", "mulhi", "valid", "push", "pop", "map_size"):
+    for name in ("page_size", "hash_of", "mulhi", "push", "pop", "map_size"):
         getattr(library, name).restype = ctypes.c_uint64
     for name in ("decode", "encode"):
         getattr(library, name).restype = ctypes.c_ssize_t
@@ -146,7 +145,6 @@ def test_utf8_is_read_as_python_reads_it(floor):
             data.decode()
         except UnicodeDecodeError as error:
             whole = error.start
-        assert floor.valid(data, u64(len(data))) == whole
         out, count = (ctypes.c_uint32 * (len(data) + 1))(), ctypes.c_size_t(0)
         taken = floor.decode(data, u64(len(data)), 4, out, ctypes.byref(count))
         if whole == len(data):

@@ -52,7 +52,7 @@ MAX_FILES = 4096
 
 
 class About(NamedTuple):
-    """What the metadata of each file says."""
+    """The metadata of each file."""
 
     split_patterns: tuple[str, ...] = ()
     documents: int = 0
@@ -78,7 +78,7 @@ class About(NamedTuple):
             version, patterns = about["version"], about["split_patterns"]
             numbers = (about["documents"], about["bytes"])
             if not all(isinstance(p, str) for p in patterns) or not all(isinstance(n, int) for n in numbers):
-                raise ValueError("its values are of the wrong kinds")
+                raise ValueError("its values have the wrong kinds")
         except (ValueError, KeyError, TypeError) as error:
             raise FormatError(f"{path} has metadata that cannot be read: {error}") from error
         if version != VERSION:
@@ -89,7 +89,7 @@ class About(NamedTuple):
 
 
 def files_for(total_bytes: int) -> int:
-    """How many files the counts of so much text are written to.
+    """How many files to write for the counts of so much text.
 
     >>> files_for(0), files_for(2**30), files_for(2**30 + 1), files_for(5 * 2**30)
     (1, 1, 2, 8)
@@ -117,8 +117,8 @@ class _Check:
 
 
 class CountsFile:
-    """Writes one file. Rows come in canonical order; what is in the file, its row groups included, depends on the rows
-    alone, not on how they are handed over."""
+    """Writes one file. Rows come in canonical order. The file, its row groups included, depends on the rows alone, not
+    on the batches in which they come."""
 
     def __init__(self, path: Path, about: About):
         self._pa = require("pyarrow", "corpus", "writing word counts")
@@ -131,7 +131,7 @@ class CountsFile:
             path,
             self._schema,
             compression="zstd",
-            use_dictionary=False,  # no pretoken comes twice
+            use_dictionary=False,  # each pretoken comes once
             column_encoding={"pretoken": "DELTA_LENGTH_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED"},
             write_statistics=False,
             write_page_checksum=True,
@@ -147,7 +147,7 @@ class CountsFile:
         arena, offsets, counts = rows
         while len(counts):
             end = min(GROUP_ROWS - self._pending_rows, len(counts))
-            # The row with which the bytes of the group reach their limit is the last of the group.
+            # The row that brings the bytes of the group to their limit is the last of the group.
             limit = int(offsets[0]) + GROUP_BYTES - self._pending_bytes
             end = min(end, int(np.searchsorted(offsets[1 : end + 1], limit)) + 1)
             first, last = int(offsets[0]), int(offsets[end])
@@ -164,7 +164,7 @@ class CountsFile:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Close the file as it is; it is no Parquet file then."""
+        """Close the file as it is. It is not a Parquet file then."""
         self._pending, self._pending_rows = [], 0
         with contextlib.suppress(OSError):
             self._writer.close()
@@ -196,7 +196,7 @@ def write_counts(
     part_of(file, bits): the rows whose hash begins with the `bits` bits `file`, in canonical order.
     pool: writes `at_once` files at once.
     progress: called as progress("merge", thousandths of the hash range done, 1000).
-    Returns how many distinct pretokens there were, and the sum of their counts.
+    Returns the number of distinct pretokens and the sum of their counts.
     """
     files = files_for(about.total_bytes)
     bits = files.bit_length() - 1
@@ -250,14 +250,14 @@ def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, Abou
 
 
 def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
-    """What the metadata of a folder of word counts says (None if it is foreign), and the rows of each file."""
+    """The metadata of a folder of word counts (None where tokenmill did not write it), and the rows of each file."""
     files, found = [], []
     for path in files_in(folder):
         schema, rows = read_rows(path)
         found.append(About.from_schema(schema, path))
         files.append(rows)
         if found[-1] != found[0]:
-            raise FormatError(f"{path} does not belong to the other files in {folder}: their metadata differ")
+            raise FormatError(f"{path} does not belong with the other files in {folder}: their metadata differs")
     return found[0], files
 
 
@@ -288,7 +288,7 @@ def is_saved(path: str | os.PathLike) -> bool:
     try:
         return {"pretoken", "count"} <= set(parquet.read_schema(files[0]).names)
     except (OSError, ValueError, pa.ArrowException):
-        return files[0].name.startswith("counts-")  # damaged counts are for `load` to complain of
+        return files[0].name.startswith("counts-")  # `load_rows` reports damaged counts
 
 
 def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
@@ -353,7 +353,7 @@ def files_in(folder: Path) -> list[Path]:
     """The Parquet files in a folder of word counts, in order."""
     files = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     if not files:
-        raise FormatError(f"{folder} holds no word counts: there is no folder with Parquet files of that name")
+        raise FormatError(f"{folder} does not hold word counts: it is not a folder with Parquet files")
     if files[0].stem.startswith("counts-") and "-of-" in files[0].stem:
         total = files[0].stem.rpartition("-of-")[2]
         if not total.isdecimal() or len(files) != int(total):

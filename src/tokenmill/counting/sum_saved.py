@@ -1,4 +1,4 @@
-"""Add up word counts that lie on disk, and turn them into other formats, in bounded memory."""
+"""Add up saved word counts, and convert them to other formats, in bounded memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_up"]
 
-ROW = 100  # bytes of memory for a row that is sorted, at most on average
+ROW = 100  # bytes of memory for a row while it is sorted, at most, on average
 
 
 def add_up(
@@ -45,11 +45,11 @@ def add_up(
     min_count: int = 1,
     progress: Callable[[str, int, int | None], None] | None = None,
 ) -> Summary:
-    """Add up word counts: folders, .ddfreq and .tsv files. With one input, this turns it into another format.
+    """Add up word counts: folders, .ddfreq and .tsv files. With one input, this converts it to another format.
 
     output: a folder, or a file whose name ends with .ddfreq or .tsv.
     min_count: leave out pretokens that were seen fewer times in all.
-    Raises UsageError where the inputs were split by different patterns, FormatError where one is damaged.
+    Raises UsageError if the inputs were split by different patterns, FormatError if one is damaged.
     """
     paths = [Path(path) for path in inputs]
     output = Path(output)
@@ -60,7 +60,9 @@ def add_up(
         if not path.exists():
             raise InputError(f"{path}: no such file or folder. Check the path.")
         if not path.is_dir() and path.suffix not in SUFFIXES:
-            raise UsageError(f"{path} is neither a folder of word counts nor a file of the kinds {', '.join(SUFFIXES)}")
+            raise UsageError(
+                f"{path} is neither a folder of word counts nor a file with the suffix {', '.join(SUFFIXES)}"
+            )
     abouts: list[About] = []
     with output_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +74,7 @@ def add_up(
             about, batches = _open(path)
             if about is not None and path.is_dir():
                 saved.append(_SavedCounts(path))
-            else:  # in any order, and perhaps with the same pretoken twice
+            else:  # in any order; a pretoken may come twice
                 total_bytes = _sort_into(spill, batches, limit)
                 about = about or About(total_bytes=total_bytes)
             abouts.append(about)
@@ -98,7 +100,7 @@ def add_up(
 
 
 class _SavedCounts:
-    """A folder of word counts that tokenmill wrote, to be read from any part of the hash range on."""
+    """A folder of word counts that tokenmill wrote. It can be read from any part of the hash range on."""
 
     def __init__(self, folder: Path):
         self._folder = folder

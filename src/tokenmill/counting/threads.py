@@ -45,7 +45,7 @@ class Barrier:
     """Where all threads meet, so that one of them can `act` while the others wait."""
 
     def __init__(self, threads: int, act: Callable[[], None], pause: Pause):
-        self.wanted = False  # read without the lock: a thread that misses it comes at its next block
+        self.wanted = False  # read without the lock: a thread that misses it sees it at its next block
         self._threads = threads
         self._act = act
         self._pause = pause
@@ -124,7 +124,7 @@ class Counter:
         return self._cannot_grow and table.room < min(1 << 15, table.slots // 8)
 
     def cleared(self) -> None:
-        """After the table went to disk: use all of the budget at once, which a table that doubles cannot."""
+        """After the table went to disk: use the whole budget at once, which a table that doubles cannot."""
         if not self._cannot_grow:
             return
         self._cannot_grow = False
@@ -222,17 +222,17 @@ class Threads:
             self._barrier.leave()
 
         self._futures = [self.pool.submit(run, counter) for counter in self.counters]
-        import numpy  # noqa: F401  # it will be wanted for the rows, and meanwhile the threads count
+        import numpy  # noqa: F401  # the rows will need it, and meanwhile the threads count
 
     def between_blocks(self, counter: Counter) -> None:
-        """Where a thread may be made to wait while the tables go to disk."""
+        """A thread may have to wait here while the tables go to disk."""
         self.pause()
         if counter.wants_pause() or (self._every is not None and time.monotonic() - self._last >= self._every):
             self._barrier.request()
         self._barrier.meet()
 
     def halt(self) -> None:
-        """Make all threads end, and wait for that."""
+        """Stop all threads, and wait until they have ended."""
         self._stop.set()
         wait(self._futures)
 
@@ -252,7 +252,7 @@ class Threads:
             watch()
 
     def spill_all(self) -> None:
-        """Write all tables to disk. No thread may be counting."""
+        """Write all tables to disk. No thread may count meanwhile."""
         tables = self.tables()
         if tables:
             self.spill.write(tables, self.pool, self.pause)

@@ -147,7 +147,7 @@ class WordCounts:
         return sorted(found, key=lambda item: (-item[1], item[0]))[:n]
 
     def prune(self, min_count: int) -> WordCounts:
-        """Without the pretokens that were seen fewer than `min_count` times."""
+        """The same counts without the pretokens that were seen fewer than `min_count` times."""
         from .tables import filter_rows
 
         arena, offsets, counts = filter_rows((self.arena, self.offsets, self.counts), min_count)
@@ -175,7 +175,7 @@ class WordCounts:
     def load(cls, folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
         """Read a folder that `save` or `tokenmill count` wrote. Damage raises a FormatError that names the file.
 
-        min_count: leave out pretokens seen fewer times while reading, so that they are never in memory together.
+        min_count: leave out pretokens seen fewer times while reading, so they are never all in memory.
         """
         from .storage import load_rows
 
@@ -191,9 +191,9 @@ class WordCounts:
 
 
 def check_patterns(patterns: set[tuple[str, ...]]) -> None:
-    """Raise where counts are to be added up that were split by different patterns."""
+    """Raise UsageError if counts that are to be added up were split by different patterns."""
     if len(patterns) > 1:
         shown = "\n  ".join(" then ".join(each) for each in sorted(patterns))
         raise UsageError(
-            f"word counts that were split differently cannot be added up:\n  {shown}\nCount again with one pattern."
+            f"word counts that were split by different patterns cannot be added up:\n  {shown}\nCount again with one pattern."
         )

@@ -137,15 +137,6 @@ static inline void tm_pages_populate(void *p, size_t size) {
 #endif
 }
 
-/* The contents are not needed any more, but the memory may soon be: the system takes it when it runs short. */
-static inline void tm_pages_discard(void *p, size_t size) {
-#ifdef MADV_FREE
-    madvise(p, tm_round_up(size, tm_page_size()), MADV_FREE);
-#else
-    (void)p, (void)size;
-#endif
-}
-
 /* Uninitialized memory, to be freed with tm_free. */
 static inline void *tm_alloc(size_t size) {
     size_t huge = tm_huge_page_size();
@@ -169,7 +160,6 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
     return fresh;
 }
 static inline void tm_pages_populate(void *p, size_t size) { (void)p, (void)size; }
-static inline void tm_pages_discard(void *p, size_t size) { (void)p, (void)size; }
 static inline void *tm_alloc(size_t size) { return malloc(size ? size : 1); }
 
 #endif

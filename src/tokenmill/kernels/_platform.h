@@ -95,11 +95,9 @@ static inline int tm_has_avx2(void) {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
            __builtin_cpu_supports("popcnt");
 }
-static inline int tm_has_aes(void) { return __builtin_cpu_supports("aes"); }
 #else
 static inline int tm_has_sse41(void) { return 0; }
 static inline int tm_has_avx2(void) { return 0; }
-static inline int tm_has_aes(void) { return 0; }
 #endif
 
 #endif

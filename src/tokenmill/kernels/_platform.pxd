@@ -13,4 +13,3 @@ cdef extern from "tokenmill/kernels/_platform.h" nogil:
     uint64_t tm_fold(uint64_t a, uint64_t b)
     bint tm_has_sse41()
     bint tm_has_avx2()
-    bint tm_has_aes()

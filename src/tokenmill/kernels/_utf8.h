@@ -1,4 +1,4 @@
-/* UTF-8: read one character, validate, and convert to and from the units of a Python str.
+/* UTF-8: read one character, and convert to and from the units of a Python str.
  *
  * With SSE4.1, encoding takes sixteen characters at a time: each becomes two or four bytes in a register, and a table says, by
  * which of them are not ASCII, how to pack the bytes that are used. docs/experiments/tokenizer.md has the measurements.
@@ -35,23 +35,6 @@ static inline size_t tm_utf8_read(const uint8_t *p, size_t left, uint32_t *point
     if (a > 0xF4 || left < 4 || (p[3] & 0xC0) != 0x80) return 0;
     *point = c = (a & 0x07) << 18 | (uint32_t)(p[1] & 0x3F) << 12 | (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
     return c < 0x10000 || c > 0x10FFFF ? 0 : 4;
-}
-
-/* How many of the first bytes of p[0:n] are ASCII, in steps of eight but for the end. */
-static inline size_t tm_ascii_run(const uint8_t *p, size_t n) {
-    size_t i = 0;
-    uint64_t eight;
-    while (n - i >= 8 && (memcpy(&eight, p + i, 8), (eight & 0x8080808080808080ull) == 0)) i += 8;
-    while (i < n && p[i] < 0x80) i++;
-    return i;
-}
-
-/* How many of the first bytes of p[0:n] are whole well-formed characters: n where all are. */
-static inline size_t tm_utf8_valid(const uint8_t *p, size_t n) {
-    size_t i = 0, size;
-    uint32_t point;
-    while ((i += tm_ascii_run(p + i, n - i)) < n && (size = tm_utf8_read(p + i, n - i, &point)) != 0) i += size;
-    return i;
 }
 
 /* Decode whole characters of p[0:n] to `out`, which has room for one unit for each first byte. Returns the bytes
