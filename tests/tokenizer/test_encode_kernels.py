@@ -10,7 +10,7 @@ from random_vocabularies import SWEEP, random_events, random_merges, random_rank
 from tokenmill import Tokenizer, formats
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
-from tokenmill.tokenizer._build_cy import list_merger, rank_merger
+from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger
 from tokenmill.tokenizer.encoder import TextEncoder
 from tokenmill.tokenizer.naive import NaiveEncoder, removal_parts, replay_events
 from tokenmill.vocabulary import Vocabulary

@@ -11,7 +11,7 @@ import cython
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.tokenmill.tokenizer._heap import pop, push
-from cython.cimports.tokenmill.tokenizer._merge_cy import (
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
     NO_MEMORY,
     SHORT,

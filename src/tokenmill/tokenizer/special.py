@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn
 
 from ..errors import SpecialTokenError, UsageError
 from ..vocabulary import AddedToken, Vocabulary
-from ._finder_cy import Finder
+from .encoding._finder_cy import Finder
 
 __all__ = ["AddedTokens", "Plan", "Section", "normalizer_of", "refuse"]
 

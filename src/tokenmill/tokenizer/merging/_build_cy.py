@@ -12,10 +12,10 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
-from cython.cimports.tokenmill.tokenizer._cache_cy import PretokenCache
-from cython.cimports.tokenmill.tokenizer._merge_cy import NO_ID, Merger
-from cython.cimports.tokenmill.tokenizer._proper_cy import ProperMerger
-from cython.cimports.tokenmill.tokenizer._trie_cy import Trie
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
+from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import ProperMerger
+from cython.cimports.tokenmill.tokenizer.merging._trie_cy import Trie
 
 
 def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> PretokenCache:

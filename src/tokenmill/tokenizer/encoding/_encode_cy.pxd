@@ -2,10 +2,10 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from tokenmill.split._scan_cy cimport Scanner
-from tokenmill.tokenizer._cache_cy cimport PretokenCache, Seed
-from tokenmill.tokenizer._finder_cy cimport Finder
-from tokenmill.tokenizer._ids_cy cimport Ids, Spare
-from tokenmill.tokenizer._merge_cy cimport Merger
+from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache, Seed
+from tokenmill.tokenizer.encoding._finder_cy cimport Finder
+from tokenmill.tokenizer.encoding._ids_cy cimport Ids, Spare
+from tokenmill.tokenizer.merging._merger_cy cimport Merger
 
 cdef extern from "Python.h":
     PyObject** tm_items "PySequence_Fast_ITEMS" (object sequence) noexcept

@@ -17,11 +17,11 @@ from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memmove
 from cython.cimports.tokenmill.counting._pages import tm_prefetch
-from cython.cimports.tokenmill.tokenizer._encode_cy import tm_items
-from cython.cimports.tokenmill.tokenizer._ids_cy import Spare
+from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import tm_items
+from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Spare
 from cython.cimports.tokenmill.tokenizer._text import tm_small_int, tm_widen
 
-from ..errors import UnknownTokenError
+from ...errors import UnknownTokenError
 
 # Tokens are copied 16 bytes at a time, whatever their length: both sides have that much room at the end.
 SLACK = cython.declare(cython.size_t, 16)

@@ -16,7 +16,7 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_enlarge, tm_pages_free, tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
-from cython.cimports.tokenmill.tokenizer._merge_cy import Merger, release
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, release
 
 COUNT_SHIFT = cython.declare(cython.int, 24)
 ID_MASK = cython.declare(uint32_t, 0xFFFFFF)

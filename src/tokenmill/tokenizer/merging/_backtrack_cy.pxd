@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from tokenmill.tokenizer._merge_cy cimport Merger
-from tokenmill.tokenizer._trie_cy cimport Trie
+from tokenmill.tokenizer.merging._merger_cy cimport Merger
+from tokenmill.tokenizer.merging._trie_cy cimport Trie
 
 cdef enum:
     # Up to so many bytes, to merge them by scanning is as fast or faster, since it touches less memory. Where they are

@@ -17,10 +17,10 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memmove, memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free
 from cython.cimports.tokenmill.split._scan_cy import Scanner
-from cython.cimports.tokenmill.tokenizer._cache_cy import BATCH, SCAN, PretokenCache, Seed
-from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
-from cython.cimports.tokenmill.tokenizer._ids_cy import LARGE, Ids, Spare
-from cython.cimports.tokenmill.tokenizer._merge_cy import (
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache, Seed
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import LARGE, Ids, Spare
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_MEMORY,
     NO_TOKEN,
     SIGNALLED,
@@ -30,7 +30,7 @@ from cython.cimports.tokenmill.tokenizer._merge_cy import (
 )
 from cython.cimports.tokenmill.tokenizer._text import tm_is_ascii, tm_narrow, tm_units
 
-from ..errors import UsageError
+from ...errors import UsageError
 
 
 class ForbiddenText(Exception):

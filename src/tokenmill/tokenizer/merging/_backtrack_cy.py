@@ -16,7 +16,7 @@ import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_pages_new
-from cython.cimports.tokenmill.tokenizer._merge_cy import (
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     LONGEST,
     NO_ID,
     NO_MEMORY,
@@ -29,7 +29,7 @@ from cython.cimports.tokenmill.tokenizer._merge_cy import (
     reserve,
     signalled,
 )
-from cython.cimports.tokenmill.tokenizer._trie_cy import Trie
+from cython.cimports.tokenmill.tokenizer.merging._trie_cy import Trie
 
 TOKEN = cython.declare(uint32_t, 1 << 21)
 BASE_SHIFT = cython.declare(cython.int, 32)

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from tokenmill.tokenizer._merge_cy cimport Merger, Workspace
+from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
 
 cdef enum:
     BATCH = 128  # pretokens that are looked up at once

@@ -6,7 +6,7 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_new
-from cython.cimports.tokenmill.tokenizer._merge_cy import NO_ID, hash_of
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, hash_of
 
 TOKEN = cython.declare(uint64_t, 1 << 21)
 

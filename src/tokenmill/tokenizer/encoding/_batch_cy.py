@@ -16,8 +16,8 @@ from cython.cimports.libc.stdint import int64_t, uint8_t
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.counting._pages import tm_pages_free, tm_prefetch
-from cython.cimports.tokenmill.tokenizer._encode_cy import Encoder, State, tm_items
-from cython.cimports.tokenmill.tokenizer._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State, tm_items
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer._gate import (
     tm_gate,
     tm_gate_enter,
@@ -27,8 +27,8 @@ from cython.cimports.tokenmill.tokenizer._gate import (
     tm_gate_tell,
     tm_gate_wait,
 )
-from cython.cimports.tokenmill.tokenizer._ids_cy import Block, Ids
-from cython.cimports.tokenmill.tokenizer._merge_cy import NO_MEMORY, SIGNALLED, signalled, tm_raise_pending
+from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Block, Ids
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, signalled, tm_raise_pending
 from cython.cimports.tokenmill.tokenizer._text import tm_narrow, tm_units
 
 # Characters of a job: a millisecond, so that threads end together, and its ids stay in the cache of the processor.
