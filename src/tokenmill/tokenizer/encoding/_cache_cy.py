@@ -1,36 +1,38 @@
 # cython: language_level=3
-"""The cache in front of the merge kernel: pretokens already seen, with their ids.
+"""The pretoken cache: pretokens seen before, with their ids. The merge kernel runs only for the others.
 
-Open addressing, linear probing, entries of 32 bytes, two to a cache line, at most half of them used. Pretokens come in
-batches: first all keys, hashes and prefetches, then all probes, so that the cache misses of a batch overlap. A pretoken
-that is not there is merged and put in. When the bytes held would pass the bound, the cache returns to its seed.
-One thread at a time.
+Open addressing with linear probing: entries of 32 bytes, two to a cache line, at most half of the slots used. Pretokens come
+in batches. All keys, hashes and prefetches of a batch come before its first probe, so that cache misses overlap. When the
+bytes held would exceed the limit, the cache returns to its initial entries, the tokens of the vocabulary. One thread at a
+time uses a cache.
 
-Slots are the low bits of the hash: saved word counts stand in the order of its high bits, and pretokens that come in the
-order of their slots crowd at one place of the table, where each is put after all others.
+The hash is seeded at random in each process, so nobody can prepare text whose pretokens collide. Slots are the low bits of
+the hash; only speed depends on them, never an id.
 """
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.counting._pages import tm_pages_enlarge, tm_pages_free, tm_prefetch
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of, tm_seed
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, release
+
+from ...kernels.random_seed import random_seed
 
 COUNT_SHIFT = cython.declare(cython.int, 24)
 ID_MASK = cython.declare(uint32_t, 0xFFFFFF)
-LONGEST_KEPT = cython.declare(cython.size_t, 4096)  # longer pretokens hardly ever come twice
-ARENA = cython.declare(cython.size_t, 2 << 20)  # bytes of the arena at first: a huge page
+MAX_LENGTH = cython.declare(cython.size_t, 4096)  # bytes of a cached pretoken; longer ones hardly ever occur twice
+ARENA = cython.declare(cython.size_t, 1 << 18)  # bytes of the arena at first
+MIN_ARENA = cython.declare(cython.size_t, 1 << 16)  # a cache with less room in its arena would be cleared all the time
 WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
+UNLIMITED = cython.declare(cython.size_t, ~cython.cast(cython.size_t, 0))
 
 
 @cython.cclass
-class Seed:
-    """What caches begin with, and return to: the entries of a cache, without the empty slots, and its arena.
-
-    It never changes, so threads share it. In the order of slots, so that to put them in is to go through the table once.
-    """
+class InitialEntries:
+    """The entries of a cache, in the order of its slots, and its arena. Immutable; threads share it."""
 
     def __cinit__(self, cache: PretokenCache):
         i: cython.size_t
@@ -56,56 +58,57 @@ class Seed:
 class PretokenCache:
     """Pretokens with their ids.
 
-    merger: encodes the pretokens that are not there.
-    seed: what to begin with.
-    bound: the bytes that tables and arena may take, once they outgrow the seed.
-    slots: how many to begin with, where there is no seed.
+    merger: encodes the pretokens that are not in the cache.
+    initial: the entries to begin with. A cache without them has no limit until `begin` is called.
+    slots: the number of slots to begin with, without `initial`.
     """
 
-    def __cinit__(self, merger: Merger, seed: Seed = None, bound: cython.size_t = 0, slots: cython.size_t = 0):
+    def __cinit__(self, merger: Merger, initial: InitialEntries = None, slots: cython.size_t = 0):
         self.merger = merger
-        self.seed = seed
-        self.bound = bound
-        n: cython.size_t = 4096 if seed is None else seed.slots
-        while n < slots:
-            n *= 2
-        if not _resize(self, n):
+        self.initial = initial
+        self.limit = UNLIMITED
+        self.seed.a, self.seed.b = random_seed()
+        self.slots = 4096 if initial is None else initial.slots
+        while self.slots < slots:
+            self.slots *= 2
+        self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
+        if self.entries == cython.NULL:
             raise MemoryError
-        if seed is not None:
-            if not _reserve_arena(self, seed.arena_used):
+        if initial is not None:
+            if not _reserve_arena(self, initial.arena_used):
                 raise MemoryError
-            if seed.arena_used:
-                memcpy(self.arena, seed.arena, seed.arena_used)
-            _return(self)
+            if initial.arena_used:
+                memcpy(self.arena, initial.arena, initial.arena_used)
+            _add_initial(self)
 
     def __dealloc__(self):
-        tm_pages_free(self.entries, self.reserved)
-        tm_pages_free(self.arena, self.arena_reserved)
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
+        tm_pages_free(self.arena, self.arena_room)
         release(cython.address(self.work), 0)
 
     @property
-    def nbytes(self):
-        """Bytes of memory held."""
+    def nbytes(self) -> int:
+        """The bytes of memory held."""
         return self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
 
     def __len__(self):
         return self.used
 
     @property
-    def crowding(self):
-        """How many slots past their home the pretokens stand on average: what looking one up costs."""
+    def mean_probe_length(self) -> float:
+        """How many slots past its home an entry is on average."""
         i: cython.size_t
         steps: cython.size_t = 0
         for i in range(self.slots):
             if self.entries[i].hi != 0:
-                steps += i - _hash(self.entries + i) & self.slots - 1
+                steps += i - _hash(self, self.entries + i) & self.slots - 1
         return cython.cast(cython.double, steps) / max(self.used, 1)
 
     def begin(self):
-        """Make what is there now the seed. To be called once, on a cache that had none."""
-        self.seed = Seed(self)
+        """Make the present entries the initial ones. To be called once, on a cache that has none."""
+        self.initial = InitialEntries(self)
 
-    # ------------------------------------------------------------------ looking up
+    # ------------------------------------------------------------------ lookup
 
     def encode(self, text, start, length, ends, n, out):
         keys: tm_key[BATCH]
@@ -116,15 +119,16 @@ class PretokenCache:
         o: cython.pointer(uint32_t) = out
         entries: cython.pointer(Entry) = self.entries
         entry: cython.pointer(Entry)
+        seed: tm_seed = self.seed
         mask: cython.size_t = self.slots - 1
         count: cython.Py_ssize_t
         tail: uint32_t
         i: cython.Py_ssize_t
         for i in range(n):
             after = text + ends[i]
-            keys[i] = tm_key_of(pretoken, after - pretoken, limit)
-            hashes[i] = tm_hash(keys[i])
-            tm_prefetch(entries + (hashes[i] & mask))
+            keys[i] = tm_key_of(pretoken, after - pretoken, limit, seed)
+            hashes[i] = tm_hash(keys[i], seed)
+            tm_prefetch_write(entries + (hashes[i] & mask))
             pretoken = after
         for i in range(n):
             entry = entries + (hashes[i] & mask)
@@ -144,19 +148,14 @@ class PretokenCache:
         return o - out
 
     def find(self, pretoken, length, end, out):
-        """The ids of a pretoken where it is there, else 0; nothing is merged. `out` has room for 4 at least."""
-        key: tm_key = tm_key_of(pretoken, length, end)
-        return _probe(self, pretoken, length, key, tm_hash(key), out)
+        key: tm_key = tm_key_of(pretoken, length, end, self.seed)
+        return _probe(self, pretoken, length, key, tm_hash(key, self.seed), out)
 
-    def prefetch(self, pretoken, length, end):
-        tm_prefetch(self.entries + (tm_hash(tm_key_of(pretoken, length, end)) & self.slots - 1))
-
-    # ------------------------------------------------------------------ putting in
+    # ------------------------------------------------------------------ insertion
 
     def insert(self, pretoken, length, end, ids, count):
-        """Put in a pretoken that is not there. False where there is no memory."""
-        key: tm_key = tm_key_of(pretoken, length, end)
-        return _put(self, pretoken, length, key, tm_hash(key), ids, count)
+        key: tm_key = tm_key_of(pretoken, length, end, self.seed)
+        return _put(self, pretoken, length, key, tm_hash(key, self.seed), ids, count)
 
 
 @cython.cfunc
@@ -164,11 +163,11 @@ class PretokenCache:
 @cython.exceptval(check=False)
 def _seek(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
           out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
-    """The ids of a pretoken that is not in its home slot, or does not fit there; merges it where it is new."""
+    """The ids of a pretoken that is not in its home slot, or whose ids do not fit there. A new pretoken is merged."""
     count: cython.Py_ssize_t = _probe(cache, pretoken, length, key, hash, out)
     if count == 0:
         count = cache.merger.merge(pretoken, length, out, cython.address(cache.work))
-        if count > 0 and length <= LONGEST_KEPT:
+        if count > 0 and length <= MAX_LENGTH:
             _put(cache, pretoken, length, key, hash, out, count)
         elif cache.work.room > WORK_KEPT:
             release(cython.address(cache.work), WORK_KEPT)
@@ -180,10 +179,10 @@ def _seek(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]),
 @cython.exceptval(check=False)
 def _probe(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
            out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
-    """The ids of a pretoken where it is there, else 0.
+    """The ids of a pretoken if it is in the cache, otherwise 0.
 
-    It changes places with the one in its home slot, which stays where a search for it comes by. So the pretokens that
-    come often get home, and are found without a search: text that was seen before takes a tenth less time.
+    The entry is swapped with the one in its home slot, which stays within reach of a search. So frequent pretokens move
+    home, where the first probe finds them.
     """
     slot: cython.size_t = hash & cache.slots - 1
     entry: cython.pointer(Entry) = cache.entries + slot
@@ -225,11 +224,11 @@ def _record(cache: PretokenCache, entry: cython.pointer(Entry)) -> cython.pointe
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _hash(entry: cython.pointer(Entry)) -> uint64_t:
+def _hash(cache: PretokenCache, entry: cython.pointer(Entry)) -> uint64_t:
     key: tm_key
     key.lo = entry.lo
     key.hi = entry.hi
-    return tm_hash(key)
+    return tm_hash(key, cache.seed)
 
 
 @cython.cfunc
@@ -251,10 +250,10 @@ def _put(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), 
          ids: cython.pointer(cython.const[uint32_t]), count: cython.Py_ssize_t) -> cython.bint:
     entry: cython.pointer(Entry)
     record: cython.pointer(Record)
-    kept: cython.size_t = length if key.hi >> 56 == 0xFF else 0  # bytes to compare: of keys that are hashes
+    kept: cython.size_t = length if key.hi >> 56 == 0xFF else 0  # bytes to compare: of a key that is a hash
     size: cython.size_t = 0
     at: uint64_t
-    if kept > 0 or count > 4:
+    if kept > 0 or count > 4 or (count == 4 and ids[3] > ID_MASK):
         size = (cython.sizeof(Record) + 4 * cython.cast(cython.size_t, count) + kept + 7) & ~cython.cast(cython.size_t, 7)
     if not _make_room(cache, size):
         return False
@@ -283,15 +282,20 @@ def _put(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), 
 @cython.nogil
 @cython.exceptval(check=False)
 def _make_room(cache: PretokenCache, size: cython.size_t) -> cython.bint:
-    """Room for one more entry and `size` bytes in the arena; clears the cache where the bound asks for it.
+    """Make room for one more entry and `size` bytes in the arena, within the limit. False if it cannot be made.
 
-    The table may take half of the bound and the arena a quarter; the rest is what growing needs meanwhile. A
-    cache that is itself a seed keeps a quarter of its slots used, so that the table of its copies has room for others."""
-    if cache.bound == 0:
+    The table may take half of the limit and the arena a quarter; the rest is what growing needs temporarily. A
+    table of initial entries stays three quarters empty, so that its copies have room for others."""
+    quarter: cython.size_t = cache.limit // 4
+    if cache.limit == UNLIMITED:
         return _reserve_arena(cache, size) and (4 * cache.used < cache.slots or _grow(cache))
-    if cache.arena_used + size > cache.arena_room and cache.arena_used + size > cache.bound // 4:
+    if cache.limit == 0:
+        return False
+    if cache.arena_used + size > cache.arena_room and cache.arena_used + size > quarter:
+        if cache.initial.arena_used + MIN_ARENA > quarter:
+            return False
         _clear(cache)
-    if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.bound // 2 or not _grow(cache)):
+    if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.limit // 2 or not _grow(cache)):
         _clear(cache)
     return _reserve_arena(cache, size)
 
@@ -300,16 +304,15 @@ def _make_room(cache: PretokenCache, size: cython.size_t) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
-    room: cython.size_t
-    if cache.arena_used + size <= cache.arena_room:
+    need: cython.size_t = cache.arena_used + size
+    room: cython.size_t = max(2 * cache.arena_room, ARENA)
+    if need <= cache.arena_room:
         return True
-    room = 2 * cache.arena_room if cache.arena_room > ARENA // 2 else ARENA
-    if cache.bound > 0 and room > cache.bound // 4:
-        room = cache.bound // 4
-    if room < cache.arena_used + size:
-        room = cache.arena_used + size
-    room = (room + 4095) & ~cython.cast(cython.size_t, 4095)
-    arena: cython.p_void = tm_pages_enlarge(cache.arena, cache.arena_room, room, cython.address(cache.arena_reserved))
+    if room > cache.limit // 4:
+        room = cache.limit // 4
+    if room < need:
+        room = need
+    arena: cython.p_void = tm_pages_grow(cache.arena, cache.arena_room, room)
     if arena == cython.NULL:
         return False
     cache.arena = cython.cast(cython.pointer(uint8_t), arena)
@@ -320,42 +323,20 @@ def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _resize(cache: PretokenCache, slots: cython.size_t) -> cython.bint:
-    """Memory for so many slots; those that are new are empty."""
-    size: cython.size_t = cython.sizeof(Entry)
-    entries: cython.p_void = tm_pages_enlarge(
-        cache.entries, cache.slots * size, slots * size, cython.address(cache.reserved)
-    )
-    if entries == cython.NULL:
-        return False
-    cache.entries = cython.cast(cython.pointer(Entry), entries)
-    cache.slots = slots
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _grow(cache: PretokenCache) -> cython.bint:
-    """Twice the slots, in place: an entry stays near its slot or goes as far into the new half.
-
-    They are gone through from an empty slot on, round to it. So whatever stands between an entry's home and its slot
-    has been moved before it, and it comes to stand no further from home than it did.
-    """
+    """Double the table. False where there is no memory."""
+    old: cython.pointer(Entry) = cache.entries
     n: cython.size_t = cache.slots
-    first: cython.size_t = 0
     i: cython.size_t
-    entry: Entry
-    if not _resize(cache, 2 * n):
+    fresh: cython.p_void = tm_pages_new(2 * n * cython.sizeof(Entry))
+    if fresh == cython.NULL:
         return False
-    while cache.entries[first].hi != 0:
-        first += 1
-    for i in range(first + 1, first + n):
-        entry = cache.entries[i & n - 1]
-        if entry.hi == 0:
-            continue
-        cache.entries[i & n - 1].hi = 0
-        _free_slot(cache, _hash(cython.address(entry)))[0] = entry
+    cache.entries = cython.cast(cython.pointer(Entry), fresh)
+    cache.slots = 2 * n
+    for i in range(n):
+        if old[i].hi != 0:
+            _free_slot(cache, _hash(cache, old + i))[0] = old[i]
+    tm_pages_free(old, n * cython.sizeof(Entry))
     return True
 
 
@@ -364,20 +345,16 @@ def _grow(cache: PretokenCache) -> cython.bint:
 @cython.exceptval(check=False)
 def _clear(cache: PretokenCache) -> cython.void:
     memset(cache.entries, 0, cache.slots * cython.sizeof(Entry))
-    cache.used = 0
-    cache.arena_used = 0
-    if cache.seed is not None:
-        _return(cache)
-    cache.cleared += 1
+    _add_initial(cache)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _return(cache: PretokenCache) -> cython.void:
-    """Put the seed into an empty table; its records stand at the front of the arena."""
+def _add_initial(cache: PretokenCache) -> cython.void:
+    """Put the initial entries into the empty table. Their records are already at the front of the arena."""
     i: cython.size_t
-    for i in range(cache.seed.used):
-        _free_slot(cache, _hash(cache.seed.entries + i))[0] = cache.seed.entries[i]
-    cache.used = cache.seed.used
-    cache.arena_used = cache.seed.arena_used
+    for i in range(cache.initial.used):
+        _free_slot(cache, _hash(cache, cache.initial.entries + i))[0] = cache.initial.entries[i]
+    cache.used = cache.initial.used
+    cache.arena_used = cache.initial.arena_used
