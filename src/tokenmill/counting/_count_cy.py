@@ -21,7 +21,7 @@ from cython.cimports.tokenmill.counting._recent import (
     tm_sift_supported,
 )
 from cython.cimports.tokenmill.counting._table_cy import MOST, RECENT, CountTable
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_key, tm_key_of
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 
 BATCH = cython.declare(cython.Py_ssize_t, 512)  # pretokens from the scanner at a time
@@ -136,7 +136,7 @@ def count_pretokens(table: CountTable, text: cython.const[uint8_t][::1], pretoke
                 some[i].pretoken = cython.address(text[position])
                 some[i].length = pretoken_ends[start + i] - position
                 some[i].count = 1
-                key = tm_key_of(some[i].pretoken, some[i].length, cython.address(text[0]) + readable)
+                key = tm_key_of(some[i].pretoken, some[i].length, cython.address(text[0]) + readable, TM_CANONICAL)
                 some[i].lo = key.lo
                 some[i].hi = key.hi
                 position = pretoken_ends[start + i]

@@ -27,7 +27,7 @@ typedef struct {
 } tm_recent;
 
 static __attribute__((noinline, unused)) void tm_add_long(const uint8_t *pretoken, size_t n, tm_addition *out) {
-    tm_key key = tm_long_key(pretoken, n);
+    tm_key key = tm_long_key(pretoken, n, TM_CANONICAL);
     tm_addition addition = {key.lo, key.hi, 1, pretoken, n};
     *out = addition;
 }
@@ -50,8 +50,8 @@ static inline ptrdiff_t tm_sift(tm_recent *recent, size_t slots, const uint8_t *
                 tm_add_long(pretoken, length, out + m++);
                 continue;
             }
-            tm_key key = tm_key_of(pretoken, length, text + readable);
-            tm_recent *slot = recent + (tm_hash(key) & (slots - 1)), old = *slot;
+            tm_key key = tm_key_of(pretoken, length, text + readable, TM_CANONICAL);
+            tm_recent *slot = recent + (tm_hash(key, TM_CANONICAL) & (slots - 1)), old = *slot;
             uint64_t same = ((old.lo ^ key.lo) | (old.hi ^ key.hi)) == 0;
             fallen[i] = old;
             others |= (same ^ 1) << i;

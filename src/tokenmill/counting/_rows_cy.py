@@ -8,7 +8,7 @@ import cython
 from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.tokenmill.counting._table_cy import EMPTY, CountTable, Entry, hash_of
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
 
 
 def sort_clusters(table: CountTable, slot: cython.size_t, limit: cython.size_t):
@@ -164,5 +164,5 @@ def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::
                 key.lo = 0
                 key.hi = cython.cast(uint64_t, EMPTY) << 56
             else:
-                key = tm_key_of(base + offsets[i], offsets[i + 1] - offsets[i], base + arena.shape[0])
-            out[i] = tm_hash(key)
+                key = tm_key_of(base + offsets[i], offsets[i + 1] - offsets[i], base + arena.shape[0], TM_CANONICAL)
+            out[i] = tm_hash(key, TM_CANONICAL)

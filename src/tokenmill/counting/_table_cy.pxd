@@ -2,7 +2,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 from tokenmill.counting._pages cimport tm_mulhi
 from tokenmill.counting._recent cimport tm_addition, tm_recent
-from tokenmill.kernels._pretoken_key cimport tm_hash, tm_key
+from tokenmill.kernels._pretoken_key cimport TM_CANONICAL, tm_hash, tm_key
 
 
 cdef enum:
@@ -25,7 +25,7 @@ cdef inline uint64_t hash_of(const Entry* entry) noexcept nogil:
     cdef tm_key key
     key.lo = entry.lo
     key.hi = entry.hi
-    return tm_hash(key)
+    return tm_hash(key, TM_CANONICAL)
 
 
 cdef class CountTable:

@@ -22,15 +22,13 @@ from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.counting._pages import (
     tm_mulhi,
-    tm_pages_extend,
     tm_pages_free,
     tm_pages_grow,
     tm_pages_new,
-    tm_pages_reserve,
     tm_prefetch,
 )
 from cython.cimports.tokenmill.counting._recent import tm_addition, tm_recent
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
 
 ONE = cython.declare(uint64_t, 1)
 FRONT = cython.declare(cython.size_t, 512)  # slots that are emptied last when a table doubles in place
@@ -59,8 +57,8 @@ class CountTable:
 
     def __dealloc__(self):
         if self.next != self.entries:
-            tm_pages_free(self.next, max(self.next_reserved, self.next_slots * cython.sizeof(Entry)))
-        tm_pages_free(self.entries, max(self.reserved, self.slots * cython.sizeof(Entry)))
+            tm_pages_free(self.next, self.next_slots * cython.sizeof(Entry))
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
         tm_pages_free(self.arena, self.arena_size)
         tm_pages_free(self.recent, RECENT * cython.sizeof(tm_recent))
         free(self.aside)
@@ -120,7 +118,7 @@ class CountTable:
             key.hi = add.hi
             if (key.hi >> 56) == LONG:
                 room += add.length + 8
-            slot = self.home(tm_hash(key), slots)
+            slot = self.home(tm_hash(key, TM_CANONICAL), slots)
             homes[i] = slot
             tm_prefetch(entries + slot)
         if room and not self.reserve_arena(room):
@@ -180,7 +178,7 @@ class CountTable:
                         some[i].lo = 0
                         some[i].hi = cython.cast(uint64_t, EMPTY) << 56
                     else:
-                        key = tm_key_of(some[i].pretoken, some[i].length, end)
+                        key = tm_key_of(some[i].pretoken, some[i].length, end, TM_CANONICAL)
                         some[i].lo = key.lo
                         some[i].hi = key.hi
                 if not self.add_all(some, n):
@@ -294,18 +292,15 @@ class CountTable:
         size: cython.size_t = slots * cython.sizeof(Entry)
         if slots <= self.slots or self.next != cython.NULL:
             raise ValueError("a table grows to more slots, once at a time")
-        if slots == 2 * self.slots and size <= self.reserved:
-            if not tm_pages_extend(self.entries, size // 2, size):
+        if slots == 2 * self.slots and size >= LARGE:
+            grown: cython.p_void = tm_pages_grow(self.entries, size // 2, size)
+            if grown == cython.NULL:
                 raise MemoryError
+            self.entries = cython.cast(cython.pointer(Entry), grown)
             self.next = self.entries
             self.moved = self.slots
         else:
-            self.next_reserved = size * ROOM if size >= LARGE else 0
-            if self.next_reserved:
-                self.next = cython.cast(cython.pointer(Entry), tm_pages_reserve(size, self.next_reserved))
-            if self.next == cython.NULL:
-                self.next_reserved = 0
-                self.next = cython.cast(cython.pointer(Entry), tm_pages_new(size))
+            self.next = cython.cast(cython.pointer(Entry), tm_pages_new(size))
             if self.next == cython.NULL:
                 raise MemoryError
             self.moved = 0
@@ -340,12 +335,11 @@ class CountTable:
                     self.next[slot] = entry[0]
             if self.moved < self.slots:
                 return True
-            tm_pages_free(self.entries, max(self.reserved, self.slots * cython.sizeof(Entry)))
+            tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
             self.entries = self.next
-            self.reserved = self.next_reserved
         self.slots = self.next_slots
         self.next = cython.NULL
-        self.next_slots = self.next_reserved = 0
+        self.next_slots = 0
         self.most = self.slots // 2 if self.slots < HUGE else self.slots // 8 * 5
         return False
 
