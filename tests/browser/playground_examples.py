@@ -141,7 +141,7 @@ def picky(threshold=0.5, size=700):
     )  # fmt: skip
 
 
-TRICKY = [
+EDGE_CASES = [
     "", " ", "\n", "\r\n", "\r", "\t \t", "  \n  ", "a", "aa", "aaa", "a" * 1000, " " * 700, "\n" * 300, "ab" * 400,
     "<|endoftext|>", "<|endoftext|><|end|>", "<|endoftext|><|endoftext|><|end|>x", "<|endof<|endoftext|>text|>",
     "x<mask> y", "  <mask>  <pad>  z", "<pad> \u00a0\u2003x", "new renew newer new_ new", "new\u0301", "\u2028new\u2028",

@@ -10,7 +10,7 @@ from tokenmill.counting import count_iterator
 from tokenmill.errors import UsageError
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer.check import check, document_texts, proof
-from tokenmill.tokenizer.cost import cost
+from tokenmill.tokenizer.export_loss import compare_on_counts
 
 BYTES = [bytes([byte]) for byte in range(256)]
 WORDS = [b"th", b"he", b"the", b" the", b"ing", b"in", b"ng"]
@@ -158,9 +158,9 @@ def test_more_of_the_same_seed_is_more_of_the_same():
         check(Tokenizer(ranks(WORDS)), Tokenizer(ranks(WORDS)), fuzz=-1)
 
 
-def test_the_cost_of_other_ids_is_weighted_by_how_often_pretokens_are_seen():
+def test_the_loss_from_other_ids_is_weighted_by_how_often_pretokens_are_seen():
     counts = count_iterator(["the the the thing\n"] * 10, split="gpt2")
-    found = cost(Tokenizer(ranks([b"th", b"the"])), Tokenizer(ranks([b"th"])), counts)
+    found = compare_on_counts(Tokenizer(ranks([b"th", b"the"])).core, Tokenizer(ranks([b"th"])).core, counts)
     assert (found.pretokens, found.differing) == (50, 30)
     assert (found.tokens, found.other_tokens) == (10 * (1 + 2 + 2 + 5 + 1), 10 * (2 + 3 + 3 + 5 + 1))
 

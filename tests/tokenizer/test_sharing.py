@@ -84,7 +84,7 @@ def test_the_cache_is_bounded_over_novel_text():
     for turn in range(60):
         batch = novel(rng, 100_000)
         assert tok.decode(tok.encode(batch)) == batch
-        held.append(tok._encoder.kernel.nbytes)
+        held.append(tok.core.kernel.nbytes)
         if turn % 10 == 0:
             assert tok.encode("the other") == [258, 32, 111, 258, 114]
     assert max(held) <= 2 << 20
@@ -98,7 +98,7 @@ def test_the_bound_is_shared_by_the_threads():
     for threads in (1, 4, 8):
         tok.encode_batch(texts, num_threads=threads)
         tok.encode_batch(texts[:8], num_threads=threads)
-    kernel = tok._encoder.kernel
+    kernel = tok.core.kernel
     assert kernel.nbytes <= (4 << 20) + 8 * (1 << 19)  # each may keep what it held before it shared, once
 
 
@@ -109,10 +109,10 @@ def test_counted_pretokens_do_not_crowd_the_cache():
     counts = tokenmill.counting.count_iterator([" ".join(words)], split="whitespace")
     tok = Tokenizer(Vocabulary(BYTES, ("whitespace",)))
     pretokens = [counts.arena[a:b].tobytes() for a, b in zip(counts.offsets[:-1], counts.offsets[1:], strict=True)]
-    assert tok._encoder.kernel.crowding == 0
+    assert tok.core.kernel.mean_probe_length == 0
     for pretoken in pretokens[: len(pretokens) // 4]:
-        tok._encoder.kernel.encode_pretoken(pretoken)
-    assert 0 < tok._encoder.kernel.crowding < 2
+        tok.core.kernel.encode_pretoken(pretoken)
+    assert 0 < tok.core.kernel.mean_probe_length < 2
     assert tok.count_tokens_in(counts) == 12 * len(words) + (len(words) - 1)
 
 
@@ -194,10 +194,10 @@ def test_a_cache_that_doubles_keeps_what_it_has():
     tok = Tokenizer(Vocabulary((*BYTES, b"th", b"he", b"the"), ("whitespace",)))
     rng = random.Random(5)
     words = [f"{rng.choice(('', 'the', 'he'))}{rng.randrange(10 ** rng.randint(1, 20))}" for _ in range(40_000)]
-    expected = [[*tok._encoder.kernel.encode_pretoken(word.encode())] for word in words]
+    expected = [[*tok.core.kernel.encode_pretoken(word.encode())] for word in words]
     for word, ids in zip(words, expected, strict=True):
         assert b"".join(tok.decode_tokens_bytes(ids)) == word.encode()
-        assert ids == tok._encoder.kernel.encode_pretoken(word.encode())
+        assert ids == tok.core.kernel.encode_pretoken(word.encode())
 
 
 def test_no_leak_of_references(text):

@@ -10,7 +10,7 @@ it makes waits for it again.
 import cython
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free
-from cython.cimports.tokenmill.tokenizer._heap import pop, push
+from cython.cimports.tokenmill.kernels._heap import tm_heap_pop, tm_heap_push
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_ID,
     NO_MEMORY,
@@ -175,7 +175,7 @@ class EventMerger(Merger):
         while used > 0:
             event = cython.cast(uint32_t, heap[0] >> 32)
             place = cython.cast(uint32_t, heap[0])
-            used = pop(heap, used)
+            used = tm_heap_pop(heap, used)
             steps += 1
             if steps & 0x3FFFF == 0 and signalled():
                 return SIGNALLED
@@ -245,7 +245,7 @@ def _wait(merger: EventMerger, nodes: cython.pointer(Node), heap: cython.pointer
     if event == nodes[place].rank:
         return used
     nodes[place].rank = event
-    return used if event == NO_ID else push(heap, used, cython.cast(uint64_t, event) << 32 | place)
+    return used if event == NO_ID else tm_heap_push(heap, used, cython.cast(uint64_t, event) << 32 | place)
 
 
 @cython.cfunc
@@ -257,7 +257,7 @@ def _without_stale(nodes: cython.pointer(Node), heap: cython.pointer(uint64_t)) 
     place: uint32_t = 0
     while place != NOWHERE:
         if nodes[place].rank != NO_ID:
-            used = push(heap, used, cython.cast(uint64_t, nodes[place].rank) << 32 | place)
+            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[place].rank) << 32 | place)
         place = nodes[place].next
     return used
 
@@ -275,7 +275,7 @@ def event_merger(tokens: tuple, events, byte_ids, characters, unknown) -> Merger
     """The merger of the order "events"."""
     import numpy as np
 
-    merger: EventMerger = EventMerger(len(tokens), byte_ids, unknown, characters, len(events), 2 * len(events))
+    merger: EventMerger = EventMerger(len(tokens), byte_ids, unknown, characters, len(events))
     sizes = [0 if token is None else len(token) for token in tokens]
     if characters is not None:  # a token of whole characters has as many parts as it has first bytes of characters
         sizes = [0 if token is None else sum([byte & 0xC0 != 0x80 for byte in token]) for token in tokens]

@@ -15,7 +15,7 @@ from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
 from ..vocabulary import Vocabulary
 from .tokenizer import Tokenizer
-from .tricky import TRICKY, fuzzed_bytes, fuzzed_texts, telling_texts
+from .check_texts import EDGE_CASES, fuzzed_bytes, fuzzed_texts, telling_texts
 
 __all__ = ["Agreement", "Difference", "check", "document_texts", "proof"]
 
@@ -106,7 +106,7 @@ def check(
     both = (tokenizer.vocabulary, other.vocabulary)
     difference = trial.run("text", texts, None, progress)
     if difference is None:
-        difference = trial.run("sample", (("sample", text) for text in TRICKY), len(TRICKY), None)
+        difference = trial.run("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES), None)
     if difference is None:
         telling = (("a token that only one of them has", text) for text in telling_texts(*both))
         difference = trial.run("tokens", telling, None, None)

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 
 from ..vocabulary import Vocabulary
 
-__all__ = ["TRICKY", "fuzzed_bytes", "fuzzed_texts", "telling_texts"]
+__all__ = ["EDGE_CASES", "fuzzed_bytes", "fuzzed_texts", "telling_texts"]
 
-TRICKY = (
+EDGE_CASES = (
     "", " ", "  ", "\n", "\r\n", "\t\t\t", " \n \r\n\t \n", "a", " a", "a ", "  a", "\na", "a\n\n\nb", "a  \n  b",
     "x\u00a0y", "Hello, world!", "The quick brown fox jumps over the lazy dog.", "naïve façade, Ærøskøbing, Þórr",
     "don't DON'T don’t I'LL we'Ve 'tis", "it'ſ K'S ſ'ſ", "0 12 345 6789 01234567890", "3.14159 1,000,000 ½ ² Ⅷ ٣ ४५६",
@@ -59,9 +59,9 @@ def telling_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int = 4000) 
 
 
 def fuzzed_texts(
-    vocabularies: Sequence[Vocabulary], count: int, seed: int, samples: Sequence[str] = TRICKY
+    vocabularies: Sequence[Vocabulary], count: int, seed: int, samples: Sequence[str] = EDGE_CASES
 ) -> Iterator[str]:
-    """`count` texts from tokens of the vocabularies, added tokens whole and broken, tricky characters, changed samples."""
+    """`count` texts from tokens of the vocabularies, added tokens whole and broken, edge-case characters, changed samples."""
     chosen = random.Random(seed)
     tokens = [[token for token in vocabulary.tokens if token] or [b"a"] for vocabulary in vocabularies]
     added = [token.content for vocabulary in vocabularies for token in vocabulary.added_tokens]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_TOKENS", "Core", "lazy"]
 
-MAX_TOKENS = 2**21 - 258  # a slot of the pair table has 21 bits for an id; 257 ids are reserved
+MAX_TOKENS = 2**31 - 257  # ids are 31 bits wide in events; 257 more stand for bytes and characters without a token
 _NONE: frozenset[str] = frozenset()
 
 Value = TypeVar("Value")
@@ -58,11 +58,8 @@ class Core:
     """
 
     def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
-        if len(vocabulary.tokens) > MAX_TOKENS or (
-            vocabulary.events is not None and len(vocabulary.events) > MAX_TOKENS
-        ):
-            found = max(len(vocabulary.tokens), 0 if vocabulary.events is None else len(vocabulary.events))
-            raise UsageError(f"the vocabulary has {found:,} tokens or events; the encoder supports at most {MAX_TOKENS:,}")
+        if len(vocabulary.tokens) > MAX_TOKENS:
+            raise UsageError(f"the vocabulary has {len(vocabulary.tokens):,} ids; the encoder supports {MAX_TOKENS:,}")
         if cache_bytes < 0:
             raise UsageError(f"cache_bytes is {cache_bytes}; give 0 (no cache) or more")
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes

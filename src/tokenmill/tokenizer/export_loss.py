@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Sample = str | os.PathLike | Iterable[str | os.PathLike] | WordCounts
 
-__all__ = ["ExportLoss", "export_loss", "require_same_split", "sample_counts"]
+__all__ = ["ExportLoss", "compare_on_counts", "export_loss", "require_same_split", "sample_counts"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
@@ -60,10 +60,14 @@ def export_loss(tok: Tokenizer, sample: Sample, progress: Progress | None = None
     if tok.vocabulary.order != "events":
         return None
     counts = _counts(tok, sample, progress)
-    encode, encode_other = tok.core.encode_pretoken, Core(present_by_rank(tok.vocabulary), 64 << 20).encode_pretoken
+    return compare_on_counts(tok.core, Core(present_by_rank(tok.vocabulary), 64 << 20), counts)
+
+
+def compare_on_counts(core: Core, other: Core, counts: WordCounts) -> ExportLoss:
+    """Encode the pretokens of `counts` both ways. Each counts as often as it was seen."""
     pretokens = differing = tokens = other_tokens = 0
     for pretoken, count in counts.items():
-        ids, other_ids = encode(pretoken), encode_other(pretoken)
+        ids, other_ids = core.encode_pretoken(pretoken), other.encode_pretoken(pretoken)
         pretokens += count
         differing += count * (ids != other_ids)
         tokens += count * len(ids)

@@ -1,57 +1,63 @@
 # cython: language_level=3
 """The decoding kernel: ids to bytes and text.
 
-What each id adds to the length and the width of the text is known beforehand, so a str is made at once, in its final
-width. Tokens of ASCII are copied straight into it; others go through a small buffer, from which whole characters are
-widened into it. Bytes that turn out to be no UTF-8 go the long way, through Python's decoder and its error handlers.
+What each token adds to the length and the width of a text is known beforehand, so a str is made at once, in its final width.
+Tokens of ASCII are copied straight into it; others go through a small buffer, from which whole characters are decoded into it.
+Bytes that turn out not to be UTF-8 go through Python's decoder and its error handlers.
 """
 
 from operator import index
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.long import PyLong_AsLongLongAndOverflow
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.cpython.unicode import PyUnicode_DATA, PyUnicode_DecodeUTF8, PyUnicode_New
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memmove
-from cython.cimports.tokenmill.counting._pages import tm_prefetch
-from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import tm_items
-from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Spare
-from cython.cimports.tokenmill.tokenizer._text import tm_small_int, tm_widen
+from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_decode
+from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_small_int
 
 from ...errors import UnknownTokenError
 
 # Tokens are copied 16 bytes at a time, whatever their length: both sides have that much room at the end.
 SLACK = cython.declare(cython.size_t, 16)
 MOST = cython.declare(cython.size_t, (1 << 28) - 1)  # bytes of a token
-MANY = cython.declare(cython.Py_ssize_t, 1 << 20)  # from so many ids on the memory for them is kept for the next call
-AHEAD = cython.declare(cython.Py_ssize_t, 16)  # how far ahead the ints of a list are fetched
+HOLD = cython.declare(cython.Py_ssize_t, 1024)  # up to so many ids are decoded without releasing the GIL
+SLICE = cython.declare(cython.Py_ssize_t, 1 << 20)  # ids between two checks for signals
+PART_BYTES = cython.declare(cython.size_t, 4 << 20)  # bytes that Python's decoder gets between two checks for signals
+BUFFER = cython.declare(cython.size_t, 4096)
 
-# What a token adds to a text, in one number: its bytes, its lead bytes (those that are not the second or a later one of
-# a character) from bit 28 on, and one of three bits if it has characters past U+007F, U+00FF or U+FFFF.
+# What a token adds to a text, in one number: its bytes, its lead bytes (those that begin a character) from bit 28 on, and one of
+# three bits if it has characters above U+007F, U+00FF or U+FFFF.
 LEADS = cython.declare(cython.int, 28)
 LATIN = cython.declare(uint64_t, 1 << 60)
 BASIC = cython.declare(uint64_t, 1 << 61)
 ASTRAL = cython.declare(uint64_t, 1 << 62)
 NO_TOKEN = cython.declare(uint64_t, 1 << 63)
 
-# Where the bytes of a token stand.
+# The bytes of a token.
 Span = cython.struct(start=uint32_t, size=uint32_t)
 
-# Ids as the caller gave them, checked: what they stand for is `size` bytes, with `leads` lead bytes; `kinds` has the
-# bits of all.
+# Ids given by a caller, checked: they decode to `size` bytes, with `leads` lead bytes; `kinds` has the bits of all.
 Wanted = cython.struct(
-    ids=cython.pointer(uint32_t), mapped=cython.size_t, n=cython.Py_ssize_t, size=cython.size_t, leads=cython.size_t, kinds=uint64_t
+    ids=cython.pointer(uint32_t), n=cython.Py_ssize_t, size=cython.size_t, leads=cython.size_t, kinds=uint64_t
+)
+
+# A str that is being filled: `count` characters of `width` bytes, and `filled` bytes in the buffer that come next.
+Output = cython.struct(
+    data=cython.p_void, width=cython.int, count=cython.size_t, filled=cython.size_t, buffer=uint8_t[4096 + 16]
 )
 
 
 @cython.cclass
 class Decoder:
-    """Ids to bytes. Immutable; threads share it.
+    """Ids to bytes and text. Immutable; threads share it.
 
-    tokens: the bytes of each id, or None where it stands for nothing.
+    tokens: the bytes of each id, or None for an unused id.
     """
 
     _tokens: list
@@ -59,7 +65,6 @@ class Decoder:
     _spans: cython.pointer(Span)
     _adds: cython.pointer(uint64_t)
     _n: cython.size_t
-    _spare: Spare
 
     def __cinit__(self, tokens: list):
         i: cython.size_t
@@ -68,7 +73,6 @@ class Decoder:
         if size > MOST:
             raise MemoryError("the tokens have 256 MiB or more")
         self._tokens = tokens
-        self._spare = Spare()
         self._n = len(tokens)
         self._blob = cython.cast(cython.pointer(uint8_t), malloc(size + SLACK))
         self._spans = cython.cast(cython.pointer(Span), malloc((self._n + 1) * cython.sizeof(Span)))
@@ -98,28 +102,24 @@ class Decoder:
         return self._tokens[i]
 
     def decode_bytes(self, ids: object) -> bytes:
-        """The bytes of ids: a list, a tuple, an array of integers, or anything to iterate over."""
+        """The bytes of ids: a list, a tuple, an array of integers, or any iterable."""
         wanted: Wanted
         wanted.ids = cython.NULL
-        wanted.n = 0
         try:
             self._take(ids, cython.address(wanted))
             result: bytes = PyBytes_FromStringAndSize(cython.NULL, wanted.size)
             self._write(cython.address(wanted), cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(result)))
             return result
         finally:
-            self._release(cython.address(wanted))
+            tm_free(wanted.ids)
 
     def decode(self, ids: object, errors: str) -> str:
         """The text of ids; `errors` as in bytes.decode."""
         wanted: Wanted
         wanted.ids = cython.NULL
-        wanted.n = 0
         how: bytes = errors.encode()
         out: cython.pointer(uint8_t) = cython.NULL
-        data: cython.p_void
         widest: uint32_t
-        done: cython.bint
         try:
             self._take(ids, cython.address(wanted))
             if wanted.kinds == 0:
@@ -130,29 +130,23 @@ class Decoder:
             if wanted.leads > 0:
                 widest = 0x10FFFF if wanted.kinds & ASTRAL else 0xFFFF if wanted.kinds & BASIC else 0xFF
                 result = PyUnicode_New(wanted.leads, widest)
-                data = PyUnicode_DATA(result)
-                if wanted.n < 1024:
-                    done = self._widen(cython.address(wanted), data)
-                else:
-                    with cython.nogil:
-                        done = self._widen(cython.address(wanted), data)
-                if done:
+                if self._fill(cython.address(wanted), PyUnicode_DATA(result)):
                     return result
-            out = cython.cast(cython.pointer(uint8_t), malloc(wanted.size + SLACK))
+            out = cython.cast(cython.pointer(uint8_t), tm_alloc(wanted.size + SLACK))
             if out == cython.NULL:
                 raise MemoryError
             self._write(cython.address(wanted), out)
-            return PyUnicode_DecodeUTF8(cython.cast(cython.p_char, out), wanted.size, PyBytes_AS_STRING(how))
+            return _decode_any(out, wanted.size, how)
         finally:
-            self._release(cython.address(wanted))
-            free(out)
+            tm_free(wanted.ids)
+            tm_free(out)
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _take(self, ids: object, wanted: cython.pointer(Wanted)) -> cython.int:
-        """Check the ids and take them over, with what they add up to."""
+        """Copy the ids after a check, and add up what they stand for."""
         i: cython.Py_ssize_t = 0
-        id: cython.longlong
+        stop: cython.Py_ssize_t
         items: cython.pointer(cython.pointer(PyObject))
         numbers: cython.const[uint32_t][:] = None
         wide: cython.const[int64_t][:] = None
@@ -165,57 +159,36 @@ class Decoder:
             ids = list(ids)
         wanted.n = len(ids)
         wanted.size = wanted.leads = wanted.kinds = 0
-        wanted.mapped = 0
-        if wanted.n >= MANY:
-            size: cython.size_t = (4 * wanted.n + 4095) & ~cython.cast(cython.size_t, 4095)
-            wanted.ids = cython.cast(cython.pointer(uint32_t), self._spare.take(size, cython.address(wanted.mapped)))
-        else:
-            wanted.ids = cython.cast(cython.pointer(uint32_t), malloc((wanted.n + 1) * 4))
+        wanted.ids = cython.cast(cython.pointer(uint32_t), tm_alloc((wanted.n + 1) * 4))
         if wanted.ids == cython.NULL:
             raise MemoryError
-        sums: Wanted = wanted[0]  # where no pointer leads, so that the compiler keeps it in registers
-        if kind == "I":
-            for i in range(sums.n):
-                if not self._add(cython.address(sums), i, numbers[i]):
-                    self._unknown(ids[i])
+        while i < wanted.n:
+            stop = min(i + SLICE, wanted.n)
+            sums: Wanted = wanted[0]  # a local copy, which the compiler keeps in registers
+            if kind == "I":
+                while i < stop and self._add(cython.address(sums), i, numbers[i]):
+                    i += 1
+            elif kind == "l":
+                while i < stop and self._add(cython.address(sums), i, wide[i]):
+                    i += 1
+            else:
+                items = tm_items(ids)
+                while i < stop and self._add(cython.address(sums), i, tm_small_int(items[i])):
+                    i += 1
             wanted[0] = sums
-            return 0
-        if kind == "l":
-            for i in range(sums.n):
-                if not self._add(cython.address(sums), i, wide[i]):
+            if i < stop:  # a large int, another integer type, or no id
+                if kind != "" or not self._add(wanted, i, _number(index(ids[i]))):
                     self._unknown(ids[i])
-            wanted[0] = sums
-            return 0
-        items = tm_items(ids)
-        for i in range(sums.n):
-            if i + AHEAD < sums.n:
-                tm_prefetch(items[i + AHEAD])
-            if not self._add(cython.address(sums), i, tm_small_int(items[i])):
-                break
-        else:
-            i = sums.n
-        wanted[0] = sums
-        if i == sums.n:
-            return 0
-        rest: list = list(map(index, ids[i:]))  # not all of them small ints, or not ids
-        for id_ in rest:
-            if not self._add(wanted, i, _number(id_)):
-                self._unknown(id_)
-            i += 1
+                i += 1
+            if i < wanted.n:
+                PyErr_CheckSignals()
         return 0
-
-    @cython.cfunc
-    def _release(self, wanted: cython.pointer(Wanted)) -> cython.void:
-        if wanted.n < MANY:
-            free(wanted.ids)
-        elif wanted.ids != cython.NULL:
-            self._spare.keep(wanted.ids, wanted.mapped)
 
     @cython.cfunc
     @cython.inline
     @cython.exceptval(check=False)
     def _add(self, wanted: cython.pointer(Wanted), i: cython.Py_ssize_t, id: cython.longlong) -> cython.bint:
-        """Take over one id; False if it is none."""
+        """Add one id; False if it is not in the vocabulary."""
         if cython.cast(cython.size_t, id) >= self._n:
             return False
         adds: uint64_t = self._adds[id]
@@ -228,24 +201,32 @@ class Decoder:
         return True
 
     @cython.cfunc
-    def _write(self, wanted: cython.pointer(Wanted), out: cython.pointer(uint8_t)) -> cython.void:
-        """The bytes to out[0:wanted.size]."""
-        if wanted.n < 1024:
-            self._copy(wanted, out)
-        else:
+    @cython.exceptval(-1)
+    def _write(self, wanted: cython.pointer(Wanted), out: cython.pointer(uint8_t)) -> cython.int:
+        """Write the bytes to out[0:wanted.size]."""
+        first: cython.Py_ssize_t = 0
+        end: cython.pointer(uint8_t) = out + wanted.size
+        if wanted.n <= HOLD:
+            self._copy(wanted, 0, wanted.n, out, end)
+            return 0
+        while first < wanted.n:
             with cython.nogil:
-                self._copy(wanted, out)
+                out = self._copy(wanted, first, min(first + SLICE, wanted.n), out, end)
+            first += SLICE
+            PyErr_CheckSignals()
+        return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _copy(self, wanted: cython.pointer(Wanted), out: cython.pointer(uint8_t)) -> cython.void:
+    def _copy(self, wanted: cython.pointer(Wanted), first: cython.Py_ssize_t, last: cython.Py_ssize_t,
+              out: cython.pointer(uint8_t), end: cython.pointer(uint8_t)) -> cython.pointer(uint8_t):
+        """Write the bytes of ids first to last; returns the end."""
         i: cython.Py_ssize_t
         span: Span
         length: cython.size_t
         ids: cython.pointer(uint32_t) = wanted.ids
-        end: cython.pointer(uint8_t) = out + wanted.size
-        for i in range(wanted.n):
+        for i in range(first, last):
             span = self._spans[ids[i]]
             length = span.size
             if length <= SLACK and cython.cast(cython.size_t, end - out) >= SLACK:
@@ -253,48 +234,104 @@ class Decoder:
             else:
                 memcpy(out, self._blob + span.start, length)
             out += length
+        return out
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _fill(self, wanted: cython.pointer(Wanted), data: cython.p_void) -> cython.int:
+        """Write the characters to the memory of a str. 0 where the bytes are not UTF-8, otherwise 1."""
+        output: Output
+        first: cython.Py_ssize_t = 0
+        fine: cython.bint = True
+        output.data = data
+        output.width = 4 if wanted.kinds & ASTRAL else 2 if wanted.kinds & BASIC else 1
+        output.count = output.filled = 0
+        if wanted.n <= HOLD:
+            fine = self._decode_slice(wanted, 0, wanted.n, cython.address(output))
+        else:
+            while first < wanted.n and fine:
+                with cython.nogil:
+                    fine = self._decode_slice(wanted, first, min(first + SLICE, wanted.n), cython.address(output))
+                first += SLICE
+                PyErr_CheckSignals()
+        return fine and _flush(cython.address(output)) and output.filled == 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _widen(self, wanted: cython.pointer(Wanted), out: cython.p_void) -> cython.bint:
-        """The characters to the memory of a str; False where the bytes are no UTF-8."""
-        buffer: uint8_t[4096 + 16]
-        filled: cython.size_t = 0
-        count: cython.size_t = 0
-        width: cython.int = 4 if wanted.kinds & ASTRAL else 2 if wanted.kinds & BASIC else 1
-        ids: cython.pointer(uint32_t) = wanted.ids
+    def _decode_slice(self, wanted: cython.pointer(Wanted), first: cython.Py_ssize_t, last: cython.Py_ssize_t,
+                      output: cython.pointer(Output)) -> cython.bint:
+        """Decode ids first to last; False where the bytes are not UTF-8."""
+        buffer: cython.pointer(uint8_t) = output.buffer
+        filled: cython.size_t = output.filled
         i: cython.Py_ssize_t
         span: Span
         left: cython.size_t  # of a token's bytes
         some: cython.size_t
-        used: cython.Py_ssize_t
-        for i in range(wanted.n):
-            span = self._spans[ids[i]]
+        for i in range(first, last):
+            span = self._spans[wanted.ids[i]]
             left = span.size
-            if left <= SLACK and filled + left <= 4096:
+            if left <= SLACK and filled + left <= BUFFER:
                 memcpy(buffer + filled, self._blob + span.start, 16)
                 filled += left
                 continue
             while True:
-                some = 4096 - filled if left > 4096 - filled else left
+                some = BUFFER - filled if left > BUFFER - filled else left
                 memcpy(buffer + filled, self._blob + span.start, some)
                 filled += some
                 span.start += cython.cast(uint32_t, some)
                 left -= some
                 if left == 0:
                     break
-                used = tm_widen(buffer, filled, width, out, cython.address(count))
-                if used < 0:
+                output.filled = filled
+                if not _flush(output):
                     return False
-                filled -= used
-                memmove(buffer, buffer + used, filled)
-        return tm_widen(buffer, filled, width, out, cython.address(count)) == cython.cast(cython.Py_ssize_t, filled)
+                filled = output.filled
+        output.filled = filled
+        return True
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _unknown(self, id: object) -> cython.int:
-        raise UnknownTokenError(f"{id} is no id of this vocabulary: its ids lie between 0 and {self._n - 1}")
+        raise UnknownTokenError(f"{id} is not an id of this vocabulary; its ids are between 0 and {self._n - 1}")
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _flush(output: cython.pointer(Output)) -> cython.bint:
+    """Decode the whole characters in the buffer; False where the bytes are not UTF-8."""
+    used: cython.Py_ssize_t = tm_utf8_decode(output.buffer, output.filled, output.width, output.data, cython.address(output.count))
+    if used < 0:
+        return False
+    output.filled -= used
+    memmove(output.buffer, output.buffer + used, output.filled)
+    return True
+
+
+@cython.cfunc
+def _decode_any(data: cython.pointer(uint8_t), size: cython.size_t, errors: bytes) -> str:
+    """Decode with Python's error handlers, part by part, so that signals are heard.
+
+    Parts end before a lead byte, so no error spans two. A handler that may look at the positions of an error gets
+    the whole."""
+    how: cython.p_char = PyBytes_AS_STRING(errors)
+    if size <= PART_BYTES or errors not in (b"replace", b"ignore", b"backslashreplace", b"surrogateescape"):
+        return PyUnicode_DecodeUTF8(cython.cast(cython.p_char, data), size, how)
+    parts: list = []
+    first: cython.size_t = 0
+    last: cython.size_t
+    back: cython.size_t
+    while first < size:
+        last = min(first + PART_BYTES, size)
+        for back in range(4 if last < size else 0):  # after more than three continuation bytes any place will do
+            if data[last - back] & 0xC0 != 0x80:
+                last -= back
+                break
+        parts.append(PyUnicode_DecodeUTF8(cython.cast(cython.p_char, data + first), last - first, how))
+        first = last
+        PyErr_CheckSignals()
+    return "".join(parts)
 
 
 @cython.cfunc
@@ -313,14 +350,14 @@ def _adds(token: cython.pointer(cython.const[uint8_t]), size: cython.size_t) -> 
 @cython.cfunc
 @cython.inline
 def _number(id: object) -> cython.longlong:
-    """An int as a number; what does not fit is no id anyway, like -1."""
+    """The value of an int; -1, which is not an id either, if it does not fit."""
     overflow: cython.int = 0
     return PyLong_AsLongLongAndOverflow(id, cython.address(overflow))
 
 
 @cython.cfunc
 def _kind(ids: object) -> str:
-    """The format of one-dimensional ids that have the buffer protocol and are read straight from it, else ""."""
+    """The format of one-dimensional ids that are read from their buffer, otherwise ""."""
     try:
         view = memoryview(ids)
     except TypeError:

@@ -1,9 +1,9 @@
 # cython: language_level=3
 """The encoding kernel: text to ids, by the scanner, the cache and the merger in turn.
 
-An Encoder is shared by all threads. What changes while it encodes, the cache and the buffer of ids, is in a State; a
-thread takes one from the pool while it holds the GIL, and puts it back after. So nothing in the loops is locked or
-shared, and a process that forks while others encode finds no state half changed, only fewer of them.
+An Encoder is shared by all threads. What changes while it encodes, the cache and the buffers, is in a State; a thread takes
+one from the pool while it holds the GIL, and gives it back afterwards. So the loops need no locks, and a process that is
+forked while others encode finds no half-changed state, only fewer states.
 """
 
 import cython
@@ -12,14 +12,15 @@ from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
-from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
-from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.string import memcpy, memmove, memset
-from cython.cimports.tokenmill.counting._pages import tm_pages_fill, tm_pages_free
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache, Seed
+from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, InitialEntries, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
-from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import LARGE, Ids, Spare
+from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_MEMORY,
     NO_TOKEN,
@@ -28,26 +29,23 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     Merger,
     tm_raise_pending,
 )
-from cython.cimports.tokenmill.tokenizer._text import tm_is_ascii, tm_narrow, tm_units
 
 from ...errors import UsageError
 
 
 class ForbiddenText(Exception):
-    """A text spells a string that it must not."""
+    """A text contains a string that it must not contain."""
 
 
-# Texts up to this many bytes are encoded without giving up the GIL: handing it over costs as much as they do.
+# Texts of up to so many bytes are encoded without releasing the GIL: handing it over takes as long as they do.
 HOLD = cython.declare(cython.size_t, 4096)
-MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are got at once
-# Signals are looked for after so many bytes, which take a tenth of a second where every pretoken is new.
+# Signals are checked for after so many bytes, which take a tenth of a second where every pretoken is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
-WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that become UTF-8 at a time
-# A thread keeps a buffer of up to so many ids, and so many bytes of UTF-8, from one call to the next.
-KEPT = cython.declare(cython.size_t, 1 << 20)
+WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that are converted to UTF-8 at a time
+KEPT = cython.declare(cython.size_t, 1 << 20)  # ids, or bytes of UTF-8, that a state keeps room for between calls
 
 
-# Beside the negative numbers of _merge_cy:
+# Beside the negative numbers of _merger_cy:
 NOT_UTF8 = cython.declare(cython.Py_ssize_t, -11)
 FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
 
@@ -56,10 +54,9 @@ FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
 class State:
     """What one thread changes while it encodes."""
 
-    def __cinit__(self, cache: PretokenCache, spare: Spare):
+    def __cinit__(self, cache: PretokenCache):
         self.cache = cache
-        self.spare = spare
-        self.ids = Ids(spare)
+        self.ids = Ids()
 
     def __dealloc__(self):
         tm_pages_free(self.text, self.text_size)
@@ -70,22 +67,19 @@ class Encoder:
     """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
 
     cache: the pretokens that all caches begin with; it becomes the cache of the first thread.
-    scanner: cuts text into pretokens; None where the caller must say where they end.
-    n_ids: ids are below this.
-    cache_bytes: what the caches of all threads together may hold, if that is more than the seed of each.
+    scanner: cuts text into pretokens; None where the caller gives their ends.
+    n_ids: all ids are below this.
+    cache_bytes: the limit of the caches of all threads together; 0 for no caches beyond the initial entries.
     """
 
     def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
         cache.begin()
         self._merger = merger
         self._first = cache
-        self._seed = cache.seed
+        self._initial = cache.initial
         self._scanner = scanner
         self._cache_bytes = cache_bytes
         self._pool = []
-        self._spare = Spare()
-        self._text_spare = Spare()
-        self.read = []
         self._ints = list(range(n_ids))
         self._int = tm_items(self._ints)
 
@@ -96,40 +90,47 @@ class Encoder:
         if self._pool:
             state = self._pool.pop()
         else:
-            cache: PretokenCache = self._first if self._first is not None else PretokenCache(self._merger, self._seed)
+            cache: PretokenCache = self._first if self._first is not None else PretokenCache(self._merger, self._initial)
             self._first = None
             self._states += 1
-            state = State(cache, self._spare)
-        state.cache.bound = self._cache_bytes // self._states
+            state = State(cache)
+        state.cache.limit = self._cache_bytes // self._states
         state.ids.used = 0
         state.counted = 0
         return state
 
     def give(self, state):
         if state.ids.room > KEPT:
-            state.ids = Ids(self._spare)
-        if state.text_size > KEPT:
-            self._let_go(state)
+            state.ids = Ids()
+        if state.text_size > 4 * KEPT:
+            tm_pages_free(state.text, state.text_size)
+            state.text = cython.NULL
+            state.text_size = 0
         self._pool.append(state)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that the caches in the pool hold."""
+        """The bytes of memory that the caches in the pool hold."""
         return sum([cython.cast(State, state).cache.nbytes for state in self._pool])
 
     @property
-    def crowding(self) -> float:
-        """How many slots past their home the pretokens of the most crowded cache stand on average."""
-        return max([cython.cast(State, state).cache.crowding for state in self._pool], default=0)
+    def cached(self) -> int:
+        """The number of pretokens in the caches of the pool."""
+        return sum([len(cython.cast(State, state).cache) for state in self._pool])
+
+    @property
+    def mean_probe_length(self) -> float:
+        """How many slots past its home an entry is on average, in the worst cache of the pool."""
+        return max([cython.cast(State, state).cache.mean_probe_length for state in self._pool], default=0)
 
     # ------------------------------------------------------------------ texts
 
     def encode(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> list:
         """The ids of a str or of bytes.
 
-        refused: finds strings that must not be there: ForbiddenText with the first of them.
+        refused: finds strings that the text must not contain: ForbiddenText with the first of them.
         finder: finds added tokens, which become their ids; the text between two of them is split on its own.
-        ends: where the pretokens end, where there is no scanner; goes without a finder.
+        ends: where the pretokens end, for an encoder without a scanner; not together with a finder.
         """
         state: State = self.take()
         try:
@@ -148,17 +149,13 @@ class Encoder:
             self.give(state)
 
     def count(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> int:
-        """How many ids there are."""
+        """The number of ids."""
         state: State = self.take()
         try:
             self._run(state, text, refused, finder, ends, False)
             return state.counted + state.ids.used
         finally:
             self.give(state)
-
-    def new_ids(self) -> Ids:
-        """An empty array of ids, with the memory of the last large one if that is free."""
-        return Ids(self._spare)
 
     def encode_pretoken(self, pretoken: bytes) -> list:
         """The ids of bytes that are one pretoken."""
@@ -172,9 +169,8 @@ class Encoder:
         finally:
             self.give(state)
 
-    def reach(self, data: bytes, start: cython.size_t, most: cython.Py_ssize_t) -> tuple:
-        """How far `most` ids of the text data[start:] take it: (ids before, offset, ids from there on), where the last
-        one is past `most`; or (all ids, the length of data, []) where there are no more than that."""
+    def encode_until(self, data: bytes, start: cython.size_t, limit: cython.Py_ssize_t) -> tuple:
+        """Core.encode_until."""
         state: State = self.take()
         length: cython.size_t = len(data)
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
@@ -186,7 +182,7 @@ class Encoder:
                 with cython.nogil:
                     code = self._encode(state, p, start, length, start + 1, cython.NULL, 0)
                 self._check(code, data)
-                if done + state.ids.used > most:
+                if done + state.ids.used > limit:
                     return done, start, self.list_of(state.ids.data, state.ids.used)
                 done += state.ids.used
                 start = state.at
@@ -195,13 +191,11 @@ class Encoder:
             self.give(state)
 
     def list_of(self, ids, n):
-        """They are made once for each id: to count a reference is cheaper than to make an int."""
+        """A list of ints. Each int object is made once, with the encoder: counting a reference is cheaper than making one."""
         i: cython.Py_ssize_t
         item: cython.pointer(PyObject)
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
-        if n >= MANY:
-            tm_pages_fill(items, n * cython.sizeof(cython.p_void))
         for i in range(n):
             item = self._int[ids[i]]
             tm_incref(item)
@@ -211,54 +205,40 @@ class Encoder:
     # ------------------------------------------------------------------ what a text is to the kernel
 
     def _bytes(self, state, text, size):
-        """Not as Python would: that makes the UTF-8 of a str in fresh memory twice, and keeps it with the str."""
+        """Not by PyUnicode_AsUTF8, which converts into fresh memory twice and keeps the result with the str."""
         data: cython.p_void = cython.NULL
         n: cython.size_t = 0
-        width: cython.int = tm_units(cython.cast(cython.pointer(PyObject), text), cython.address(data), cython.address(n))
+        width: cython.int = tm_text_units(cython.cast(cython.pointer(PyObject), text), cython.address(data), cython.address(n))
         if width < 0:
             raise TypeError(f"text is str or bytes, not {type(text).__name__}")
         size[0] = n
         if width == 0:
             return cython.cast(cython.pointer(cython.const[uint8_t]), data)
-        if not self.reserve_text(state, n, width):
+        if not self.reserve_text(state, 0, n, width):
             raise MemoryError
         if n <= HOLD:
-            size[0] = tm_narrow(data, n, width, state.text)
+            size[0] = tm_utf8_encode(data, n, width, state.text)
         else:
             with cython.nogil:
-                size[0] = tm_narrow(data, n, width, state.text)
+                size[0] = tm_utf8_encode(data, n, width, state.text)
         if size[0] < 0:
             text.encode()  # raises: there are surrogates
         return state.text
 
-    def reserve_text(self, state, n, width):
-        return self._reserve_more(state, 0, n, width)
-
-    def _reserve_more(self, state, used, n, width):
+    def reserve_text(self, state, used, n, width):
         size: cython.size_t = used + n * (4 if width == 4 else width + 1) + 16
         fresh: cython.pointer(uint8_t)
         if state.text_size < size:
-            size = size if size > KEPT else KEPT  # what is not touched costs nothing
-            fresh = cython.cast(cython.pointer(uint8_t), self._text_spare.take(size, cython.address(size)))
+            size = max(size, KEPT)
+            fresh = cython.cast(cython.pointer(uint8_t), tm_pages_new(size))
             if fresh == cython.NULL:
                 return False
             if used > 0:
                 memcpy(fresh, state.text, used)
-            self._let_go(state)
+            tm_pages_free(state.text, state.text_size)
             state.text = fresh
             state.text_size = size
-            tm_pages_fill(fresh + used, n)
         return True
-
-    def _let_go(self, state):
-        """Of the memory for UTF-8."""
-        if state.text_size >= LARGE:
-            with cython.gil:
-                self._text_spare.keep(state.text, state.text_size)
-        else:
-            tm_pages_free(state.text, state.text_size)
-        state.text = cython.NULL
-        state.text_size = 0
 
     # ------------------------------------------------------------------ the loops
 
@@ -290,13 +270,13 @@ class Encoder:
         return 0
 
     def _run_windows(self, state, text, refused, finder, keep):
-        """The same for a long str, of which only a stretch is UTF-8 at a time: all of it would be fresh memory."""
+        """The same for a long str, with one window of UTF-8 at a time: all of it at once would take fresh memory."""
         window: Window
         code: cython.Py_ssize_t = 0
         start: cython.size_t
         since: cython.size_t
         memset(cython.address(window), 0, cython.sizeof(Window))
-        window.width = tm_units(
+        window.width = tm_text_units(
             cython.cast(cython.pointer(PyObject), text), cython.address(window.data), cython.address(window.n)
         )
         state.at = 0
@@ -321,8 +301,8 @@ class Encoder:
             self._slice_done(state, keep)
 
     def _next_window(self, state, window, refused, finder):
-        """The next stretch of UTF-8 to state.text[0:window.cut], or 0 after the last; to where both sides of the text
-        can be encoded on their own."""
+        """Put the next window of UTF-8 into state.text[0:window.cut]; cut is 0 after the last. It ends where the text on both
+        sides can be encoded independently."""
         size: cython.Py_ssize_t
         more: cython.size_t
         which: cython.Py_ssize_t
@@ -335,13 +315,13 @@ class Encoder:
             more = WINDOW if window.filled < WINDOW else window.filled
             if more > window.n - window.taken:
                 more = window.n - window.taken
-            if not self._reserve_more(state, window.filled, more, window.width):
+            if not self.reserve_text(state, window.filled, more, window.width):
                 return NO_MEMORY
-            size = tm_narrow(cython.cast(cython.pointer(uint8_t), window.data) + window.taken * window.width, more,
+            size = tm_utf8_encode(cython.cast(cython.pointer(uint8_t), window.data) + window.taken * window.width, more,
                              window.width, state.text + window.filled)
             if size < 0:
                 return NOT_UTF8
-            if not state.ids.reserve(size + 4, (window.n - window.taken) * window.width // 2):
+            if not state.ids.reserve(size + 4, state.ids.used + (window.n - window.taken) * window.width // 2):
                 return NO_MEMORY
             window.taken += more
             window.filled += size
@@ -354,7 +334,7 @@ class Encoder:
         return 0
 
     def _certain_cut(self, text, length, refused, finder):
-        """The last place at which a pretoken begins, whatever follows, and that no string to be found goes across."""
+        """The last place where a pretoken begins whatever follows, and that no string of the finders spans."""
         which: cython.Py_ssize_t
         at: cython.size_t
         longest: cython.size_t = 0
@@ -408,7 +388,7 @@ class Encoder:
         return 0
 
     def _encode(self, state, text, at, length, stop, given, n_given):
-        """Encode text[at:length] from a pretoken's start until `stop` or a little further; leaves state.at there."""
+        """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
         ends: cython.size_t[SCAN]
         n: cython.Py_ssize_t
         i: cython.Py_ssize_t
@@ -422,7 +402,7 @@ class Encoder:
                 n_given -= n
             else:
                 n = self._scanner.scan(text, at, length, ends, SCAN)
-            if not state.ids.reserve(ends[n - 1] - at + 4, (length - at) // 2 if length > HOLD else 0):
+            if not state.ids.reserve(ends[n - 1] - at + 4, state.ids.used + (length - at) // 2 if length > HOLD else 0):
                 return NO_MEMORY
             i = 0
             while i < n:
@@ -437,7 +417,7 @@ class Encoder:
         return 0
 
     def _check(self, code, text):
-        """Raise what a negative number of the kernels means."""
+        """Raise the exception that a negative number of the kernels stands for."""
         if code >= 0:
             return 0
         if code == SIGNALLED:
@@ -458,9 +438,9 @@ def _refuse(text, refused: Finder) -> cython.int:
 
 @cython.cfunc
 def _array(state: State) -> object:
-    """The ids as an object of their own: a copy of few, else the very memory they stand in."""
+    """The ids as an object of their own: a copy of a few ids, the state's own array of many."""
     ids: Ids = state.ids
     if ids.used <= HOLD:
         return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)
-    state.ids = Ids(state.spare)
+    state.ids = Ids()
     return ids

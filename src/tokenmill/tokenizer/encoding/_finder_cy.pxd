@@ -13,8 +13,8 @@ cdef class Finder:
     cdef Py_ssize_t n_heads
     cdef bint few_heads
 
-    # The leftmost of the strings in text[at:length], the longest where several begin there: where it begins, or
-    # `length`; and which it is.
+    # Find the leftmost of the strings in text[at:length], the longest where several begin there. Returns where it begins, or
+    # `length`; stores which it is.
     cdef size_t search(self, const uint8_t* text, size_t at, size_t length, Py_ssize_t* which) noexcept nogil
     cdef Py_ssize_t match(self, const uint8_t* text, size_t left) noexcept nogil
-    cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # whether any of them is; gives up the GIL meanwhile
+    cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # whether the text contains any; releases the GIL

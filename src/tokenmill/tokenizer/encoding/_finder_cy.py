@@ -12,7 +12,7 @@ BLOCK = cython.declare(cython.size_t, 64)
 
 @cython.cclass
 class Finder:
-    """A set of strings to be found, each with the id it stands for.
+    """A set of strings to find, each with its id.
 
     >>> Finder({b"<|a|>": 7}).find("low <|a|> lower")
     b'<|a|>'
@@ -98,7 +98,7 @@ class Finder:
         return length
 
     def match(self, text, left):
-        """The longest string that text[0:left] begins with, or -1: among those of each length by bisection."""
+        """The longest string that text[0:left] begins with, or -1. Strings of one length are searched by bisection."""
         i: cython.Py_ssize_t = 0
         end: cython.Py_ssize_t
         middle: cython.Py_ssize_t

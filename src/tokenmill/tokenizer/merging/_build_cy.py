@@ -1,31 +1,37 @@
 # cython: language_level=3
-"""From the parts of a vocabulary to what encodes with it: the merger's table of pairs, the seed of the caches.
+"""From the parts of a vocabulary to the tables that encode with it: the merger, and the initial entries of the caches.
 
-Tokens are made in order of rank. Of all pairs that spell a token, merging its bytes by what was made before can only
-lead to one, if to any: two tokens that fit (_proper_cy.py). The others are left out: they never stand side by side.
-That holds as long as no pair fits that was passed over when its turn came; else the vocabulary is not proper, and the
-merger gets all pairs and goes merge by merge.
+Tokens are built in order of rank. Of all pairs that spell a token, at most one can occur when the token's bytes are merged by
+what was built before: two compatible tokens (_backtrack_cy.py). The other pairs are left out. That is right unless a pair that was
+passed over turns out compatible later; then the vocabulary is not rank-ordered, and gets a Merger with all pairs.
+
+The loops check for signals, so that Ctrl-C stops loading.
 """
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
+from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
-from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import ProperMerger
-from cython.cimports.tokenmill.tokenizer.merging._trie_cy import Trie
+from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, Trie
+
+CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for after so many tokens, plus 1
 
 
 def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> PretokenCache:
-    """A cache in which each token is a pretoken that is itself, the lowest id where two have the same bytes."""
-    cache: PretokenCache = PretokenCache(merger, None, 0, 3 * len(tokens))
+    """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
+    cache: PretokenCache = PretokenCache(merger, None, 3 * (len(tokens) - tokens.count(None)))
     id: uint32_t
     found: uint32_t[4]
     pretoken: cython.pointer(cython.const[uint8_t])
     size: cython.size_t
     for id in range(len(tokens)):
+        if id & CHECK == 0:
+            PyErr_CheckSignals()
         token = tokens[id]
         if token is None or len(token) == 0 or id in left_out:
             continue
@@ -37,19 +43,28 @@ def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> Pretoken
 
 
 def rank_merger(tokens: tuple, unknown) -> tuple:
-    """The merger of the order "ranks", where any cut of a token into two tokens merges, the token's id the rank. Beside
-    it the cache in which each token is a pretoken, or None where bytes without a token are in it too."""
+    """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank.
+
+    Returns it with the cache of all tokens, or None where that cache holds bytes without a token as well."""
     starts: dict = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     byte_ids = [starts.get(bytes([i])) for i in range(256)]
     n_ids: uint32_t = len(tokens)
-    if None not in byte_ids:
-        proper: ProperMerger = ProperMerger(n_ids, byte_ids, None, None, n_ids, 2 * n_ids)
-        seed: PretokenCache = token_cache(proper, tokens)
-        if _make_by_rank(proper, seed, tokens):
-            return proper, seed
-    merger: Merger = Merger(n_ids, byte_ids, unknown, None, n_ids, 4 * n_ids)
+    if None not in byte_ids and n_ids < MAX_IDS:
+        fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids, None, None, n_ids)
+        cache: PretokenCache = token_cache(fast, tokens)
+        if _build_ranks(fast, cache, tokens):
+            return fast, cache
+    merger: Merger = Merger(n_ids, byte_ids, unknown, None, 2 * n_ids)
     whole = tokens if None not in byte_ids else tokens + tuple([bytes([i]) for i in range(256)])
     table: PretokenCache = token_cache(merger, whole)
+    _add_all_splits(merger, table, tokens)
+    return merger, table if whole is tokens else None
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _add_all_splits(merger: Merger, table: PretokenCache, tokens: tuple) -> cython.int:
+    """Add each split of each token into two tokens to the pair table."""
     id: uint32_t
     left: uint32_t[4]
     right: uint32_t[4]
@@ -57,7 +72,9 @@ def rank_merger(tokens: tuple, unknown) -> tuple:
     cut: cython.size_t
     start: cython.pointer(cython.const[uint8_t])
     end: cython.pointer(cython.const[uint8_t])
-    for id in range(n_ids):
+    for id in range(len(tokens)):
+        if id & CHECK == 0:
+            PyErr_CheckSignals()
         token = tokens[id]
         if token is None or len(token) < 2:
             continue
@@ -65,7 +82,7 @@ def rank_merger(tokens: tuple, unknown) -> tuple:
         size = PyBytes_GET_SIZE(token)
         end = start + size
         if table.find(start, size, end, left) == 0 or left[0] != id:
-            continue  # the same bytes as a token before it
+            continue  # the same bytes as an earlier token
         for cut in range(1, size):
             if (
                 table.find(start, cut, end, left) != 0
@@ -75,13 +92,13 @@ def rank_merger(tokens: tuple, unknown) -> tuple:
                 raise MemoryError
     if not merger.finish_pairs():
         raise MemoryError
-    return merger, table if whole is tokens else None
+    return 0
 
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _make_by_rank(merger: ProperMerger, table: PretokenCache, tokens: tuple) -> cython.bint:
-    """Make the tokens in order of id. False if the vocabulary is not proper."""
+def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: tuple) -> cython.bint:
+    """Build the tokens in order of id. False if the vocabulary is not rank-ordered."""
     trie: Trie = _trie(merger, tokens)
     longest: cython.Py_ssize_t = max([0 if token is None else len(token) for token in tokens], default=0)
     lefts: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), malloc((longest + 1) * 4))
@@ -95,13 +112,15 @@ def _make_by_rank(merger: ProperMerger, table: PretokenCache, tokens: tuple) -> 
         if lefts == cython.NULL:
             raise MemoryError
         for id in range(len(tokens)):
+            if id & CHECK == 0:
+                PyErr_CheckSignals()
             token = tokens[id]
             if token is None or len(token) < 2:
                 continue
             start = _start(token)
             size = PyBytes_GET_SIZE(token)
             if table.find(start, size, start + size, found) == 0 or found[0] != id:
-                continue  # the same bytes as a token before it
+                continue  # the same bytes as an earlier token
             cut = _cut(merger, table, trie, start, size, lefts, found)
             if cut == 0:
                 passed.append(id)
@@ -121,9 +140,9 @@ def _make_by_rank(merger: ProperMerger, table: PretokenCache, tokens: tuple) -> 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _cut(merger: ProperMerger, table: PretokenCache, trie: Trie, start: cython.pointer(cython.const[uint8_t]),
+def _cut(merger: BacktrackMerger, table: PretokenCache, trie: Trie, start: cython.pointer(cython.const[uint8_t]),
          size: cython.Py_ssize_t, lefts: cython.pointer(uint32_t), right: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
-    """Where a token is cut into two that are made and fit: their ids are lefts[cut - 1] and right[0]. 0 if nowhere."""
+    """Where a token splits into two compatible tokens that are built: lefts[cut - 1] and right[0]. 0 if nowhere."""
     cut: cython.Py_ssize_t = trie.prefixes(start, size, lefts)
     if cut == size:
         cut -= 1
@@ -132,7 +151,7 @@ def _cut(merger: ProperMerger, table: PretokenCache, trie: Trie, start: cython.p
             lefts[cut - 1] != NO_ID
             and table.find(start + cut, size - cut, start + size, right) != 0
             and merger.origins[right[0]].size > 0
-            and merger.fit(lefts[cut - 1], right[0])
+            and merger.compatible(lefts[cut - 1], right[0])
         ):
             return cut
         cut -= 1
@@ -140,19 +159,19 @@ def _cut(merger: ProperMerger, table: PretokenCache, trie: Trie, start: cython.p
 
 
 def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, characters, unknown) -> Merger:
-    """The merger of the order "merges": the pairs of `events`, which are rows (left id, right id, new id)."""
+    """The merger of the order "merges": the pairs of `events`, whose rows are (left id, right id, new id)."""
     n: uint32_t = events.shape[0]
     rank: uint32_t
-    if characters is None and None not in byte_ids:
-        proper: ProperMerger = ProperMerger(len(tokens), byte_ids, None, None, n, 2 * n)
-        if _make_listed(proper, tokens, events):
-            return proper
-    merger: Merger = Merger(len(tokens), byte_ids, unknown, characters, n, 2 * n)
+    if characters is None and None not in byte_ids and len(tokens) < MAX_IDS:
+        fast: BacktrackMerger = BacktrackMerger(len(tokens), byte_ids, None, None, n)
+        if _build_listed(fast, tokens, events):
+            return fast
+    merger: Merger = Merger(len(tokens), byte_ids, unknown, characters, n)
     _set_made(merger, events)
     for rank in range(n):
-        if merger.pair_rank(events[rank, 0], events[rank, 1]) == NO_ID and not merger.add_pair(
-            events[rank, 0], events[rank, 1], rank
-        ):
+        if rank & CHECK == 0:
+            PyErr_CheckSignals()
+        if not merger.add_pair(events[rank, 0], events[rank, 1], rank):  # of a pair listed twice, the first rank counts
             raise MemoryError
     if not merger.finish_pairs():
         raise MemoryError
@@ -161,8 +180,8 @@ def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, 
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _make_listed(merger: ProperMerger, tokens: tuple, events: cython.const[int32_t][:, ::1]) -> cython.bint:
-    """Make the tokens in the order of the list. False if the vocabulary is not proper."""
+def _build_listed(merger: BacktrackMerger, tokens: tuple, events: cython.const[int32_t][:, ::1]) -> cython.bint:
+    """Build the tokens in the order of the list. False if the vocabulary is not rank-ordered."""
     trie: Trie = _trie(merger, tokens)
     rank: uint32_t
     left: uint32_t
@@ -170,10 +189,12 @@ def _make_listed(merger: ProperMerger, tokens: tuple, events: cython.const[int32
     id: uint32_t
     passed: list = []
     for rank in range(events.shape[0]):
+        if rank & CHECK == 0:
+            PyErr_CheckSignals()
         left = events[rank, 0]
         right = events[rank, 1]
         id = events[rank, 2]
-        if merger.origins[id].size > 0 or merger.origins[left].size == 0 or merger.origins[right].size == 0 or not merger.fit(left, right):
+        if merger.origins[id].size > 0 or merger.origins[left].size == 0 or merger.origins[right].size == 0 or not merger.compatible(left, right):
             passed.append((left, right))
             continue
         if not _spell(tokens[left], tokens[right], tokens[id]):
@@ -182,7 +203,7 @@ def _make_listed(merger: ProperMerger, tokens: tuple, events: cython.const[int32
             raise MemoryError
         trie.insert(_start(tokens[id]), PyBytes_GET_SIZE(tokens[id]), id)
     for left, right in passed:
-        if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.fit(left, right):
+        if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.compatible(left, right):
             return False
     _set_made(merger, events)
     merger.finish(trie)
@@ -202,8 +223,8 @@ def _set_made(merger: Merger, events: cython.const[int32_t][:, ::1]) -> cython.i
 
 
 @cython.cfunc
-def _trie(merger: ProperMerger, tokens: tuple) -> Trie:
-    """A trie with the bytes in it, and with room for all tokens."""
+def _trie(merger: BacktrackMerger, tokens: tuple) -> Trie:
+    """A trie of the bytes, with room for all tokens."""
     trie: Trie = Trie(256 + sum([len(token) for token in tokens if token is not None]))
     i: cython.int
     byte: uint8_t
@@ -215,7 +236,7 @@ def _trie(merger: ProperMerger, tokens: tuple) -> Trie:
 
 @cython.cfunc
 def _spell(left: bytes, right: bytes, token: bytes) -> cython.bint:
-    """Whether two tokens joined are the third."""
+    """Whether the third token is the first two joined."""
     n: cython.Py_ssize_t = PyBytes_GET_SIZE(left)
     return (
         n + PyBytes_GET_SIZE(right) == PyBytes_GET_SIZE(token)

@@ -2,62 +2,57 @@
 """Tokens as a trie: one that grows, and the double array that it is laid out in when it is complete."""
 
 import cython
+from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.tokenmill.counting._pages import tm_pages_new
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, hash_of
-
-TOKEN = cython.declare(uint64_t, 1 << 21)
+from cython.cimports.tokenmill.kernels._memory import tm_pages_new
+from cython.cimports.tokenmill.kernels._pair_map import (
+    tm_pair_map_free,
+    tm_pair_map_get,
+    tm_pair_map_get_or_put,
+    tm_pair_map_reserve,
+)
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 
 
 @cython.cclass
 class Trie:
     """A trie while it grows: nodes with their first child and their next sibling. Node 0 is the root.
 
-    room: how many nodes there may be.
+    room: the most nodes that there may be.
     """
 
     def __cinit__(self, room: cython.size_t):
-        slots: cython.size_t = 1024
-        self.shift = 54
-        while slots < 2 * room:
-            slots *= 2
-            self.shift -= 1
         self.nodes = cython.cast(cython.pointer(Node), malloc((room + 1) * cython.sizeof(Node)))
-        self.table = cython.cast(cython.pointer(uint32_t), calloc(slots, 4))
-        if self.nodes == cython.NULL or self.table == cython.NULL:
+        if self.nodes == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
             raise MemoryError
-        self.nodes[0] = Node(0, 0, 0, NO_ID, 0, 0)
+        self.nodes[0] = Node(0, 0, NO_ID, 0, 0)
         self.n = 1
 
     def __dealloc__(self):
         free(self.nodes)
-        free(self.table)
+        tm_pair_map_free(cython.address(self.children))
 
-    def insert(self, pretoken, size, id):
+    def insert(self, token, size, id):
         i: cython.Py_ssize_t
         node: uint32_t = 0
         child: uint32_t
-        slot: uint64_t = 0
         for i in range(size):
-            child = _child(self, node, pretoken[i], cython.address(slot))
-            if child == 0:
-                child = cython.cast(uint32_t, self.n)
-                self.nodes[child] = Node(node, 0, self.nodes[node].first, NO_ID, 0, pretoken[i])
+            child = tm_pair_map_get_or_put(cython.address(self.children), node, token[i], cython.cast(uint32_t, self.n))
+            if child == self.n:
+                self.nodes[child] = Node(0, self.nodes[node].first, NO_ID, 0, token[i])
                 self.nodes[node].first = child
-                self.table[slot] = child
                 self.n += 1
             node = child
         self.nodes[node].id = id
 
-    def prefixes(self, pretoken, size, ids):
+    def prefixes(self, text, size, ids):
         i: cython.Py_ssize_t
         node: uint32_t = 0
-        slot: uint64_t = 0
         for i in range(size):
-            node = _child(self, node, pretoken[i], cython.address(slot))
-            if node == 0:
+            node = tm_pair_map_get(cython.address(self.children), node, text[i])
+            if node == NO_ID:
                 return i
             ids[i] = self.nodes[node].id
         return size
@@ -67,7 +62,7 @@ class Trie:
         queue: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), calloc(2 * self.n, 4))
         if queue == cython.NULL:
             raise MemoryError
-        above: cython.pointer(uint32_t) = queue + self.n  # by node: the last token before it on the way from the root
+        above: cython.pointer(uint32_t) = queue + self.n  # by node: the last token above it
         done: cython.size_t = 0
         used: cython.size_t = 1
         node: uint32_t
@@ -78,6 +73,8 @@ class Trie:
             while done < used:
                 node = queue[done]
                 done += 1
+                if done & 0xFFFF == 0:
+                    PyErr_CheckSignals()
                 base = 0 if node == 0 else slots.place(self, node)
                 if node > 0:
                     slots.nodes[self.nodes[node].slot] |= cython.cast(uint64_t, base) << 32
@@ -87,7 +84,7 @@ class Trie:
                     slots.nodes[self.nodes[child].slot] = cython.cast(uint64_t, self.nodes[child].label) << 24
                     above[child] = above[node] if self.nodes[node].id == NO_ID else self.nodes[node].id
                     if self.nodes[child].id != NO_ID:
-                        slots.nodes[self.nodes[child].slot] |= TOKEN | self.nodes[child].id
+                        slots.nodes[self.nodes[child].slot] |= self.nodes[child].id + 1
                         shorter[self.nodes[child].id] = above[child]
                     if self.nodes[child].first != 0:
                         queue[used] = child
@@ -101,20 +98,6 @@ class Trie:
             return array
         finally:
             free(queue)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _child(trie: Trie, node: uint32_t, label: uint8_t, slot: cython.pointer(uint64_t)) -> uint32_t:
-    """The child of a node by a byte, or 0 and the slot of the table where it belongs."""
-    mask: uint64_t = (cython.cast(uint64_t, 1) << (64 - trie.shift)) - 1
-    slot[0] = hash_of(node, label) >> trie.shift
-    child: uint32_t = trie.table[slot[0]]
-    while child != 0 and (trie.nodes[child].parent != node or trie.nodes[child].label != label):
-        slot[0] = slot[0] + 1 & mask
-        child = trie.table[slot[0]]
-    return child
 
 
 @cython.cclass
@@ -139,7 +122,7 @@ class Slots:
     @cython.cfunc
     @cython.exceptval(-1)
     def grow(self) -> cython.int:
-        """One block more."""
+        """Add one block."""
         if self.n == self.room:
             room: cython.size_t = 2 * self.room if self.room > 0 else 1 << 18
             nodes: cython.p_void = realloc(self.nodes, room * 8)
@@ -159,7 +142,7 @@ class Slots:
     @cython.cfunc
     @cython.exceptval(0)
     def place(self, trie: Trie, node: uint32_t) -> uint32_t:
-        """A base for a node, whose children then have their places: at one of the next free slots, or in a new block."""
+        """Find a base for a node, at one of the next free slots or in a new block, and take the slots of its children."""
         first: uint32_t = trie.nodes[node].first
         slot: cython.size_t = self.cursor
         base: cython.size_t = 0
