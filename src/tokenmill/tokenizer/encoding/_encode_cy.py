@@ -14,7 +14,7 @@ from cython.cimports.cpython.list import PyList_New
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.string import memcpy, memmove, memset
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
@@ -39,6 +39,7 @@ class ForbiddenText(Exception):
 
 # Texts of up to so many bytes are encoded without releasing the GIL: handing it over takes as long as they do.
 HOLD = cython.declare(cython.size_t, 4096)
+MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are requested at once
 # Signals are checked for after so many bytes, which take a tenth of a second where every pretoken is new.
 SLICE = cython.declare(cython.size_t, 4 << 20)
 WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that are converted to UTF-8 at a time
@@ -196,6 +197,8 @@ class Encoder:
         item: cython.pointer(PyObject)
         result: list = PyList_New(n)
         items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
+        if n >= MANY:
+            tm_pages_populate(items, n * cython.sizeof(cython.p_void))
         for i in range(n):
             item = self._int[ids[i]]
             tm_incref(item)

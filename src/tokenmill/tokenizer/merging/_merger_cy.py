@@ -20,6 +20,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
     tm_pair_map_get,
     tm_pair_map_get_or_put,
+    tm_pair_map_prefetch,
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
@@ -171,6 +172,10 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
             ranks[i] = self.byte_pairs[pretoken[i] << 8 | pretoken[i + 1]]
         else:
             ranks[i] = tm_pair_map_get(cython.address(self.pairs), ids[i], ids[i + 1])
+    if self.made == cython.NULL:  # the ids of the next merges are known: fetch the slots they will ask for
+        for i in range(n - 2):
+            tm_pair_map_prefetch(cython.address(self.pairs), ranks[i], ids[i + 2])
+            tm_pair_map_prefetch(cython.address(self.pairs), ids[i], ranks[i + 1])
     while n > 1:
         best = NO_ID
         at = 0
