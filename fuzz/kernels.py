@@ -26,8 +26,8 @@ from tokenmill.split import Splitter
 from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.reference import reference_pretokens
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.tokenizer.check_texts import EDGE_CASES
+from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, Vocabulary
 

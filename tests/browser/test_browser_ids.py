@@ -6,8 +6,8 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from playground_examples import TEXT
 from playground_examples import EDGE_CASES as HERE
+from playground_examples import TEXT
 from static_server import file_server
 
 from tokenmill.errors import UsageError

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from playground_examples import TEXT
 from playground_examples import EDGE_CASES as HERE
+from playground_examples import TEXT
 
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from random_vocabularies import SWEEP, random_events, random_merges, random_ranks, random_text
 
-from tokenmill import Tokenizer, formats
+from tokenmill import formats
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
-from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger
 from tokenmill.tokenizer.core import Core
+from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger
 from tokenmill.tokenizer.naive import NaiveEncoder, removal_parts, replay_events
 from tokenmill.vocabulary import Vocabulary
 

@@ -28,7 +28,9 @@ def by_hand(tok: Tokenizer, text: str) -> ExportLoss:
     events = NaiveEncoder(tok.vocabulary, splitter.ends)
     ranks = NaiveEncoder(present_by_rank(tok.vocabulary), splitter.ends)
     pairs = [(events.encode_pretoken(p.encode()), ranks.encode_pretoken(p.encode())) for p in splitter.split(text)]
-    return ExportLoss(len(pairs), sum(a != b for a, b in pairs), sum(len(a) for a, _ in pairs), sum(len(b) for _, b in pairs))
+    return ExportLoss(
+        len(pairs), sum(a != b for a, b in pairs), sum(len(a) for a, _ in pairs), sum(len(b) for _, b in pairs)
+    )
 
 
 @pytest.fixture(scope="module")

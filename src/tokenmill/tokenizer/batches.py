@@ -65,9 +65,7 @@ def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int 
         return _encode_together(core, given, plan, threads, Batch.lists)
 
 
-def encode_flat(
-    core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None
-) -> tuple[np.ndarray, np.ndarray]:
+def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> tuple[np.ndarray, np.ndarray]:
     """The ids of all texts in one array, and n + 1 offsets into it."""
     import numpy as np
 

@@ -14,8 +14,8 @@ from ..corpus import read_documents
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
 from ..vocabulary import Vocabulary
-from .tokenizer import Tokenizer
 from .check_texts import EDGE_CASES, fuzzed_bytes, fuzzed_texts, telling_texts
+from .tokenizer import Tokenizer
 
 __all__ = ["Agreement", "Difference", "check", "document_texts", "proof"]
 

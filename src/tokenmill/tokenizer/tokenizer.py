@@ -108,7 +108,9 @@ class Tokenizer:
         disallowed_special: Specials = "all",
     ) -> list[list[int]]:
         """The ids of each text, on several threads (None: all cores); options as for `encode`."""
-        return batches.encode_batch(self._core, texts, self._core.plan(allowed_special, disallowed_special), num_threads)
+        return batches.encode_batch(
+            self._core, texts, self._core.plan(allowed_special, disallowed_special), num_threads
+        )
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
         """The ids of each text, with special tokens as ordinary text, on several threads (None: all cores)."""
