@@ -73,8 +73,9 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     characters = None
     if vocabulary.alphabet == "characters":
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
-    make = event_merger if vocabulary.order == "events" else list_merger
-    return make(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
+    if vocabulary.order == "events":
+        return event_merger(vocabulary, byte_ids, characters), None
+    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
 
 
 def _character(token: bytes) -> str | None:
