@@ -12,7 +12,7 @@ from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
 from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger
-from tokenmill.tokenizer.naive import NaiveEncoder, removal_parts, replay_events
+from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.vocabulary import Vocabulary
 
 MAKERS = {"ranks": random_ranks, "merges": random_merges, "events": random_events}
@@ -93,13 +93,6 @@ def test_second_pair_for_one_token():
     encoder = Core(Vocabulary(tokens, (), "merges", events, (), False), 1 << 20)
     assert encoder.encode_section(b"abc") == [258]
     assert encoder.encode_section(b"xbcabc") == [120, 257, 258]
-
-
-def test_removal_falls_apart_into_what_is_present():
-    """abc falls apart into ab and c; as ab is itself removed by then, into a, b and c."""
-    events = [(0, 1, 3), (3, 2, 4), (3, -1, -1), (4, -1, -1), (0, 1, 3)]
-    assert removal_parts(events) == {2: [0, 1], 3: [0, 1, 2]}
-    assert replay_events([0, 1, 2, 0, 1], events, removal_parts(events)) == [3, 2, 3]
 
 
 @pytest.mark.parametrize("order", ["ranks", "merges"])

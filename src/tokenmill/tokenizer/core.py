@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ..errors import UsageError
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
-from ._events_cy import event_merger
 from .decoding._decode_cy import Decoder
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .merging._build_cy import list_merger, rank_merger, token_cache
+from .merging._events_cy import event_merger
 from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
@@ -212,8 +212,9 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     characters = None
     if vocabulary.alphabet == "characters":
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
-    make = event_merger if vocabulary.order == "events" else list_merger
-    return make(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
+    if vocabulary.order == "events":
+        return event_merger(vocabulary, byte_ids, characters), None
+    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
 
 
 def _character(token: bytes) -> str | None:

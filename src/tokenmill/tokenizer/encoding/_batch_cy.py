@@ -24,12 +24,13 @@ from cython.cimports.tokenmill.kernels._lock import (
     tm_lock_release,
     tm_lock_wait,
 )
+from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_text_units
 from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED, signalled, tm_raise_pending
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED
 
 # Characters of a job: about a millisecond of work, so that the threads end together.
 JOB = cython.declare(cython.size_t, 1 << 18)
@@ -168,7 +169,7 @@ class Batch:
                         job = cython.NULL
                 tm_lock_release(cython.address(self.lock))
             if mine != cython.NULL and mine.code == SIGNALLED:
-                tm_raise_pending()
+                raise_signalled()
             if job == cython.NULL:
                 return job
             if job.done:

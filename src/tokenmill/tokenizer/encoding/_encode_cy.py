@@ -15,6 +15,7 @@ from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.string import memcpy, memmove, memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate
+from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
@@ -27,7 +28,6 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     SIGNALLED,
     TOO_LONG,
     Merger,
-    tm_raise_pending,
 )
 
 from ...errors import UsageError
@@ -424,7 +424,7 @@ class Encoder:
         if code >= 0:
             return 0
         if code == SIGNALLED:
-            tm_raise_pending()
+            raise_signalled()
         if code == TOO_LONG:
             raise UsageError("a pretoken of the text has 1 GiB or more; the split pattern does not cut it")
         if code == NO_TOKEN:

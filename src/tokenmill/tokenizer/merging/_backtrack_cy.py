@@ -18,6 +18,7 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash, tm_pair_map_get
+from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     LONGEST,
     NO_ID,
@@ -27,7 +28,6 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     Merger,
     Workspace,
     reserve,
-    signalled,
 )
 from cython.cimports.tokenmill.tokenizer.merging._trie_cy import Trie
 

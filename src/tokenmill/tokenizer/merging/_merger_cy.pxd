@@ -5,20 +5,12 @@ from tokenmill.kernels._pair_map cimport tm_pair_map
 cdef extern from "tokenmill/kernels/_pair_map.h":
     const uint32_t NO_ID "TM_NO_VALUE"  # no token, or no rank: above every id and every rank
 
-cdef extern from *:
-    """
-    static inline int tm_check_signals(void) { return PyErr_CheckSignals(); }
-    static inline int tm_raise_pending(void) { return PyErr_Occurred() ? -1 : 0; }
-    """
-    int tm_check_signals() noexcept
-    int tm_raise_pending() except -1  # raise the exception that a signal handler has set
-
 cdef enum:
     SHORT = 128  # parts that are merged in an array
     LONGEST = 0x40000000  # bytes of a pretoken
     NO_MEMORY = -1
     NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
-    SIGNALLED = -3  # a signal handler raised: call tm_raise_pending with the GIL
+    SIGNALLED = -3  # a signal handler raised: call raise_signalled with the GIL
     TOO_LONG = -4  # a pretoken of LONGEST bytes or more
 
 # Memory that a merge works in. It grows to what the longest pretoken needed, and belongs to the caller.
@@ -56,4 +48,3 @@ cdef class Merger:
 
 cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; false without memory
 cdef void release(Workspace* work, size_t keep) noexcept nogil  # free the memory if it is more than `keep` bytes
-cdef bint signalled() noexcept nogil  # whether a signal handler raised

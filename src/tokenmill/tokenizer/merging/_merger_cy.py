@@ -23,6 +23,7 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_prefetch,
     tm_pair_map_reserve,
 )
+from cython.cimports.tokenmill.kernels._signals import signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
 NOWHERE = cython.declare(uint32_t, 0xFFFFFFFF)
@@ -246,11 +247,6 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
         i += 1
         place = nodes[place].next
     return i
-
-
-def signalled():
-    with cython.gil:
-        return tm_check_signals() != 0
 
 
 @cython.cfunc
