@@ -23,7 +23,7 @@ from tokenmill.errors import TokenmillError
 from tokenmill.formats.rank_merges import merges_of_ranks
 from tokenmill.quality.replay import count_events_naive, replay
 from tokenmill.split import Splitter
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.split.reference import reference_pretokens
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.tokenizer.naive import NaiveEncoder

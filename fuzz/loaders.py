@@ -28,7 +28,7 @@ with atheris.instrument_imports(include=["tokenmill.formats"]) if atheris else c
 import numpy as np
 
 from tokenmill.errors import ConversionError, TokenmillError
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import AddedToken, Vocabulary
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.training.naive import train_naive
 from tokenmill.vocabulary import AddedToken, Vocabulary
 

@@ -8,7 +8,7 @@ from tiktoken_ext import openai_public
 
 from tokenmill.errors import FormatError, InputError
 from tokenmill.formats import published, read
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 
 
 @pytest.fixture

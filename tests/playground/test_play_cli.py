@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 
 from tokenmill import formats
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.vocabulary import Vocabulary
 
 pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")

@@ -10,7 +10,7 @@ import pytest
 
 from tokenmill import formats
 from tokenmill.errors import UsageError
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.vocabulary import Vocabulary
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")

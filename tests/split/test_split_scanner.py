@@ -14,7 +14,7 @@ from tokenmill.split._scan_cy import Scanner
 from tokenmill.split.alphabet import CATEGORIES, Alphabet, case_orbits, category, property_set
 from tokenmill.split.automaton import compile_tree, sets_of
 from tokenmill.split.compiler import compile_pattern
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.split.syntax import NotRegular, parse
 from tokenmill.split.transducer import certain_cuts, make_transducer
 

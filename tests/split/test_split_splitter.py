@@ -10,7 +10,7 @@ import pytest
 
 from tokenmill.errors import PatternError, UsageError
 from tokenmill.split import Splitter
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.split.reference import reference_pretokens
 
 DEEPSEEK = (

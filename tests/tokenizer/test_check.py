@@ -8,7 +8,7 @@ import pytest
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import UsageError
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 from tokenmill.tokenizer.check import check, document_texts, proof
 from tokenmill.tokenizer.cost import cost
 

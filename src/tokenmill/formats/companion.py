@@ -68,7 +68,7 @@ class Companion:
         """
         fields = dict(self.fields)
         if self.order == "ranks" and vocabulary.order == "merges":
-            fields |= {"order": "ranks", "events": None}
+            fields |= {"order": "ranks", "events": ()}
         if self.order in (vocabulary.order, "ranks"):
             fields["whole_pretokens"] = self.whole_pretokens
         return dataclasses.replace(vocabulary, **fields)

@@ -28,7 +28,6 @@ _TITLE = "tokenmill events 1"
 
 def events_bytes(vocabulary: Vocabulary) -> bytes:
     """The content of the events file of a Picky vocabulary."""
-    assert vocabulary.events is not None
     lines = [f"tokens {len(vocabulary.tokens)}"]
     lines += [
         f"r {left}" if right < 0 else f"m {left} {right} {new}" for left, right, new in vocabulary.events.tolist()

@@ -10,7 +10,7 @@ from pathlib import Path
 from ..errors import FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder
 from ..split import Splitter
-from ..split.patterns import PATTERNS
+from ..vocabulary.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from . import companion, ddtok, events_file, published
 from .huggingface import tokenizer_config_json, tokenizer_json

@@ -19,8 +19,8 @@ from typing import Any
 
 from ..errors import ConversionError
 from ..split.coverage import covers_all_text
-from ..split.patterns import PATTERNS
-from .oniguruma import from_oniguruma, to_oniguruma
+from ..vocabulary.patterns import PATTERNS
+from ..vocabulary.dialects import from_oniguruma, to_oniguruma
 from .reading import Json, show
 
 __all__ = ["PreTokenizer", "pre_tokenizer_json", "read_pre_tokenizer"]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..errors import FormatError, InputError, OutputError
 from ..jobs.outputs import atomic_file
-from ..split.patterns import PATTERNS
+from ..vocabulary.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from .merges_txt import parse_pair
 from .reading import read_bytes

@@ -119,7 +119,6 @@ def tokens_and_merges(
     tokens = list(vocabulary.tokens)
     only_so = None
     if vocabulary.order == "merges":
-        assert vocabulary.events is not None
         rows = vocabulary.events.tolist()
         if vocabulary.whole_pretokens and not whole_pretokens:
             only_so = only_whole(tokens, rows)

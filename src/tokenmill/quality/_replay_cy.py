@@ -23,7 +23,7 @@ class Replayer:
     lengths: int32, by id: symbols that a token spans. Ids up to len(lengths) - 1 may appear.
     """
 
-    events: int32_t[:, ::1]
+    events: cython.const[int32_t][:, ::1]
     lengths: int32_t[::1]
     part_start: int64_t[::1]
     part_ids: int32_t[::1]

@@ -10,7 +10,7 @@ from array import array
 from ..errors import PatternError, UsageError
 from ._scan_cy import Scanner
 from .compiler import Tables, compile_pattern
-from .patterns import PATTERNS
+from ..vocabulary.patterns import PATTERNS
 from .syntax import NotRegular
 
 __all__ = ["Splitter"]

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ..errors import ConversionError
 
-__all__ = ["from_oniguruma", "to_oniguruma"]
+__all__ = ["canonical", "from_oniguruma", "to_oniguruma"]
 
 _TOKEN = re.compile(
     r"""
@@ -59,6 +59,18 @@ def from_oniguruma(pattern: str) -> str:
     '(?:\\\\p{N}{1,3})+|\\\\s+(?m:$)'
     """
     return _Rewriter(pattern, outwards=False).run()
+
+
+def canonical(pattern: str) -> str:
+    """The one spelling of a pattern that survives being written to a tokenizer.json and read back.
+
+    >>> canonical(r"\\p{N}{1,3}+|\\pL$") == canonical(r"(?>\\p{N}{1,3})|\\p{L}\\z")
+    True
+    """
+    try:
+        return from_oniguruma(to_oniguruma(pattern))
+    except ConversionError:
+        return pattern
 
 
 class _Rewriter:

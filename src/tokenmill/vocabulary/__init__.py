@@ -1,0 +1,6 @@
+"""The vocabulary: what training makes, what files hold, and what everything else reads."""
+
+from .patterns import PATTERNS
+from .vocabulary import MAX_ID, AddedToken, Event, Order, Vocabulary
+
+__all__ = ["MAX_ID", "PATTERNS", "AddedToken", "Event", "Order", "Vocabulary"]
