@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
-from .byte_alphabet import to_text
+from .byte_alphabet import to_bytes, to_text
 from .pretokenizers import pre_tokenizer_json
 from .text_tables import tokens_and_merges
 
@@ -121,14 +121,7 @@ def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
     """Put the added tokens into `vocab` if their ids would come out wrong without."""
     contents = [token.content for token in added]
-    if len(set(contents)) < len(contents):
-        twice = next(content for content in contents if contents.count(content) > 1)
-        raise ConversionError(f"the added token {twice!r} occurs twice, and tokenizer.json can hold only one of them")
-    for content in contents:
-        try:
-            content.encode()
-        except UnicodeEncodeError as error:
-            raise ConversionError(f"the added token {content!r} holds a lone surrogate, which no file can") from error
+    ordinary = len(vocab)
     wanted = {token.content: token.id for token in added}
     highest = max(vocab.values(), default=-1)
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
@@ -140,7 +133,25 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
                     "and tokenizer.json can hold only one of them"
                 )
         if assigned_ids(contents, vocab) == wanted:
-            return
+            break
+    if vocabulary.whole_pretokens and len(vocab) > ordinary:
+        for token in added:
+            if _can_be_a_pretoken(token, vocabulary):
+                raise ConversionError(
+                    f"the added token {token.content!r} must be in the vocabulary of tokenizer.json to keep its id "
+                    f"{token.id}. There it is a token of ordinary text too, so some texts would get other ids. Give the "
+                    "added tokens the ids that follow the ordinary tokens."
+                )
+
+
+def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
+    """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
+    if token.single_word or vocabulary.normalizers:
+        return True
+    try:
+        return vocabulary.alphabet == "bytes" and to_bytes(token.content).decode() != token.content
+    except (KeyError, UnicodeDecodeError):
+        return False
 
 
 def _added_json(token: AddedToken) -> dict[str, Any]:
