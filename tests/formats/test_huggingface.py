@@ -229,8 +229,6 @@ def test_what_tokenizer_json_cannot_hold_is_refused(plain):
             to_hf(dataclasses.replace(plain, **fields))
 
     refused("spelt like the ordinary token with the id 108", added_tokens=(AddedToken("l", 5000),))
-    refused("occurs twice", added_tokens=(AddedToken("<a>", 5000), AddedToken("<a>", 5001)))
-    refused("lone surrogate", added_tokens=(AddedToken("\ud800", 5000),))
     refused("which Hugging Face's regular expressions", split_patterns=(r"a\Kb",))
     refused("has two ids, 97 and", tokens=(*plain.tokens, b"a"), whole_pretokens=True)
 

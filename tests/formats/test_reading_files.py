@@ -13,8 +13,8 @@ from transformers.convert_slow_tokenizer import TikTokenConverter
 from tokenmill import Tokenizer
 from tokenmill.errors import FormatError, InputError
 from tokenmill.formats import read, reading, write
-from tokenmill.vocabulary.dialects import to_oniguruma
 from tokenmill.formats.rank_merges import ranks_of
+from tokenmill.vocabulary.dialects import to_oniguruma
 from tokenmill.vocabulary.patterns import PATTERNS
 
 TEXTS = ["low lower lowest", "  newest\t\n wider 123", "low<|endoftext|>est", "\u00e9t\u00e9 \u6f22"]

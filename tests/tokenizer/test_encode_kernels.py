@@ -104,7 +104,7 @@ def test_removal_falls_apart_into_what_is_present():
 
 def test_too_many_tokens():
     with pytest.raises(UsageError, match="at most 2,096,894"):
-        Tokenizer(Vocabulary((b"a",) * (2**21), ()))
+        Tokenizer(Vocabulary((b"a",) * (2**21), (), "merges"))
 
 
 def test_the_random_vocabularies_are_of_both_kinds():

@@ -10,8 +10,8 @@ import tokenizers
 from tokenizers import pre_tokenizers
 
 from tokenmill.errors import ConversionError
-from tokenmill.vocabulary.dialects import from_oniguruma, to_oniguruma
 from tokenmill.split import Splitter
+from tokenmill.vocabulary.dialects import from_oniguruma, to_oniguruma
 from tokenmill.vocabulary.patterns import PATTERNS
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

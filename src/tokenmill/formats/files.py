@@ -10,8 +10,8 @@ from pathlib import Path
 from ..errors import FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder
 from ..split import Splitter
-from ..vocabulary.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.patterns import PATTERNS
 from . import companion, ddtok, events_file, published
 from .huggingface import tokenizer_config_json, tokenizer_json
 from .huggingface_read import parse_tokenizer_json

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ..errors import FormatError, InputError, OutputError
 from ..jobs.outputs import atomic_file
-from ..vocabulary.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.patterns import PATTERNS
 from .merges_txt import parse_pair
 from .reading import read_bytes
 from .tiktoken_file import parse_tiktoken

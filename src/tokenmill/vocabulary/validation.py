@@ -5,27 +5,28 @@ All checks together take about 40 ms for 200,000 tokens, and Ctrl-C interrupts t
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import FormatError
 from .patterns import PATTERNS
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from .vocabulary import AddedToken
 
 __all__ = [
     "MAX_ID",
     "NORMALIZERS",
     "EventError",
+    "as_tuple",
     "check_added_tokens",
     "check_choice",
+    "check_refine",
+    "check_tokens",
     "checked_events",
     "checked_patterns",
-    "checked_tokens",
     "removed_tokens",
     "show",
 ]
@@ -56,14 +57,23 @@ def check_choice(name: str, value: object, choices: Collection[object]) -> None:
         raise FormatError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
 
 
+def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise FormatError(f"{name} is {show(values)}; expected a tuple")
+    return tuple(values)
+
+
+def check_refine(refine: Any, order: str) -> None:
+    if order != "events" or not isinstance(refine, int | float) or not 0 < refine <= 1:
+        raise FormatError(f"refine is {refine!r} for order {order!r}; only 'events' has it, above 0 and at most 1")
+
+
 def checked_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
     """The split patterns as regular expressions: a name becomes the pattern it stands for.
 
     >>> checked_patterns(["whitespace"])
     ('\\\\s\\\\S*+|\\\\S++',)
     """
-    if isinstance(patterns, str):
-        raise FormatError(f"split_patterns is the string {show(patterns)}; expected a tuple of patterns")
     found = []
     for pattern in patterns:
         if not isinstance(pattern, str) or not pattern:
@@ -72,9 +82,8 @@ def checked_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def checked_tokens(tokens: Iterable[bytes | None], distinct: bool) -> _Tokens:
-    """The tokens as a tuple of bytes or None. distinct: no token may occur twice."""
-    tokens = tuple(tokens)
+def check_tokens(tokens: _Tokens, distinct: bool) -> None:
+    """Every token is bytes, or None for an unused id. distinct: none occurs twice."""
     kinds = set(map(type, tokens)) - {bytes, type(None)}
     if kinds:
         id = next(id for id, token in enumerate(tokens) if type(token) in kinds)
@@ -86,13 +95,10 @@ def checked_tokens(tokens: Iterable[bytes | None], distinct: bool) -> _Tokens:
         for id, token in enumerate(tokens):
             if token is not None and ids.setdefault(token, id) != id:
                 raise FormatError(f"the token {show(token)} occurs twice, with the ids {ids[token]} and {id}")
-    return tokens
 
 
 def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
     """The events as a read-only int32 array of shape (n, 3). Each row fits `order` and spells the token it names."""
-    import numpy as np
-
     try:
         rows = np.asarray(events)
     except ValueError:
@@ -116,9 +122,7 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
 
 def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
     """Every id in `rows` is that of a token; -1 stands only in the removals of order "events"."""
-    import numpy as np
-
-    known = np.fromiter((token is not None for token in tokens), bool, len(tokens))
+    known = np.fromiter(map(bool, tokens), bool, len(tokens))
     removal = (rows[:, 1] == -1) & (rows[:, 2] == -1) if order == "events" else np.zeros(len(rows), bool)
     inside = (rows >= 0) & (rows < len(tokens))
     inside[inside] = known[rows[inside]]
@@ -133,54 +137,60 @@ def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
 
 def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
     """The parts of every merge spell the token that it makes."""
-    for start in range(0, len(rows), _STEP):
-        part = rows[start : start + _STEP]
-        left, right, new = part[part[:, 1] >= 0].T.tolist()
-        get = tokens.__getitem__
-        joined = map(operator.add, map(get, left), map(get, right))
-        if not all(map(operator.eq, joined, map(get, new))):
-            for n, (a, b, c) in enumerate(part.tolist(), start):
-                if b >= 0 and get(a) + get(b) != get(c):
-                    what = f"merges {show(get(a))} ({a}) and {show(get(b))} ({b}) into {show(get(c))} ({c})"
-                    raise EventError(n, f"{what}, which is not the two joined")
+    known = np.empty(len(tokens), object)
+    known[:] = tokens
+    merges = np.flatnonzero(rows[:, 1] >= 0)
+    for start in range(0, len(merges), _STEP):
+        index = merges[start : start + _STEP]
+        left, right, new = known[rows[index].T]
+        for n in index[left + right != new][:1].tolist():
+            a, b, c = rows[n].tolist()
+            what = f"merges {show(tokens[a])} ({a}) and {show(tokens[b])} ({b}) into {show(tokens[c])} ({c})"
+            raise EventError(n, f"{what}, which is not the two joined")
 
 
 def _check_pairs(rows: np.ndarray) -> None:
     """No pair is listed twice."""
-    import numpy as np
-
     pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
-    _, first, place = np.unique(pairs, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[place] != np.arange(len(pairs)))
-    if len(again):
-        n = int(again[0])
-        raise EventError(n, f"the pair {tuple(rows[n, :2].tolist())} is merged already by event {first[place[n]]}")
+    ordered = np.sort(pairs)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(twice):
+        first, again = np.flatnonzero(pairs == twice[0])[:2].tolist()
+        raise EventError(again, f"the pair {tuple(rows[again, :2].tolist())} is merged already by event {first}")
 
 
-def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int]) -> frozenset[int]:
-    """Replay the merges and removals of order "events": parts exist before what is made of them.
+def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | None]) -> frozenset[int]:
+    """The ids that the removals of order "events" remove in the end. Parts exist before what is made of them.
 
-    apart: ids of tokens that need no merge, although they are long. Returns the ids that are removed in the end.
+    apart: ids of tokens that need no merge, although they are long.
     """
-    made = set(rows[rows[:, 1] >= 0, 2].tolist())
-    present = [token is not None for token in tokens]
-    for id in made:
-        present[id] = False
-    for start in range(0, len(rows), _STEP):
-        for n, (left, right, new) in enumerate(rows[start : start + _STEP].tolist(), start):
-            if not present[left] or not (right < 0 or present[right]):
-                id = right if present[left] else left
-                raise EventError(n, f"the token {id} is not there: no earlier event made it, or one removed it")
-            if right >= 0:
-                present[new] = True
-            elif left in made:
-                present[left] = False
-            else:
-                raise EventError(n, f"the token {left} is removed, and no merge makes it")
-    for id, token in enumerate(tokens):
-        if token is not None and len(token) > 1 and id not in made and id not in apart and not _is_character(token):
-            raise FormatError(f"no event makes the token {show(token)} (id {id}); the last events may be missing")
-    return frozenset(id for id in made if not present[id])
+    index = np.arange(len(rows))
+    left, right, new = rows.T
+    merge = right >= 0
+    made = np.full(len(tokens), -1)  # the first event that makes each token; -1 for those to begin with
+    made[new[merge][::-1]] = index[merge][::-1]
+    for n in np.flatnonzero((made[left] >= index) | (merge & (made[right] >= index)))[:1].tolist():
+        id = left[n] if made[left[n]] >= n else right[n]
+        raise EventError(n, f"the token {id} is not there: no earlier event makes it")
+    for n in np.flatnonzero(~merge & (made[left] < 0))[:1].tolist():
+        raise EventError(n, f"the token {left[n]} is removed, and no merge makes it")
+    sizes = np.fromiter(map(len, (token or b"" for token in tokens)), np.int64, len(tokens))
+    for id in np.flatnonzero((sizes > 1) & (made < 0)).tolist():
+        if id not in apart and not _is_character(tokens[id] or b""):
+            raise FormatError(f"no event makes the token {show(tokens[id])} (id {id}); the last events may be missing")
+
+    removable = np.zeros(len(tokens), bool)
+    removable[left[~merge]] = True
+    touched = np.flatnonzero(removable[left] | (merge & (removable[right] | removable[new])))
+    gone: set[int] = set()
+    for n, (a, b, c) in zip(touched.tolist(), rows[touched].tolist(), strict=True):
+        if a in gone or b in gone:
+            raise EventError(n, f"the token {a if a in gone else b} is not there: an earlier event removed it")
+        if b < 0:
+            gone.add(a)
+        else:
+            gone.discard(c)
+    return frozenset(gone)
 
 
 def _is_character(token: bytes) -> bool:
@@ -191,6 +201,8 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
     """Each added token has text that a file can hold, of its own, and an id in range. Two may share an id."""
     contents: set[str] = set()
     for token in added_tokens:
+        if not hasattr(token, "content"):
+            raise FormatError(f"added_tokens holds {show(token)}; expected an AddedToken")
         content, id = token.content, token.id
         if not isinstance(content, str) or not content:
             raise FormatError(f"the added token {show(content)} is not a text")
@@ -201,5 +213,3 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
         if any("\ud800" <= character <= "\udfff" for character in content):
             raise FormatError(f"the added token {show(content)} is not Unicode text: it holds a lone surrogate")
         contents.add(content)
-
-

@@ -94,19 +94,20 @@ class Vocabulary:
         validation.check_choice("order", self.order, ("ranks", "merges", "events"))
         validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
         for name in ("whole_pretokens", "add_prefix_space"):
-            validation.check_choice(name, getattr(self, name), (True, False))
-        for name in ("normalizers", "notes", "added_tokens"):
-            put(name, tuple(getattr(self, name)))
+            if type(getattr(self, name)) is not bool:
+                raise FormatError(f"{name} is {getattr(self, name)!r}; expected True or False")
+        for name in ("tokens", "split_patterns", "added_tokens", "normalizers", "notes"):
+            put(name, validation.as_tuple(name, getattr(self, name)))
         for form in self.normalizers:
             validation.check_choice("the normalizer", form, validation.NORMALIZERS)
         validation.check_added_tokens(self.added_tokens)
         put("split_patterns", validation.checked_patterns(self.split_patterns))
-        put("tokens", validation.checked_tokens(self.tokens, distinct=self.order == "ranks"))
+        validation.check_tokens(self.tokens, distinct=self.order == "ranks")
         put("events", validation.checked_events(self.events, self.order, self.tokens))
         if self.unknown is not None and (type(self.unknown) is not int or self.token_bytes(self.unknown) is None):
             raise FormatError(f"the unknown token has the id {self.unknown!r}, and no token has it")
-        if self.refine is not None and (self.order != "events" or not 0 < self.refine <= 1):
-            raise FormatError(f"refine is {self.refine!r} for order {self.order!r}; only 'events' has it, from 0 to 1")
+        if self.refine is not None:
+            validation.check_refine(self.refine, self.order)
         if self.order == "events":
             apart = {token.id for token in self.added_tokens} | {self.unknown}
             put("removed", validation.removed_tokens(self.events, self.tokens, apart))
@@ -162,8 +163,7 @@ class Vocabulary:
             "normalizers": self.normalizers,
             "add_prefix_space": self.add_prefix_space,
             "added_tokens": sorted(
-                (t.id, t.content, t.special, t.lstrip, t.rstrip, t.single_word, t.normalized)
-                for t in self.added_tokens
+                (t.id, t.content, t.special, t.lstrip, t.rstrip, t.single_word, t.normalized) for t in self.added_tokens
             ),
             "lengths": lengths,
         }
