@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import tokens_of_texts
+from .file_content import MAX_ID, Json, missing_bytes, place_tokens, show
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
-from .reading import MAX_ID, Json, missing_bytes, place_tokens, show
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,7 +21,7 @@ from ..errors import ConversionError
 from ..split.coverage import covers_all_text
 from ..vocabulary.dialects import from_oniguruma, to_oniguruma
 from ..vocabulary.patterns import PATTERNS
-from .reading import Json, show
+from .file_content import Json, show
 
 __all__ = ["PreTokenizer", "pre_tokenizer_json", "read_pre_tokenizer"]
 
