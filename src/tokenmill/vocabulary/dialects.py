@@ -41,6 +41,7 @@ _CLASS_TOKEN = re.compile(
     r"\[:\^?\w+:\]|\\(?:[pP]\{[^}]*\}|[pP][A-Za-z]|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|&&|--|~~|.",
     re.DOTALL,
 )
+_LINE_ANCHOR = re.compile(r"\(\?m:([$^])\)(?![*+?{])")  # as from_oniguruma writes it
 
 
 def to_oniguruma(pattern: str) -> str:
@@ -86,6 +87,11 @@ class _Rewriter:
     def run(self) -> str:
         position = 0
         while position < len(self.pattern):
+            line_anchor = _LINE_ANCHOR.match(self.pattern, position)
+            if line_anchor and self.outwards:
+                self.emit(line_anchor[1])
+                position = line_anchor.end()
+                continue
             found = _TOKEN.match(self.pattern, position)
             assert found is not None  # the last alternative takes any character
             kind, text = found.lastgroup, found.group()
