@@ -7,9 +7,8 @@ import signal
 import numpy as np
 import pytest
 
-from tokenmill import Tokenizer, Vocabulary, WordCounts
+from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.events import event_table
 from tokenmill.events._replay_cy import EventTable
 from tokenmill.events.naive import NaiveReplay, apply_event, count_events, removal_parts, replay_events
 from tokenmill.training import train_from_counts
@@ -115,7 +114,7 @@ def test_more_than_2_21_events():
     events[0] = 99, 99, 257
     events[-3:] = (97, 98, 256), (256, 99, 258), (258, 100, 259)
     tokens = (*(bytes([i]) for i in range(256)), b"ab", b"cc", b"abc", b"abcd")
-    table = event_table(Vocabulary(tokens, (), "events", events))
+    table = make_table(events, [len(token) for token in tokens])
     symbols, happened, _ = replay(table, [(list(b"abcdab"), 1)], len(events), len(tokens))
     assert symbols[:2].tolist() == [259, 256]
     assert np.flatnonzero(happened).tolist() == [len(events) - 3, len(events) - 2, len(events) - 1]

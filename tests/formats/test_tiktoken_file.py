@@ -10,7 +10,7 @@ from tiktoken.load import load_tiktoken_bpe
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ import pytest
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import UsageError
-from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer.check import check, document_texts, proof
 from tokenmill.tokenizer.export_loss import compare_on_counts
+from tokenmill.vocabulary.patterns import PATTERNS
 
 BYTES = [bytes([byte]) for byte in range(256)]
 WORDS = [b"th", b"he", b"the", b" the", b"ing", b"in", b"ng"]
@@ -62,7 +62,6 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
         {"added_tokens": (dataclasses.replace(END, special=False),)},
         {"added_tokens": (dataclasses.replace(END, rstrip=True),)},
         {"events": np.array([(116, 104, 256)], np.int32)},
-        {"events": np.array([(116, 104, 256), (257, 101, 257)], np.int32)},
         {"whole_pretokens": True, "tokens": (*BYTES, b"th", b"the", b"never")},
     ],
     ids=str,

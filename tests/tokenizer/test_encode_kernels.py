@@ -103,7 +103,8 @@ def test_ids_above_2_to_the_21(order):
         tokens = [bytes([i]) if complete or i else None for i in range(256)] + [None] * (first - 256)
         tokens += [b"ab", b"abc", b"abcd"]
         events = np.array([(97, 98, first), (first, 99, first + 1), (first + 1, 100, first + 2)], np.int32)
-        vocabulary = Vocabulary(tuple(tokens), (), order, None if order == "ranks" else events, (), False)
+        merges = {} if order == "ranks" else {"events": events}
+        vocabulary = Vocabulary(tuple(tokens), (), order, whole_pretokens=False, **merges)
         core = Core(vocabulary, 1 << 20)
         for data in (b"ab", b"abcab", b"abcdabcab" * 30):
             parts = [first + len(part) - 2 for part in data.replace(b"ab", b" ab").split()]

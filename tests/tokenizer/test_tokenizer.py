@@ -12,7 +12,7 @@ import pytest
 
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
-from tokenmill.errors import UnknownTokenError, UsageError
+from tokenmill.errors import FormatError, UnknownTokenError, UsageError
 from tokenmill.tokenizer.naive import NaiveEncoder
 
 BYTES = tuple(bytes([i]) for i in range(256))
@@ -143,7 +143,7 @@ def test_normalization_and_prefix_space():
     spans = tok.encode_offsets("abe\u0301")
     assert spans.text == "abé" and spans.bytes.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
     assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 3], [2, 3]]
-    with pytest.raises(UsageError, match="normalizer 'Lowercase'"):
+    with pytest.raises(FormatError, match="the normalizer is 'Lowercase'"):
         Tokenizer(Vocabulary(BYTES, (), normalizers=("Lowercase",)))
 
 

@@ -61,7 +61,7 @@ def test_old_ids_and_special_tokens_stay():
     )
     counts = WordCounts.from_mapping({b"abcd": 5, b"xy": 3})
     further = train_further(counts, 264, vocabulary, *encoded(vocabulary, counts), special_tokens=["<pad>"])
-    assert further.order == "ranks" and further.events is None
+    assert further.order == "ranks" and len(further.events) == 0
     assert further.tokens[256:] == (b"ab", None, b"cd", None, None, b"abcd", b"xy")
     assert further.special_tokens == {"<s>": 257, "<e>": 260, "<pad>": 263}
     assert further.n_vocab == 264

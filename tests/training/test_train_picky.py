@@ -8,8 +8,8 @@ import pytest
 import tokenmill
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.tokenizer import Tokenizer
 from tokenmill.events.naive import removal_parts, replay_events
+from tokenmill.tokenizer import Tokenizer
 from tokenmill.training import driving, train_from_counts
 from tokenmill.training.alphabet import byte_alphabet
 from tokenmill.training.naive_picky import train_naive_picky

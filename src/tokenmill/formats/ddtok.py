@@ -15,9 +15,9 @@ import re
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
+from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
 from .merges_txt import not_held
-from .reading import MAX_ID, decode_utf8, fail, lines_of, show
-from .text_tables import tokens_and_merges
+from .tokens_and_merges import tokens_and_merges
 
 __all__ = ["SPLIT", "ddtok_bytes", "looks_like_ddtok", "parse_ddtok"]
 

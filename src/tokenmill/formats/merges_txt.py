@@ -15,8 +15,8 @@ from typing import NoReturn
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import to_text
-from .reading import MAX_ID, Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
-from .text_tables import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
+from .file_content import MAX_ID, Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
+from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
 
 __all__ = ["not_held", "pair_bytes", "parse_pair", "read_side_files"]
 

@@ -114,7 +114,7 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
     """The present tokens of a Picky vocabulary under their ids, encoded by rank instead of by events."""
     gone = vocabulary.removed
     tokens = tuple(None if id in gone else token for id, token in enumerate(vocabulary.tokens))
-    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=None, whole_pretokens=True, refine=None)
+    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=(), whole_pretokens=True, refine=None)
 
 
 def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:
@@ -130,7 +130,6 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
             f"{target} knows no removals, so its ids would differ from those of this Picky vocabulary, which encodes by its "
             "events. Pass lossy=True (--lossy) to export the tokens that are present, encoded by rank."
         )
-    assert vocabulary.events is not None
     rows = [tuple(row) for row in vocabulary.events.tolist()]
     made = {new for _, _, new in rows}
     notes = []

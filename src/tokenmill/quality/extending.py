@@ -107,8 +107,6 @@ def _by_events(tok: Tokenizer) -> Tokenizer:
 
 def _out_of_order(vocabulary: Vocabulary) -> int | None:
     """The first token that is made twice, or made after it is a part of another; None if there is none."""
-    if vocabulary.events is None:
-        return None
     made: set[int] = set()
     parts: set[int] = set()
     for left, right, new in vocabulary.events.tolist():

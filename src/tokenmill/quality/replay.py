@@ -100,10 +100,8 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
 
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
     """The events of `vocabulary`; for one of ranks, the merge that makes each token, in the order of the ranks."""
-    import numpy as np
-
-    if vocabulary.events is not None:
-        return np.ascontiguousarray(vocabulary.events, np.int32)
+    if vocabulary.order != "ranks":
+        return vocabulary.events
     from ..formats.rank_merges import merges_of_ranks
 
     return merges_of_ranks(vocabulary.tokens)[0]

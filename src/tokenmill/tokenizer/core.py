@@ -21,10 +21,7 @@ from .special import AddedTokens, Plan, refuse
 if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
 
-__all__ = ["MAX_TOKENS", "Core", "lazy"]
-
-MAX_TOKENS = 2**31 - 257  # ids are 31 bits wide in events; 257 more stand for bytes and characters without a token
-_NONE: frozenset[str] = frozenset()
+__all__ = ["Core", "lazy", "repair"]
 
 Value = TypeVar("Value")
 
@@ -58,8 +55,6 @@ class Core:
     """
 
     def __init__(self, vocabulary: Vocabulary, cache_bytes: int):
-        if len(vocabulary.tokens) > MAX_TOKENS:
-            raise UsageError(f"the vocabulary has {len(vocabulary.tokens):,} ids; the encoder supports {MAX_TOKENS:,}")
         if cache_bytes < 0:
             raise UsageError(f"cache_bytes is {cache_bytes}; give 0 (no cache) or more")
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes

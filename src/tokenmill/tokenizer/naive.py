@@ -64,7 +64,7 @@ class NaiveEncoder:
             if token is not None and id not in vocabulary.removed:
                 self.ids.setdefault(token, id)
         self.starts = {token: id for id, token in reversed([*enumerate(vocabulary.tokens)]) if token is not None}
-        rows = [] if vocabulary.events is None else [tuple(row) for row in vocabulary.events.tolist()]
+        rows = [tuple(row) for row in vocabulary.events.tolist()]
         self.merges: dict[tuple[int, int], tuple[int, int]] = {}
         if vocabulary.order == "merges":
             for place, (left, right, new) in enumerate(rows):

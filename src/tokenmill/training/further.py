@@ -95,7 +95,7 @@ def train_further(
         progress,
         _first_made(vocabulary, gone, inside),
     )
-    if vocabulary.events is not None:
+    if vocabulary.order != "ranks":
         events = np.concatenate([inside[vocabulary.events], events])
     lost = set(removed)
     present = [id for id in range(old, len(known)) if id not in lost]
@@ -108,7 +108,7 @@ def train_further(
     return dataclasses.replace(
         vocabulary,
         tokens=tuple(tokens),
-        events=None if vocabulary.events is None else final[events],
+        events=() if vocabulary.order == "ranks" else final[events],
         added_tokens=(*vocabulary.added_tokens, *added),
         refine=threshold,
     )
@@ -146,7 +146,7 @@ def _first_made(vocabulary: Vocabulary, gone: Sequence[int], inside: np.ndarray)
     """The removed tokens, each with the pair that it was first made from, by their ids `inside`."""
     pairs: dict[int, tuple[int, int]] = {}
     if gone:
-        for left, right, new in vocabulary.events.tolist():  # type: ignore[union-attr]
+        for left, right, new in vocabulary.events.tolist():
             if right >= 0:
                 pairs.setdefault(new, (int(inside[left]), int(inside[right])))
     return [(vocabulary.tokens[id], *pairs[id]) for id in gone]  # type: ignore[misc]

@@ -10,14 +10,13 @@ from pathlib import Path
 from ..errors import FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder
 from ..split import Splitter
-from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
-from . import companion, ddtok, events_file, published
-from .huggingface import tokenizer_config_json, tokenizer_json
-from .huggingface_read import parse_tokenizer_json
+from ..vocabulary.patterns import PATTERNS
+from . import ddtok, events_file, published_encodings, tokenmill_json
+from .file_content import read_bytes
+from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes, parse_pair, read_side_files
 from .rank_merges import present_by_rank
-from .reading import read_bytes
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
 __all__ = ["FORMATS", "read", "write"]
@@ -50,13 +49,13 @@ def read(
     100277
     """
     place = Path(path)
-    if not place.exists() and os.fspath(path) in published.PUBLISHED:
-        found = published.load_published(os.fspath(path), download), True
+    if not place.exists() and os.fspath(path) in published_encodings.PUBLISHED:
+        found = published_encodings.load_published(os.fspath(path), download), True
     else:
         if place.is_dir():
             place = _file_in(place)
         if not place.exists():
-            known = ", ".join(published.PUBLISHED)
+            known = ", ".join(published_encodings.PUBLISHED)
             raise InputError(
                 f"{place}: no such file or folder, and no published encoding ({known}). Check the path or the name."
             )
@@ -93,16 +92,16 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
     events = place.with_name(events_file.NAME)
     if events.is_file():
         vocabulary = events_file.parse_events(read_bytes(events), str(events), vocabulary)
-    beside = companion.read_companion(place.with_name(companion.NAME), data)
+    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
     return beside.complete(vocabulary) if beside else vocabulary, True
 
 
 def _read_tiktoken(place: Path, data: bytes) -> _Found:
-    known = published.known_by_hash(data)
+    known = published_encodings.known_by_hash(data)
     if known is not None:
-        return published.published_vocabulary(known, [data], str(place)), True
+        return published_encodings.published_vocabulary(known, [data], str(place)), True
     vocabulary = Vocabulary(parse_tiktoken(data, str(place)), ())
-    beside = companion.read_companion(companion_path(place), data)
+    beside = tokenmill_json.read_companion(companion_path(place), data)
     return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
 
 
@@ -124,11 +123,11 @@ def _partner(place: Path) -> tuple[Path, Path]:
 def _read_merges(place: Path) -> _Found:
     vocab_path, merges_path = _partner(place)
     vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
-    known = published.known_by_hash(vocab_data)
-    if known is not None and published.known_by_hash(merges_data) is known:
-        return published.published_vocabulary(known, [vocab_data, merges_data], str(vocab_path)), True
+    known = published_encodings.known_by_hash(vocab_data)
+    if known is not None and published_encodings.known_by_hash(merges_data) is known:
+        return published_encodings.published_vocabulary(known, [vocab_data, merges_data], str(vocab_path)), True
     files = vocab_data, merges_data, str(vocab_path), str(merges_path)
-    beside = companion.read_companion(vocab_path.with_name(companion.NAME), vocab_data + merges_data)
+    beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
     if beside:
         return beside.complete(parse_pair(*files, beside.fields["added_tokens"])), True
     added, split, prefix = read_side_files(vocab_path.parent, vocab_data)
@@ -142,7 +141,7 @@ def _read_ddtok(place: Path) -> _Found:
     vocab_path, merges_path = _partner(place)
     vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
     vocabulary = ddtok.parse_ddtok(vocab_data, merges_data, str(vocab_path), str(merges_path))
-    beside = companion.read_companion(vocab_path.with_name(companion.NAME), vocab_data + merges_data)
+    beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
     if beside:
         return beside.complete(vocabulary), True
     return dataclasses.replace(vocabulary, split_patterns=(PATTERNS[ddtok.SPLIT],)), False
@@ -195,7 +194,10 @@ def write(
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
         data, more = tiktoken_bytes(vocabulary)
-        for place, content in ((companion_path(target), companion.companion_bytes(vocabulary, data)), (target, data)):
+        for place, content in (
+            (companion_path(target), tokenmill_json.companion_bytes(vocabulary, data)),
+            (target, data),
+        ):
             with atomic_file(place) as file:
                 file.write(content)
     else:
@@ -210,7 +212,7 @@ def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[s
     files = {
         "tokenizer.json": main,
         "tokenizer_config.json": tokenizer_config_json(vocabulary),
-        companion.NAME: companion.companion_bytes(vocabulary, main),
+        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
     }
     if by_events:
         files[events_file.NAME] = events_file.events_bytes(vocabulary)
@@ -226,13 +228,13 @@ def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], 
     return {
         names[0]: vocab,
         names[1]: merges,
-        companion.NAME: companion.companion_bytes(vocabulary, vocab + merges),
+        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, vocab + merges),
     }, notes
 
 
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Write `files` into the folder `target`: as a new folder, or among what else stands there, such as a model."""
-    ours = {"tokenizer.json", "tokenizer_config.json", companion.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2]}
+    ours = {"tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2]}
     if target.is_dir() and any(path.name not in ours for path in target.iterdir()):
         for name, content in files.items():
             with atomic_file(target / name) as file:

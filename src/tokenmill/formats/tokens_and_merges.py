@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import tokens_of_texts
+from .file_content import MAX_ID, Json, missing_bytes, place_tokens, show
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
-from .reading import MAX_ID, Json, missing_bytes, place_tokens, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -119,7 +119,6 @@ def tokens_and_merges(
     tokens = list(vocabulary.tokens)
     only_so = None
     if vocabulary.order == "merges":
-        assert vocabulary.events is not None
         rows = vocabulary.events.tolist()
         if vocabulary.whole_pretokens and not whole_pretokens:
             only_so = only_whole(tokens, rows)

@@ -12,10 +12,10 @@ from transformers.convert_slow_tokenizer import TikTokenConverter
 
 from tokenmill import Tokenizer
 from tokenmill.errors import FormatError, InputError
-from tokenmill.formats import read, reading, write
-from tokenmill.formats.oniguruma import to_oniguruma
+from tokenmill.formats import file_content, read, write
 from tokenmill.formats.rank_merges import ranks_of
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.dialects import to_oniguruma
+from tokenmill.vocabulary.patterns import PATTERNS
 
 TEXTS = ["low lower lowest", "  newest\t\n wider 123", "low<|endoftext|>est", "\u00e9t\u00e9 \u6f22"]
 PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress, ".txt": bytes}
@@ -42,7 +42,7 @@ def test_compressed_files_are_read_whatever_their_name(suffix, file, ranked, tmp
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 def test_what_unpacks_to_no_end_is_refused(suffix, tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(file_content, "_MAX_BYTES", 1 << 20)
     bomb = tmp_path / f"bomb{suffix}"
     bomb.write_bytes(PACKERS[suffix](b"IQ== 0\n" * 500_000))
     assert bomb.stat().st_size < 20_000

@@ -7,8 +7,8 @@ import pytest
 from tiktoken_ext import openai_public
 
 from tokenmill.errors import FormatError, InputError
-from tokenmill.formats import published, read
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.formats import published_encodings, read
+from tokenmill.vocabulary.patterns import PATTERNS
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def empty_caches(monkeypatch, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", published.PUBLISHED)
+@pytest.mark.parametrize("name", published_encodings.PUBLISHED)
 def test_hashes_patterns_and_special_tokens_are_those_of_tiktoken(name, monkeypatch):
     asked = {}
 
@@ -41,19 +41,19 @@ def test_hashes_patterns_and_special_tokens_are_those_of_tiktoken(name, monkeypa
     monkeypatch.setattr(openai_public, "load_tiktoken_bpe", load_tiktoken_bpe)
     monkeypatch.setattr(openai_public, "data_gym_to_mergeable_bpe_ranks", data_gym_to_mergeable_bpe_ranks)
     theirs = openai_public.ENCODING_CONSTRUCTORS[name]()
-    ours = published.PUBLISHED[name]
-    assert {published._HOST + file: digest for file, digest in ours.files.items()} == asked
+    ours = published_encodings.PUBLISHED[name]
+    assert {published_encodings._HOST + file: digest for file, digest in ours.files.items()} == asked
     assert PATTERNS[ours.split] == theirs["pat_str"]
     assert ours.special_tokens == theirs["special_tokens"]
 
 
 def test_every_encoding_of_tiktoken_is_known():
-    assert set(published.PUBLISHED) == set(openai_public.ENCODING_CONSTRUCTORS)
+    assert set(published_encodings.PUBLISHED) == set(openai_public.ENCODING_CONSTRUCTORS)
 
 
 def test_it_comes_from_tiktokens_cache(empty_caches, shared):
     data = (shared / "vocab" / "cl100k_base.tiktoken").read_bytes()
-    url = published._HOST + "encodings/cl100k_base.tiktoken"
+    url = published_encodings._HOST + "encodings/cl100k_base.tiktoken"
     (empty_caches / "tiktoken" / hashlib.sha1(url.encode()).hexdigest()).write_bytes(data)
     found = read("cl100k_base")
     assert found.n_vocab == 100277
@@ -62,7 +62,7 @@ def test_it_comes_from_tiktokens_cache(empty_caches, shared):
 
 def test_it_comes_from_our_cache_and_a_damaged_copy_is_passed_over(empty_caches, shared):
     data = (shared / "vocab" / "cl100k_base.tiktoken").read_bytes()
-    url = published._HOST + "encodings/cl100k_base.tiktoken"
+    url = published_encodings._HOST + "encodings/cl100k_base.tiktoken"
     (empty_caches / "tiktoken" / hashlib.sha1(url.encode()).hexdigest()).write_bytes(data[:-5])
     with pytest.raises(InputError, match="is there, but damaged: its hash is wrong"):
         read("cl100k_base")
@@ -84,13 +84,13 @@ def test_offline_it_says_where_it_looked_and_what_to_do(empty_caches):
 
 def test_a_download_is_kept_only_if_its_hash_is_right(empty_caches, shared, monkeypatch):
     data = (shared / "vocab" / "cl100k_base.tiktoken").read_bytes()
-    monkeypatch.setattr(published, "_download", lambda url: data[:1000])
+    monkeypatch.setattr(published_encodings, "_download", lambda url: data[:1000])
     with pytest.raises(FormatError, match="what came is not the published file"):
         read("cl100k_base", download=True)
     assert not (empty_caches / "ours").exists()
-    monkeypatch.setattr(published, "_download", lambda url: data)
+    monkeypatch.setattr(published_encodings, "_download", lambda url: data)
     assert read("cl100k_base", download=True).n_vocab == 100277
-    monkeypatch.delattr(published, "_download")
+    monkeypatch.delattr(published_encodings, "_download")
     assert read("cl100k_base").n_vocab == 100277
 
 
@@ -105,8 +105,8 @@ def test_gpt2_is_known_as_the_pair_of_its_files(shared, published_files, monkeyp
         f"gpt-2/encodings/main/{name}": hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
         for name in ("encoder.json", "vocab.bpe")
     }
-    known = published.Published(files, "gpt2", {"<|endoftext|>": 50256})
-    monkeypatch.setitem(published.PUBLISHED, "gpt2", known)
+    known = published_encodings.Published(files, "gpt2", {"<|endoftext|>": 50256})
+    monkeypatch.setitem(published_encodings.PUBLISHED, "gpt2", known)
     found = read(tmp_path)
     assert (found.order, found.n_vocab, found.split_patterns) == ("ranks", 50257, (PATTERNS["gpt2"],))
     assert found.special_tokens == {"<|endoftext|>": 50256} and len([t for t in found.tokens if t]) == 50256

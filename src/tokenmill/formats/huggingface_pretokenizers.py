@@ -19,9 +19,9 @@ from typing import Any
 
 from ..errors import ConversionError
 from ..split.coverage import covers_all_text
-from ..split.patterns import PATTERNS
-from .oniguruma import from_oniguruma, to_oniguruma
-from .reading import Json, show
+from ..vocabulary.dialects import from_oniguruma, to_oniguruma
+from ..vocabulary.patterns import PATTERNS
+from .file_content import Json, show
 
 __all__ = ["PreTokenizer", "pre_tokenizer_json", "read_pre_tokenizer"]
 
@@ -97,6 +97,8 @@ def _split_pattern(node: Json) -> str:
         holder.fail(f'expected {{"Regex": ...}} or {{"String": ...}}, found {show(holder.value)}')
     if not pattern:
         holder.fail("the split pattern is empty")
+    if pattern in PATTERNS:  # these letters, and not the pattern that a Vocabulary takes them as the name of
+        pattern = f"(?:{pattern})"
     behavior = _behavior(node["behavior"], "")
     invert = node.get("invert", bool, False)
     if behavior == "isolated":

@@ -8,7 +8,7 @@ import tokenizers
 from tokenmill import Tokenizer
 from tokenmill.errors import FormatError
 from tokenmill.formats.byte_alphabet import to_text
-from tokenmill.formats.huggingface_read import parse_tokenizer_json
+from tokenmill.formats.huggingface import parse_tokenizer_json
 
 MERGES = ["l o", "lo w", "Ġ low", "e s", "es t", "1 2", "12 3", ". .", "Ġ Ġ"]
 LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}

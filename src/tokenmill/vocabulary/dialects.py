@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ..errors import ConversionError
 
-__all__ = ["from_oniguruma", "to_oniguruma"]
+__all__ = ["canonical", "from_oniguruma", "to_oniguruma"]
 
 _TOKEN = re.compile(
     r"""
@@ -41,6 +41,7 @@ _CLASS_TOKEN = re.compile(
     r"\[:\^?\w+:\]|\\(?:[pP]\{[^}]*\}|[pP][A-Za-z]|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|&&|--|~~|.",
     re.DOTALL,
 )
+_LINE_ANCHOR = re.compile(r"\(\?m:([$^])\)(?![*+?{])")  # as from_oniguruma writes it
 
 
 def to_oniguruma(pattern: str) -> str:
@@ -61,6 +62,18 @@ def from_oniguruma(pattern: str) -> str:
     return _Rewriter(pattern, outwards=False).run()
 
 
+def canonical(pattern: str) -> str:
+    """The one spelling of a pattern that survives being written to a tokenizer.json and read back.
+
+    >>> canonical(r"\\p{N}{1,3}+|\\pL$") == canonical(r"(?>\\p{N}{1,3})|\\p{L}\\z")
+    True
+    """
+    try:
+        return from_oniguruma(to_oniguruma(pattern))
+    except ConversionError:
+        return pattern
+
+
 class _Rewriter:
     """One pass over a pattern: copies it pretoken by pretoken, and knows where the last atom began, for its quantifier."""
 
@@ -74,6 +87,11 @@ class _Rewriter:
     def run(self) -> str:
         position = 0
         while position < len(self.pattern):
+            line_anchor = _LINE_ANCHOR.match(self.pattern, position)
+            if line_anchor and self.outwards:
+                self.emit(line_anchor[1])
+                position = line_anchor.end()
+                continue
             found = _TOKEN.match(self.pattern, position)
             assert found is not None  # the last alternative takes any character
             kind, text = found.lastgroup, found.group()

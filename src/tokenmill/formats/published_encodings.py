@@ -16,10 +16,10 @@ from pathlib import Path
 
 from ..errors import FormatError, InputError, OutputError
 from ..jobs.outputs import atomic_file
-from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.patterns import PATTERNS
+from .file_content import read_bytes
 from .merges_txt import parse_pair
-from .reading import read_bytes
 from .tiktoken_file import parse_tiktoken
 
 __all__ = ["PUBLISHED", "Published", "known_by_hash", "load_published", "published_vocabulary"]

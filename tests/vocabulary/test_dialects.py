@@ -10,9 +10,9 @@ import tokenizers
 from tokenizers import pre_tokenizers
 
 from tokenmill.errors import ConversionError
-from tokenmill.formats.oniguruma import from_oniguruma, to_oniguruma
 from tokenmill.split import Splitter
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.dialects import canonical, from_oniguruma, to_oniguruma
+from tokenmill.vocabulary.patterns import PATTERNS
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -76,6 +76,12 @@ def test_what_is_written_reads_back_to_the_same_pretokens(pattern):
     written = to_oniguruma(pattern)
     for text in texts(8, 100):
         assert pretokens_theirs(to_oniguruma(from_oniguruma(written)), text) == pretokens_theirs(written, text)
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS.values(), *MORE, r"(?m:^|$)x|\s+(?m:$)|(?m:^)a|(?m:$)*", r"(?s:.){3}?$"])
+def test_the_canonical_spelling_survives_a_file(pattern):
+    spelling = canonical(pattern)
+    assert canonical(spelling) == spelling == canonical(from_oniguruma(to_oniguruma(spelling)))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import MissingExtraError, UsageError
 from ..vocabulary import Vocabulary
+from .file_content import read_bytes
 from .huggingface import tokenizer_json
 from .rank_merges import present_by_rank
-from .reading import read_bytes
 from .tiktoken_file import covering_pattern, looks_like_tiktoken, parse_tiktoken, tiktoken_tokens
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..vocabulary import AddedToken, Vocabulary
-from .reading import MAX_ID, Json, parse_json, read_bytes
+from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
+from .file_content import MAX_ID, Json, parse_json, read_bytes
 
 __all__ = ["NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
 
@@ -22,7 +22,6 @@ NAME = "tokenmill.json"
 _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
 _FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
-NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
@@ -68,7 +67,9 @@ class Companion:
         """
         fields = dict(self.fields)
         if self.order == "ranks" and vocabulary.order == "merges":
-            fields |= {"order": "ranks", "events": None}
+            fields |= {"order": "ranks", "events": ()}
+        if vocabulary.order != "events":  # its events file is not beside it
+            fields["refine"] = None
         if self.order in (vocabulary.order, "ranks"):
             fields["whole_pretokens"] = self.whole_pretokens
         return dataclasses.replace(vocabulary, **fields)
