@@ -1,8 +1,8 @@
-"""Texts on which tokenizers part: a fixed sample, and as many more as wanted, made from two vocabularies.
+"""Texts on which tokenizers differ: a fixed sample of edge cases, and generated texts from two vocabularies.
 
-Where two tokenizers differ, it is mostly at the edges: runs of white space, digits by threes, contractions in capitals,
-characters that normalisation changes, bytes that are no UTF-8, special tokens that overlap, and tokens that only one of
-the two has. So texts are put together from just these.
+Most differences are at the edges: runs of white space, digits in threes, contractions in capitals, characters that
+normalisation changes, bytes that are not UTF-8, overlapping special tokens, and tokens that only one of the two has. The
+generated texts are made of these.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from ..vocabulary import Vocabulary
 
-__all__ = ["EDGE_CASES", "fuzzed_bytes", "fuzzed_texts", "telling_texts"]
+__all__ = ["EDGE_CASES", "distinguishing_texts", "fuzzed_bytes", "fuzzed_texts"]
 
 EDGE_CASES = (
     "", " ", "  ", "\n", "\r\n", "\t\t\t", " \n \r\n\t \n", "a", " a", "a ", "  a", "\na", "a\n\n\nb", "a  \n  b",
@@ -40,10 +40,10 @@ _PARTS = (
 )  # fmt: skip
 
 
-def telling_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int = 4000) -> Iterator[str]:
-    """Texts that show at once that tokens or added tokens of the two are not the same."""
-    parting = {*vocabulary.added_tokens} ^ {*other.added_tokens}
-    for added in sorted(parting, key=lambda added: (added.id, added.content)):
+def distinguishing_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int = 4000) -> Iterator[str]:
+    """Texts that contain the tokens and added tokens that only one of the two has, or under another id."""
+    differing_added = {*vocabulary.added_tokens} ^ {*other.added_tokens}
+    for added in sorted(differing_added, key=lambda added: (added.id, added.content)):
         yield from (added.content, f"a{added.content}b", f" {added.content} {added.content}")
     differing: list[bytes] = []
     for mine, theirs in ((vocabulary, other), (other, vocabulary)):
@@ -61,7 +61,7 @@ def telling_texts(vocabulary: Vocabulary, other: Vocabulary, limit: int = 4000) 
 def fuzzed_texts(
     vocabularies: Sequence[Vocabulary], count: int, seed: int, samples: Sequence[str] = EDGE_CASES
 ) -> Iterator[str]:
-    """`count` texts from tokens of the vocabularies, added tokens whole and broken, edge-case characters, changed samples."""
+    """Generate `count` texts: tokens of the vocabularies, added tokens whole and cut, edge cases, and changed samples."""
     chosen = random.Random(seed)
     tokens = [[token for token in vocabulary.tokens if token] or [b"a"] for vocabulary in vocabularies]
     added = [token.content for vocabulary in vocabularies for token in vocabulary.added_tokens]
@@ -89,7 +89,7 @@ def fuzzed_texts(
 
 
 def fuzzed_bytes(vocabularies: Sequence[Vocabulary], count: int, seed: int) -> Iterator[bytes]:
-    """`count` byte strings, mostly no UTF-8: tokens of the vocabularies, cut and joined, and bytes at random."""
+    """Generate `count` byte strings, mostly not UTF-8: tokens of the vocabularies, cut and joined, and random bytes."""
     chosen = random.Random(seed)
     tokens = [[token for token in vocabulary.tokens if token] or [b"a"] for vocabulary in vocabularies]
     for _ in range(count):

@@ -1,12 +1,13 @@
-"""The slow twin of the encoder: each order of merging, straight from its definition, to be checked by eye.
+"""The slow twin of the encoder: each order of merging, straight from its definition.
 
-A pretoken is first a list of parts, its bytes (or its characters, where training began with those). Then
+It shares no code with the kernels, and only tests call it. A pretoken starts as a list of parts: its bytes, or its
+characters where the alphabet is characters. Then
 
-    ranks    of all neighbours whose joined bytes are a token, the one with the lowest id merges, the leftmost first;
-             again, until no neighbours join (tiktoken)
-    merges   of all neighbours that are a listed merge, the one listed earliest merges, the leftmost first; again,
-             until none is listed (Hugging Face, plain training)
-    events   merges and removals are replayed in training order (Picky BPE): see events/naive.py
+    ranks    Of all neighbours whose joined bytes are a token, merge the one with the lowest id, the leftmost of several.
+             Repeat until no neighbours join (tiktoken).
+    merges   Of all neighbours that are a listed merge, merge the one listed first, the leftmost of several. Repeat until
+             none is listed (Hugging Face, plain training).
+    events   Replay merges and removals in training order (Picky BPE): see events/naive.py.
 
 >>> merge_by_ranks(b"aaab", {b"a": 0, b"b": 1, b"aa": 2, b"ab": 3})
 [2, 3]
@@ -27,7 +28,7 @@ __all__ = ["NaiveEncoder", "characters", "merge_by_list", "merge_by_ranks"]
 
 
 def merge_by_ranks(pretoken: bytes, ranks: dict[bytes, int]) -> list[int]:
-    """The ids of `pretoken` where any two neighbours that spell a token merge, the lowest id first."""
+    """The ids of `pretoken`. Any two neighbours whose joined bytes are a token merge, the lowest id first."""
     parts = [pretoken[i : i + 1] for i in range(len(pretoken))]
     while True:
         found = [(ranks[a + b], i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in ranks]
@@ -38,7 +39,7 @@ def merge_by_ranks(pretoken: bytes, ranks: dict[bytes, int]) -> list[int]:
 
 
 def merge_by_list(ids: list[int], merges: dict[tuple[int, int], tuple[int, int]]) -> list[int]:
-    """The ids that `ids` merge to by `merges`: (left, right) -> (place in the list, new id)."""
+    """Merge `ids` by `merges`, which maps (left, right) to (place in the list, new id)."""
     ids = list(ids)
     while True:
         found = [(merges[pair][0], i) for i, pair in enumerate(pairwise(ids)) if pair in merges]
@@ -49,13 +50,13 @@ def merge_by_list(ids: list[int], merges: dict[tuple[int, int], tuple[int, int]]
 
 
 def characters(pretoken: bytes) -> list[bytes]:
-    """The UTF-8 characters of `pretoken`; a byte that belongs to no well-formed character is one of its own."""
+    """The UTF-8 characters of `pretoken`; a byte outside of any well-formed character is one of its own."""
     text = pretoken.decode("utf-8", "surrogateescape")
     return [character.encode("utf-8", "surrogateescape") for character in text]
 
 
 class NaiveEncoder:
-    """Encodes ordinary text, given as bytes, by the definitions above. Slow, and meant to be."""
+    """Encodes text without added tokens, given as bytes, by the definitions above. It is slow on purpose."""
 
     def __init__(self, vocabulary: Vocabulary, ends: Callable[[bytes], Iterable[int]]):
         self.vocabulary, self.ends = vocabulary, ends
