@@ -60,7 +60,7 @@ def test_the_loss_is_that_of_the_slow_encoders(seed, tmp_path):
 
 def test_other_libraries_need_as_many_tokens(sample, tmp_path, capsys):
     tok, text = picky(), sample.read_text()
-    loss = export_loss(tok, sample)
+    loss = tok.export_loss(sample)
     assert loss == by_hand(tok, text)
     notes = tok.save(tmp_path / "tok")
     tok.save(tmp_path / "one.tiktoken", format="tiktoken", lossy=True)

@@ -101,13 +101,9 @@ class Core:
 
     def encode(self, text: str | bytes, plan: Plan) -> list[int]:
         """The ids of `text`. Raises SpecialTokenError for a text that the plan refuses."""
-        if self.whole_texts:
-            try:
-                return self.kernel.encode(text, plan.refused_finder, plan.token_finder)
-            except ForbiddenText as found:
-                refuse(str(found))
-            except UnicodeEncodeError:
-                pass  # lone surrogates
+        found = self._by_kernel("encode", text, plan)
+        if found is not None:
+            return found
         text = repair(text)
         self.added.check(text, plan.refused)
         ids: list[int] = []
@@ -120,25 +116,24 @@ class Core:
 
     def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
-        if self.whole_texts:
-            try:
-                return self.kernel.encode_to_ids(text, plan.refused_finder, plan.token_finder)
-            except ForbiddenText as found:
-                refuse(str(found))
-            except UnicodeEncodeError:
-                pass
-        return array("I", self.encode(text, plan))
+        found = self._by_kernel("encode_to_ids", text, plan)
+        return array("I", self.encode(text, plan)) if found is None else found
 
     def count(self, text: str, plan: Plan) -> int:
         """The number of ids of `text`."""
+        found = self._by_kernel("count", text, plan)
+        return len(self.encode(text, plan)) if found is None else found
+
+    def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
+        """What a method of the kernel returns, or None for a text that the kernel does not take."""
         if self.whole_texts:
             try:
-                return self.kernel.count(text, plan.refused_finder, plan.token_finder)
+                return getattr(self.kernel, method)(text, plan.refused_finder, plan.token_finder)
             except ForbiddenText as found:
                 refuse(str(found))
             except UnicodeEncodeError:
-                pass
-        return len(self.encode(text, plan))
+                pass  # lone surrogates
+        return None
 
     def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
         """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it."""

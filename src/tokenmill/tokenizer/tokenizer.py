@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import tokenizers
 
     from ..counting import WordCounts
+    from .export_loss import ExportLoss, Progress, Sample
 
 __all__ = ["Tokenizer"]
 
@@ -354,6 +355,15 @@ class Tokenizer:
         from .. import formats
 
         return formats.to_hf(self.vocabulary, lossy=lossy)
+
+    def export_loss(self, sample: Sample, progress: Progress | None = None) -> ExportLoss | None:
+        """Measure how the ids of a Picky tokenizer differ where its exports are read without events.
+
+        sample: files, folders, globs or saved word counts, or WordCounts. None for a tokenizer without events.
+        """
+        from .export_loss import export_loss
+
+        return export_loss(self, sample, progress)
 
     def __reduce__(self) -> tuple:
         return _restore, (self.vocabulary, self._name, self._core.cache_bytes)
