@@ -16,14 +16,14 @@ Invariants, between two merges
        and becomes x3, and later no other pair can spell these bytes. This holds whichever pairs are chosen.
 
 One step
-    The heir of an old pair is what takes its place: (a, x1) becomes (a, x3), and (x2, b) becomes (x3, b). Only (x2, x1)
-    has three: (x2, x3), (x3, x1) and, where both sides merge, (x3, x3). So the heir is found through the pair that the
+    The successor of an old pair is what takes its place: (a, x1) becomes (a, x3), and (x2, b) becomes (x3, b). Only (x2, x1)
+    has three: (x2, x3), (x3, x1) and, where both sides merge, (x3, x3). So the successor is found through the pair that the
     node held, without looking for it. It is seen at most as often as that pair: where that is below the threshold, or
     the token would be too long, there is none, the node is FREE, and FREE begets FREE without any work.
     `sweep` walks along the segment, in ascending order, or `aaa` comes out wrong. It takes counts from the old pairs,
-    gives them to the heirs and writes down the new positions; `lay_out` then cuts the heirs' segments, whose sizes are
-    now known, and fills them. An heir that stayed below the threshold is taken out of its nodes, which become FREE, and
-    its id and that of the merged pair are given to the heirs of the next steps: the records of pairs stay few and warm.
+    gives them to the successors and writes down the new positions; `lay_out` then cuts the successors' segments, whose sizes are
+    now known, and fills them. An successor that stayed below the threshold is taken out of its nodes, which become FREE, and
+    its id and that of the merged pair are given to the successors of the next steps: the records of pairs stay few and warm.
 
     Two merges in three find a handful of entries, and wait for memory more than they work. So while one goes on, what the
     next ones will read is fetched in waves, each as soon as the one before tells where it is: the queue knows the next
@@ -36,16 +36,13 @@ a new phase with a lower one.
 """
 
 import cython
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cython.cimports.cpython.list import PyList_GET_ITEM, PyList_GET_SIZE
-from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.kernels._memory import tm_alloc
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at
-from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places, set_pair
-from cython.cimports.tokenmill.training._queue_cy import Queue, near_pair
+from cython.cimports.tokenmill.training._queue_cy import Queue
 
 SOON = cython.declare(cython.size_t, 16)  # how many entries of a coming merge are fetched before it begins
 AHEAD = cython.declare(cython.size_t, 32)  # how many entries before its turn a node is fetched
@@ -69,8 +66,6 @@ class MergeLoop:
     merges: int32_t[:, ::1]
     max_bytes: cython.size_t
     limited: cython.bint
-    run_of: cython.pointer(uint32_t)  # by block of 1 << run_shift nodes: the run that its first node lies in
-    run_shift: cython.int
     n_tokens: cython.size_t
     n_merges: cython.size_t
     # the step under way
@@ -83,16 +78,16 @@ class MergeLoop:
     at: cython.size_t
     run: cython.size_t
     before: cython.size_t  # the position merged last
-    # positions of the heirs, in the order they came up, and whose they are
+    # positions of the successors, in the order they came up, and whose they are
     fresh: cython.p_char
     fresh_pair: cython.pointer(uint32_t)
     n_fresh: cython.size_t
     fresh_room: cython.size_t
-    # the heirs of the step, and the first of the ids that are free again; pair[id].heir is the next
-    heirs: cython.pointer(uint32_t)
-    n_heirs: cython.size_t
-    heirs_room: cython.size_t
-    spare: cython.size_t
+    # the successors of the step, and the first of the ids that are free again; pair[id].successor is the next
+    successors: cython.pointer(uint32_t)
+    n_successors: cython.size_t
+    successors_room: cython.size_t
+    free_id: cython.size_t
 
     def __cinit__(
         self,
@@ -115,13 +110,11 @@ class MergeLoop:
         self.n_merges = n_merges
         self.max_bytes = max_bytes
         self.limited = max_bytes != cython.cast(cython.size_t, -1)
-        self._find_runs(corpus)
 
     def __dealloc__(self):
         free(self.fresh)
         free(self.fresh_pair)
-        free(self.heirs)
-        free(self.run_of)
+        free(self.successors)
 
     @property
     def done(self) -> int:
@@ -148,68 +141,11 @@ class MergeLoop:
                         break
                     self._begin(pair)
                     spent += 8
-                    self._fetch_ahead()
                 if self.stage == 1:
                     spent += self._sweep(work)
                 if self.stage == 2:
                     spent += self._lay_out(self.pairs, work)
         return self.stage != 0 or self.n_merges >= wanted or spent >= work
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _find_runs(self, corpus: Corpus) -> cython.int:
-        """A short table of where the runs begin: most merges look for one run, and would search all of them."""
-        block: cython.size_t
-        run: cython.size_t = 0
-        while corpus.n_nodes >> self.run_shift > 1 << 14:
-            self.run_shift += 1
-        self.run_of = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * ((corpus.n_nodes >> self.run_shift) + 1)))
-        if self.run_of == cython.NULL:
-            raise MemoryError("no memory for the table of runs")
-        for block in range((corpus.n_nodes >> self.run_shift) + 1):
-            run = run_at(corpus.runs, run, corpus.n_runs, block << self.run_shift)
-            self.run_of[block] = cython.cast(uint32_t, run)
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _fetch_ahead(self) -> cython.void:
-        """Fetch what the next merges will read, one thing after the other: each tells where the next one is."""
-        pair: cython.pointer(Pair) = self.pairs.pair
-        node: cython.pointer(uint32_t) = self.corpus.node
-        wide: cython.bint = self.corpus.wide
-        coming: uint32_t = near_pair(self.queue, 11)
-        places: cython.p_char = self.pairs.places[coming]
-        size: cython.size_t
-        middle: cython.size_t
-        i: cython.size_t
-        place: cython.size_t
-        left: uint32_t
-        right: uint32_t
-        tm_prefetch(places)
-        tm_prefetch(cython.address(self.spans[pair[coming].left]))
-        tm_prefetch(cython.address(self.spans[pair[coming].right]))
-        coming = near_pair(self.queue, 6)
-        places = self.pairs.places[coming]
-        size = pair[coming].size
-        middle = self.spans[pair[coming].left]
-        for i in range(size if size < SOON else SOON):
-            place = get_place(places, i, wide)
-            tm_prefetch(node + place - 1)
-            tm_prefetch(node + place + middle)
-        coming = near_pair(self.queue, 2)
-        places = self.pairs.places[coming]
-        size = pair[coming].size
-        middle = self.spans[pair[coming].left]
-        for i in range(size if size < SOON else SOON):
-            place = get_place(places, i, wide)
-            if node[place] == coming:
-                right = node[place + middle]
-                left = node[place - 1]
-                left = node[place - (left & ~LAST if left & LAST else 1)]
-                tm_prefetch(cython.address(pair[right if right < FREE else 0]))
-                tm_prefetch(cython.address(pair[left if left < FREE else 0]))
 
     @cython.cfunc
     @cython.nogil
@@ -221,16 +157,16 @@ class MergeLoop:
         size: cython.size_t = self.pairs.pair[merged].size
         new: cython.size_t = self.n_tokens
         # Heirs have the new token on one side and an older one on the other; each comes from a position.
-        n_heirs: cython.size_t = 2 * (size if size < new else new) + 3
-        self.pairs.reserve(n_heirs)
-        if self.heirs_room < n_heirs:
-            free(self.heirs)
-            self.heirs_room = 2 * n_heirs
-            self.heirs = cython.cast(cython.pointer(uint32_t), tm_alloc(self.heirs_room * 4))
-            if self.heirs == cython.NULL:
-                self.heirs_room = 0
+        n_successors: cython.size_t = 2 * (size if size < new else new) + 3
+        self.pairs.reserve(n_successors)
+        if self.successors_room < n_successors:
+            free(self.successors)
+            self.successors_room = 2 * n_successors
+            self.successors = cython.cast(cython.pointer(uint32_t), tm_alloc(self.successors_room * 4))
+            if self.successors == cython.NULL:
+                self.successors_room = 0
                 with cython.gil:
-                    raise MemoryError(f"no memory for {n_heirs} pairs")
+                    raise MemoryError(f"no memory for {n_successors} pairs")
         if self.fresh_room < 2 * size:
             free(self.fresh)
             free(self.fresh_pair)
@@ -252,7 +188,7 @@ class MergeLoop:
         self.n_fresh = 0
         self.merged = merged
         self.swap = 0
-        self.n_heirs = 0
+        self.n_successors = 0
         self.step += 1
         self.at = 0
         self.run = 0
@@ -266,15 +202,15 @@ class MergeLoop:
     @cython.exceptval(check=False)
     def _new_pair(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """A new pair, under an id that is free again if there is one: its record is in the cache still."""
-        id: cython.size_t = self.spare
+        id: cython.size_t = self.free_id
         if id:
-            self.spare = self.pairs.pair[id].heir
+            self.free_id = self.pairs.pair[id].successor
         else:
             id = self.pairs.n_pairs
             self.pairs.n_pairs += 1
         set_pair(self.pairs, id, left, right)
-        self.heirs[self.n_heirs] = cython.cast(uint32_t, id)
-        self.n_heirs += 1
+        self.successors[self.n_successors] = cython.cast(uint32_t, id)
+        self.n_successors += 1
         return cython.cast(uint32_t, id)
 
     @cython.cfunc
@@ -283,26 +219,26 @@ class MergeLoop:
     @cython.exceptval(check=False)
     def _free_pair(self, id: cython.size_t) -> cython.void:
         """No node and no queue holds this id: give it to the next new pair."""
-        self.pairs.pair[id].heir = cython.cast(uint32_t, self.spare)
-        self.spare = id
+        self.pairs.pair[id].successor = cython.cast(uint32_t, self.free_id)
+        self.free_id = id
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _make_heir(self, old: cython.size_t, on_left: cython.bint) -> cython.void:
-        """The heir of `old` in this step: of (a, x1) if on_left, else of (x2, b)."""
+    def _make_successor(self, old: cython.size_t, on_left: cython.bint) -> cython.void:
+        """The successor of `old` in this step: of (a, x1) if on_left, else of (x2, b)."""
         pair: cython.pointer(Pair) = self.pairs.pair
         new: uint32_t = cython.cast(uint32_t, self.n_tokens - 1)
         left: uint32_t = pair[old].left
         right: uint32_t = pair[old].right
         pair[old].step = self.step
-        pair[old].heir = FREE | left
+        pair[old].successor = FREE | left
         if pair[old].count < self.pairs.threshold:
             return
         if left == pair[self.merged].right and right == pair[self.merged].left:
             # Three in a row. Whether they fit is asked in `lay_out`.
             self.swap = old
-            pair[old].heir = self._new_pair(left, new)
+            pair[old].successor = self._new_pair(left, new)
             self.after_swap = self._new_pair(new, right)
             self.twice = self._new_pair(new, new)
         else:
@@ -312,7 +248,7 @@ class MergeLoop:
                 left = new
             if self.limited and cython.cast(cython.size_t, self.lengths[left]) + self.lengths[right] > self.max_bytes:
                 return
-            pair[old].heir = self._new_pair(left, right)
+            pair[old].successor = self._new_pair(left, right)
 
     @cython.cfunc
     @cython.nogil
@@ -340,7 +276,7 @@ class MergeLoop:
         place: cython.size_t
         left: cython.size_t
         old: uint32_t
-        heir: uint32_t
+        successor: uint32_t
         for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
             place = get_place(places, i, wide)
             tm_prefetch(cython.address(node[place]))
@@ -353,7 +289,7 @@ class MergeLoop:
             if node[place] != merged:
                 continue
             if place >= run_end:
-                self.run = run_at(runs, max(self.run, self.run_of[place >> self.run_shift]), self.corpus.n_runs, place)
+                self.run = run_at(runs, self.run, self.corpus.n_runs, place)
                 run_end = runs[self.run + 1].start
                 count = runs[self.run].count
             left = place - 1
@@ -363,33 +299,33 @@ class MergeLoop:
             # Where the token on the left was made just now, the pair of the two was made with it.
             if old < FREE and left != before:
                 if pair[old].step != step:
-                    self._make_heir(old, True)
-                heir = pair[old].heir
+                    self._make_successor(old, True)
+                successor = pair[old].successor
                 pair[old].count -= count
-                node[left] = heir
-                if heir < FREE:
-                    pair[heir].count += count
-                    pair[heir].size += 1
+                node[left] = successor
+                if successor < FREE:
+                    pair[successor].count += count
+                    pair[successor].size += 1
                     put_place(self.fresh, n_fresh, wide, left)
-                    self.fresh_pair[n_fresh] = heir
+                    self.fresh_pair[n_fresh] = successor
                     n_fresh += 1
-            heir = FREE | new
+            successor = FREE | new
             old = node[place + middle]
             if old < FREE:
                 if pair[old].step != step:
-                    self._make_heir(old, False)
+                    self._make_successor(old, False)
                 pair[old].count -= count
-                if pair[old].heir < FREE:
-                    heir = pair[old].heir
+                if pair[old].successor < FREE:
+                    successor = pair[old].successor
                     if old == self.swap:
                         # x1 comes next; if it is about to be merged too, the pair is (x3, x3).
-                        heir = self.twice if node[place + whole] == merged else self.after_swap
-                    pair[heir].count += count
-                    pair[heir].size += 1
+                        successor = self.twice if node[place + whole] == merged else self.after_swap
+                    pair[successor].count += count
+                    pair[successor].size += 1
                     put_place(self.fresh, n_fresh, wide, place)
-                    self.fresh_pair[n_fresh] = heir
+                    self.fresh_pair[n_fresh] = successor
                     n_fresh += 1
-            node[place] = heir
+            node[place] = successor
             node[place + middle] = FREE
             node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
             before = place
@@ -409,7 +345,7 @@ class MergeLoop:
     @cython.nogil
     @cython.exceptval(-1)
     def _lay_out(self, pairs: Pairs, work: cython.size_t) -> cython.longlong:
-        """Give the heirs their segments and write the next `work` positions into them."""
+        """Give the successors their segments and write the next `work` positions into them."""
         pair: cython.pointer(Pair) = pairs.pair
         places: cython.pp_char = pairs.places
         node: cython.pointer(uint32_t) = self.corpus.node
@@ -417,57 +353,37 @@ class MergeLoop:
         width: cython.size_t = pairs.width
         begin: cython.size_t = self.at
         stop: cython.size_t = self.n_fresh if self.n_fresh - begin < work else begin + work
-        heir: cython.size_t
+        successor: cython.size_t
         i: cython.size_t
         if begin == 0:
-            for i in range(self.n_heirs):
-                heir = self.heirs[i]
-                if pair[heir].count >= pairs.threshold and not (
+            for i in range(self.n_successors):
+                successor = self.successors[i]
+                if pair[successor].count >= pairs.threshold and not (
                     self.limited
-                    and cython.cast(cython.size_t, self.lengths[pair[heir].left]) + self.lengths[pair[heir].right]
+                    and cython.cast(cython.size_t, self.lengths[pair[successor].left]) + self.lengths[pair[successor].right]
                     > self.max_bytes
                 ):
-                    places[heir] = new_places(pairs, pair[heir].size)
-                    if places[heir] == cython.NULL:
+                    places[successor] = new_places(pairs, pair[successor].size)
+                    if places[successor] == cython.NULL:
                         with cython.gil:
-                            raise MemoryError(f"no memory for {pair[heir].size} positions")
-                    self.queue.enqueue(cython.cast(uint32_t, heir))
+                            raise MemoryError(f"no memory for {pair[successor].size} positions")
+                    self.queue.enqueue(cython.cast(uint32_t, successor))
         for i in range(begin, stop):
-            heir = self.fresh_pair[i]
-            if places[heir] != cython.NULL:
-                put_place(places[heir], 0, wide, get_place(self.fresh, i, wide))
-                places[heir] += width
+            successor = self.fresh_pair[i]
+            if places[successor] != cython.NULL:
+                put_place(places[successor], 0, wide, get_place(self.fresh, i, wide))
+                places[successor] += width
             else:
-                node[get_place(self.fresh, i, wide)] = FREE | pair[heir].left
+                node[get_place(self.fresh, i, wide)] = FREE | pair[successor].left
         self.at = stop
         if stop == self.n_fresh:
-            for i in range(self.n_heirs):
-                heir = self.heirs[i]
-                if places[heir] != cython.NULL:
-                    places[heir] -= pair[heir].size * width
+            for i in range(self.n_successors):
+                successor = self.successors[i]
+                if places[successor] != cython.NULL:
+                    places[successor] -= pair[successor].size * width
                 else:
-                    self._free_pair(heir)
+                    self._free_pair(successor)
             pairs.free_places(places[self.merged], pair[self.merged].size)
             self._free_pair(self.merged)
             self.stage = 0
         return stop - begin
-
-
-def append_tokens(tokens: list, merges: cython.const[int32_t][:, ::1]):
-    """tokens[left] + tokens[right] for each merge (left, right, new); in Python this took a tenth of the whole loop."""
-    i: cython.Py_ssize_t
-    left: bytes
-    right: bytes
-    token: bytes
-    for i in range(merges.shape[0]):
-        # Of tokens made long ago. The last ones are not made yet, but those are in the cache anyway.
-        if i + 8 < merges.shape[0] and max(merges[i + 8, 0], merges[i + 8, 1]) < PyList_GET_SIZE(tokens):
-            tm_prefetch(cython.cast(cython.pointer(PyObject), PyList_GET_ITEM(tokens, merges[i + 8, 0])))
-            tm_prefetch(cython.cast(cython.pointer(PyObject), PyList_GET_ITEM(tokens, merges[i + 8, 1])))
-        left = tokens[merges[i, 0]]
-        right = tokens[merges[i, 1]]
-        # Half the time of left + right, which asks both for their buffers.
-        token = PyBytes_FromStringAndSize(cython.NULL, len(left) + len(right))
-        memcpy(PyBytes_AS_STRING(token), PyBytes_AS_STRING(left), len(left))
-        memcpy(PyBytes_AS_STRING(token) + len(left), PyBytes_AS_STRING(right), len(right))
-        tokens.append(token)

@@ -20,12 +20,13 @@ Invariants, between two steps
     5. A token has one span everywhere: as many nodes as its bytes or characters, since nodes are never compacted here.
 
 One step: sweep, lay out; then for x1 and for x2, where IoS reaches T: split, lay out. As in the plain loop an old pair
-finds what takes its place, its heir, through its own record, so `find` is asked once for each pair and step, and not
+finds what takes its place, its successor, through its own record, so `find` is asked once for each pair and step, and not
 at all for pairs with a token that is made in this step.
 """
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.tokenmill.kernels._platform import tm_multiply, tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
     LAST,
@@ -37,19 +38,30 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     put_place,
     run_at,
 )
-from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, set_pair, token_at
 from cython.cimports.tokenmill.training._queue_cy import Queue
 from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
 from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
 
 AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
-NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
 
 IDLE = cython.declare(cython.int, 0)
 SWEEP = cython.declare(cython.int, 1)
 SPLIT = cython.declare(cython.int, 2)
 LAY_OUT = cython.declare(cython.int, 3)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _reaches(a: uint64_t, b: uint64_t, p: uint64_t, q: uint64_t) -> cython.bint:
+    """Whether a / b >= p / q, exactly."""
+    high: uint64_t
+    other: uint64_t
+    low: uint64_t = tm_multiply(a, q, cython.address(high))
+    other_low: uint64_t = tm_multiply(p, b, cython.address(other))
+    return high > other or (high == other and low >= other_low)
 
 
 @cython.final
@@ -78,13 +90,13 @@ class PickyLoop:
     x2: uint32_t
     x3: uint32_t
     unseen: cython.bint  # x3 was made in this step
-    first_heir: cython.size_t  # the pairs from this one on are of this step
+    first_successor: cython.size_t  # the pairs from this one on are of this step
     times: uint64_t  # m
     moved: uint64_t  # occurrences of the removed token
     counts: uint64_t[2]  # f of x1 and x2 before the merge
     merged: uint32_t  # the pair
     removed: uint32_t  # the token, in SPLIT
-    swap: uint32_t  # the pair (x2, x1), once it was met, and its three heirs
+    swap: uint32_t  # the pair (x2, x1), once it was met, and its three successors
     swap_left: uint32_t
     swap_right: uint32_t
     swap_both: uint32_t
@@ -115,6 +127,7 @@ class PickyLoop:
         self.least = min_pair_count
         self.max_bytes = max_bytes
         self.segments = Segments(queue, corpus.wide, expected_pairs)
+        self.pairs.add_ids(1)
 
     @property
     def present(self) -> int:
@@ -137,7 +150,6 @@ class PickyLoop:
                     spent += 8
                 elif self.stage == SWEEP:
                     spent += self._sweep(work)
-                    self.queue.fetch_nodes(self.corpus.node)
                 elif self.stage == SPLIT:
                     spent += self._split(work)
                 else:
@@ -160,7 +172,7 @@ class PickyLoop:
         self.counts[1] = tokens.token[self.x2].count
         self.x3 = cython.cast(uint32_t, tokens.join(self.x1, self.x2))
         self.unseen = self.x3 == known
-        self.first_heir = pairs.n_pairs
+        self.first_successor = pairs.n_pairs
         self._take(self.segments.gather_pair(self.corpus, pairs, merged))
         self.segments.reserve(pairs, 2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
         self.times = 0
@@ -215,22 +227,22 @@ class PickyLoop:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _merge_heir(self, old: uint32_t, on_left: cython.bint) -> cython.int:
-        """The heir of `old` in this merge: of (a, x1) if on_left, else of (x2, b)."""
+    def _merge_successor(self, old: uint32_t, on_left: cython.bint) -> cython.int:
+        """The successor of `old` in this merge: of (a, x1) if on_left, else of (x2, b)."""
         left: uint32_t = self.pairs.pair[old].left
         right: uint32_t = self.pairs.pair[old].right
-        heir: uint32_t
+        successor: uint32_t
         if left == self.x2 and right == self.x1:
             self.swap = old
             self.swap_left = cython.cast(uint32_t, self._with_new(left, self.x3))
             self.swap_right = cython.cast(uint32_t, self._with_new(self.x3, right))
             self.swap_both = cython.cast(uint32_t, self._with_new(self.x3, self.x3))
-            heir = self.swap_left
+            successor = self.swap_left
         elif on_left:
-            heir = cython.cast(uint32_t, self._with_new(left, self.x3))
+            successor = cython.cast(uint32_t, self._with_new(left, self.x3))
         else:
-            heir = cython.cast(uint32_t, self._with_new(self.x3, right))
-        self.pairs.pair[old].heir = heir
+            successor = cython.cast(uint32_t, self._with_new(self.x3, right))
+        self.pairs.pair[old].successor = successor
         self.pairs.pair[old].step = self.step
         return 0
 
@@ -241,7 +253,7 @@ class PickyLoop:
         """Merge at the next `work` positions of the pair, in ascending order."""
         node: cython.pointer(uint32_t) = self.corpus.node
         runs: cython.pointer(Run) = self.corpus.runs
-        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all heirs
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
         wide: cython.bint = self.corpus.wide
         merged: uint32_t = self.merged
         places: cython.p_char = self.places
@@ -261,7 +273,7 @@ class PickyLoop:
         place: cython.size_t
         left: cython.size_t
         old: uint32_t
-        heir: uint32_t
+        successor: uint32_t
         for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
             tm_prefetch(node + get_place(places, i, wide))
         for i in range(begin, stop):
@@ -269,16 +281,6 @@ class PickyLoop:
                 place = get_place(places, i + AHEAD, wide)
                 tm_prefetch(cython.address(node[place - 1]))
                 tm_prefetch(cython.address(node[place + whole]))
-            if i + NEAR < stop:
-                place = get_place(places, i + NEAR, wide)
-                if node[place] == merged:
-                    left = place - 1
-                    if node[left] & LAST:
-                        left = place - (node[left] & ~LAST)
-                    if node[left] < FREE:
-                        tm_prefetch(cython.address(pair[node[left]]))
-                    if node[place + middle] < FREE:
-                        tm_prefetch(cython.address(pair[node[place + middle]]))
             place = get_place(places, i, wide)
             if node[place] != merged:
                 continue
@@ -296,27 +298,27 @@ class PickyLoop:
             # Where the token on the left was made just now, the pair of the two was made with it.
             if old < FREE and left != before:
                 if pair[old].step != step:
-                    self._merge_heir(old, True)
-                heir = pair[old].heir
+                    self._merge_successor(old, True)
+                successor = pair[old].successor
                 pair[old].count -= count
-                node[left] = heir
-                if heir < FREE:
-                    pair[heir].count += count
-                    new_position(self.segments, heir, left)
-            heir = FREE | new
+                node[left] = successor
+                if successor < FREE:
+                    pair[successor].count += count
+                    new_position(self.segments, successor, left)
+            successor = FREE | new
             old = node[place + middle]
             if old < FREE:
                 if pair[old].step != step:
-                    self._merge_heir(old, False)
-                heir = pair[old].heir
+                    self._merge_successor(old, False)
+                successor = pair[old].successor
                 pair[old].count -= count
                 if old == self.swap:
                     # x1 comes next; if it is about to be merged too, the pair is (x3, x3).
-                    heir = self.swap_both if node[place + whole] == merged else self.swap_right
-                if heir < FREE:
-                    pair[heir].count += count
-                    new_position(self.segments, heir, place)
-            node[place] = heir
+                    successor = self.swap_both if node[place + whole] == merged else self.swap_right
+                if successor < FREE:
+                    pair[successor].count += count
+                    new_position(self.segments, successor, place)
+            node[place] = successor
             node[place + middle] = FREE
             node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
             before = place
@@ -333,7 +335,7 @@ class PickyLoop:
     @cython.exceptval(-1)
     def _end_sweep(self, pairs: Pairs, tokens: Tokens) -> cython.int:
         if self.unseen:
-            pairs.enter(self.first_heir)
+            pairs.add_ids(self.first_successor)
         pairs.pair[self.merged].count = 0
         tokens.token[self.x1].count -= self.times
         tokens.token[self.x2].count -= self.times
@@ -368,7 +370,7 @@ class PickyLoop:
             self.turn += 1
             if self.denominator == 0 or x < tokens.n_alphabet or (self.turn == 2 and uses == 2):
                 continue
-            if tm_reaches(uses * self.times, self.counts[self.turn - 1], self.numerator, self.denominator):
+            if _reaches(uses * self.times, self.counts[self.turn - 1], self.numerator, self.denominator):
                 self._begin_split(pairs, tokens, x)
                 return 0
         self.stage = IDLE
@@ -400,7 +402,7 @@ class PickyLoop:
         """Replace the removed token by its parts at its next `work` positions, in ascending order."""
         node: cython.pointer(uint32_t) = self.corpus.node
         runs: cython.pointer(Run) = self.corpus.runs
-        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all heirs
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
         token: cython.pointer(Token) = self.tokens.token
         apart: cython.pointer(Part) = self.tokens.apart
         n_apart: cython.size_t = self.tokens.n_apart
@@ -417,7 +419,7 @@ class PickyLoop:
         place: cython.size_t
         left: cython.size_t
         old: uint32_t
-        heir: uint32_t
+        successor: uint32_t
         span: uint32_t
         for i in range(begin, stop):
             if i + AHEAD < self.size:
@@ -441,34 +443,34 @@ class PickyLoop:
             if old != SENTINEL:
                 if old < FREE:
                     if pair[old].step != self.step:
-                        pair[old].heir = cython.cast(uint32_t, self._wanted(pair[old].left, first))
+                        pair[old].successor = cython.cast(uint32_t, self._wanted(pair[old].left, first))
                         pair[old].step = self.step
-                    heir = pair[old].heir
+                    successor = pair[old].successor
                     pair[old].count -= count
                 else:  # too long with the whole of x, perhaps not with its first part
-                    heir = cython.cast(uint32_t, self._wanted(old & TOKEN, first))
-                node[left] = heir
-                if heir < FREE:
-                    pair[heir].count += count
-                    new_position(self.segments, heir, left)
+                    successor = cython.cast(uint32_t, self._wanted(old & TOKEN, first))
+                node[left] = successor
+                if successor < FREE:
+                    pair[successor].count += count
+                    new_position(self.segments, successor, left)
             old = node[place]
             for j in range(n_apart):
                 if j + 1 < n_apart:
-                    heir = apart[j].held
+                    successor = apart[j].held
                 elif old < FREE:
                     if pair[old].step != self.step:
-                        pair[old].heir = cython.cast(uint32_t, self._wanted(last, pair[old].right))
+                        pair[old].successor = cython.cast(uint32_t, self._wanted(last, pair[old].right))
                         pair[old].step = self.step
-                    heir = pair[old].heir
+                    successor = pair[old].successor
                     pair[old].count -= count
                 elif node[place + token[last].span] == SENTINEL:
-                    heir = FREE | last
+                    successor = FREE | last
                 else:
-                    heir = cython.cast(uint32_t, self._wanted(last, token_at(node, pair, place + token[last].span)))
-                node[place] = heir
-                if heir < FREE:
-                    pair[heir].count += count
-                    new_position(self.segments, heir, place)
+                    successor = cython.cast(uint32_t, self._wanted(last, token_at(node, pair, place + token[last].span)))
+                node[place] = successor
+                if successor < FREE:
+                    pair[successor].count += count
+                    new_position(self.segments, successor, place)
                 span = token[apart[j].token].span
                 if span > 1:
                     node[place + span - 1] = LAST | span
