@@ -107,6 +107,19 @@ def test_a_threshold_that_was_raised_too_far(monkeypatch):
     assert len(phases) > 1
 
 
+def test_a_phase_that_fell_short_does_not_raise_its_threshold_at_once(monkeypatch):
+    # Groups of pairs with counts that fall by more than half. Merges of two bytes take their neighbours with them, so a
+    # group has fewer merges than pairs, and the estimate of the threshold is too high each time.
+    rng = random.Random(3)
+    words = {bytes(rng.sample(range(256), 60)): int(1e6 / 2.1**group) for group in range(10) for _ in range(2)}
+    phases = []
+    build = loops._build
+    monkeypatch.setattr(loops, "_FIRST_LOOK", 80)
+    monkeypatch.setattr(loops, "_build", lambda *arguments: (phases.append(1), build(*arguments)))
+    assert len(same(words, vocab_size=256 + 500, max_token_bytes=2)) == 500
+    assert len(phases) <= 2
+
+
 def test_every_threshold_gives_the_same(monkeypatch):
     rng = random.Random(5)
     words = {bytes(rng.choices(b"abcdefgh ", k=rng.randrange(1, 12))): rng.randrange(1, 1000) for _ in range(400)}

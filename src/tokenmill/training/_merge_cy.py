@@ -387,3 +387,14 @@ class MergeLoop:
             self._free_pair(self.merged)
             self.stage = 0
         return stop - begin
+
+
+def append_tokens(tokens: list, merges: cython.const[int32_t][:, ::1]):
+    """Append tokens[left] + tokens[right] for each merge (left, right, new)."""
+    i: cython.Py_ssize_t
+    left: bytes
+    right: bytes
+    for i in range(merges.shape[0]):
+        left = tokens[merges[i, 0]]
+        right = tokens[merges[i, 1]]
+        tokens.append(left + right)

@@ -101,8 +101,9 @@ def merge(corpus: Corpus, tokens: Sequence[bytes], options: Options, weight: int
 
 def append_tokens(tokens: list[bytes], merges: np.ndarray) -> None:
     """Append the bytes of each merged token to the tokens by id."""
-    for left, right, _ in merges.tolist():
-        tokens.append(tokens[left] + tokens[right])
+    from . import _merge_cy
+
+    _merge_cy.append_tokens(tokens, merges)
 
 
 def refine(
