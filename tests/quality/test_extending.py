@@ -63,7 +63,7 @@ def test_what_cannot_be_extended():
     with pytest.raises(UsageError, match="give refine"):
         extend(Tokenizer(picky), WordCounts.from_mapping({b"low": 2}), 300)
     letters = tokenmill.train_from_counts(counts_of(TEXT), 30, alphabet="characters")
-    with pytest.raises(UsageError, match="characters cannot be trained further"):
+    with pytest.raises(UsageError, match="characters cannot be extended"):
         extend(letters, counts_of(TEXT), 300)
 
 

@@ -11,7 +11,7 @@ from tokenmill import AddedToken, Tokenizer, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.formats import read, write
 from tokenmill.tokenizer.naive import NaiveEncoder
-from tokenmill.training import driving, train_from_counts, train_further
+from tokenmill.training import extend_vocabulary, loops, train_from_counts
 from tokenmill.training.naive_picky import train_naive_picky
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -68,8 +68,8 @@ def test_random_corpora(seed, monkeypatch):
     rng = random.Random(seed)
     removals = returns = 0
     for _ in range(100):
-        monkeypatch.setattr(driving, "_NARROW_LIMIT", rng.choice([5, 2**32 - 1]))
-        monkeypatch.setattr(driving, "_SLICE", rng.choice([1, 2, 7, 1 << 20]))
+        monkeypatch.setattr(loops, "_MAX_NODES_32", rng.choice([5, 2**32 - 1]))
+        monkeypatch.setattr(loops, "_SLICE", rng.choice([1, 2, 7, 1 << 20]))
         letters = [rng.randrange(256) for _ in range(rng.choice([1, 2, 3, 4, 8]))]
         first = random_counts(rng, letters)
         second = rng.choice([first, random_counts(rng, letters), random_counts(rng, letters)])
@@ -87,21 +87,21 @@ def test_random_corpora(seed, monkeypatch):
         )
         told = rng.choice([None, rng.choice(THRESHOLDS)])
         size = start.n_vocab + rng.choice([0, 1, 5, 30])
-        further = train_further(second, size, start, *encoded(start, second), refine=told, **options)
+        extended = extend_vocabulary(second, size, start, *encoded(start, second), refine=told, **options)
         before, rows, tokens, numbered, ended, returned = by_the_oracle(
             start, second, size, told or threshold, **options
         )
         # Event by event, ids and all.
-        assert spelt(further.tokens, further.events.tolist()) == spelt(tokens, [*before, *rows])
-        assert all(further.token_bytes(id) == start.token_bytes(id) for id in range(start.n_vocab))
-        assert {token: id for id, token in enumerate(further.tokens) if token} == {
+        assert spelt(extended.tokens, extended.events.tolist()) == spelt(tokens, [*before, *rows])
+        assert all(extended.token_bytes(id) == start.token_bytes(id) for id in range(start.n_vocab))
+        assert {token: id for id, token in enumerate(extended.tokens) if token} == {
             token: id for token, id in numbered.items() if token
         }
-        assert further.refine == (told or threshold)
-        assert not further.removed or sorted(further.removed) == [*range(further.n_vocab, len(further.tokens))]
+        assert extended.refine == (told or threshold)
+        assert not extended.removed or sorted(extended.removed) == [*range(extended.n_vocab, len(extended.tokens))]
         assert not {left for left, right, _ in rows if right < 0} & set(range(start.n_vocab))
         # Every pretoken is encoded as training left it, by the slow twin and by the kernel.
-        encoder, tok = slow(further), Tokenizer(further)
+        encoder, tok = slow(extended), Tokenizer(extended)
         for (pretoken, _), ids in zip(second.items(), ended, strict=True):
             expected = [numbered[tokens[id]] for id in ids]
             assert (encoder.encode_pretoken(pretoken) if pretoken else []) == expected == tok.encode_bytes(pretoken)
@@ -114,10 +114,10 @@ def test_an_old_token_stays_whatever_its_ios():
     # ab, made of 10, is swallowed by abc 9 times of 10 in the second text; a new token in its place would go.
     start = train_from_counts(WordCounts.from_mapping({b"ab": 5}), 257, refine=0.9)
     second = WordCounts.from_mapping({b"abc": 9, b"ab": 1, b"xyz": 9, b"xy": 1})
-    further = train_further(second, 260, start, *encoded(start, second))
+    extended = extend_vocabulary(second, 260, start, *encoded(start, second))
     assert start.tokens[256:] == (b"ab",)
-    assert further.tokens[:257] == start.tokens and further.removed == frozenset()
-    rows = spelt(further.tokens, further.events.tolist())
+    assert extended.tokens[:257] == start.tokens and extended.removed == frozenset()
+    rows = spelt(extended.tokens, extended.events.tolist())
     assert (b"ab",) not in rows and (b"xy",) in rows
 
 
@@ -127,11 +127,11 @@ def test_a_token_that_had_gone_comes_back_under_a_new_id():
     start = train_from_counts(first, 260, refine=0.9, special_tokens=["<s>"])
     assert start.tokens[256:] == (b"abc", b"xyz", None, b"ab", b"xy") and start.n_vocab == 259
     second = WordCounts.from_mapping({b"ab": 50, b"abd": 1})
-    further = train_further(second, 261, start, *encoded(start, second), special_tokens=["<e>"])
-    assert further.tokens[256:] == (b"abc", b"xyz", None, b"ab", None, b"xy")
-    assert further.special_tokens == {"<s>": 258, "<e>": 260} and further.n_vocab == 261
-    assert further.removed == {261}
-    assert spelt(further.tokens, further.events.tolist()) == [
+    extended = extend_vocabulary(second, 261, start, *encoded(start, second), special_tokens=["<e>"])
+    assert extended.tokens[256:] == (b"abc", b"xyz", None, b"ab", None, b"xy")
+    assert extended.special_tokens == {"<s>": 258, "<e>": 260} and extended.n_vocab == 261
+    assert extended.removed == {261}
+    assert spelt(extended.tokens, extended.events.tolist()) == [
         *spelt(start.tokens, start.events.tolist()),
         (b"a", b"b", b"ab"),
     ]
@@ -142,10 +142,10 @@ def test_ids_of_removed_tokens_may_stand_anywhere():
     events = np.array([(97, 98, 256), (256, 99, 257), (256, -1, -1)], np.int32)
     start = Vocabulary((*BYTES, b"ab", b"abc"), (), "events", events, (AddedToken("<s>", 258),), whole_pretokens=False)
     counts = WordCounts.from_mapping({b"ab": 9, b"abcab": 4})
-    further = train_further(counts, 260, start, *encoded(start, counts), refine=1.0)
-    assert further.tokens[256:] == (None, b"abc", None, b"ab")
-    assert further.events.tolist() == [[97, 98, 259], [259, 99, 257], [259, -1, -1], [97, 98, 259]]
-    assert slow(further).encode_pretoken(b"abcab") == [257, 259]
+    extended = extend_vocabulary(counts, 260, start, *encoded(start, counts), refine=1.0)
+    assert extended.tokens[256:] == (None, b"abc", None, b"ab")
+    assert extended.events.tolist() == [[97, 98, 259], [259, 99, 257], [259, -1, -1], [97, 98, 259]]
+    assert slow(extended).encode_pretoken(b"abcab") == [257, 259]
 
 
 def test_the_folder_keeps_the_threshold(tmp_path):
@@ -154,23 +154,23 @@ def test_the_folder_keeps_the_threshold(tmp_path):
     write(start, tmp_path / "start")
     loaded = read(tmp_path / "start")
     assert loaded.refine == 0.9
-    further = train_further(counts, 261, start, *encoded(start, counts))
-    assert further.fingerprint() == train_further(counts, 261, loaded, *encoded(start, counts)).fingerprint()
-    write(further, tmp_path / "further")
-    again = read(tmp_path / "further")
-    assert again.fingerprint() == further.fingerprint() and again.refine == 0.9
+    extended = extend_vocabulary(counts, 261, start, *encoded(start, counts))
+    assert extended.fingerprint() == extend_vocabulary(counts, 261, loaded, *encoded(start, counts)).fingerprint()
+    write(extended, tmp_path / "extended")
+    again = read(tmp_path / "extended")
+    assert again.fingerprint() == extended.fingerprint() and again.refine == 0.9
     (tmp_path / "start" / "tokenmill.json").unlink()
     unknown = read(tmp_path / "start")
     with pytest.raises(UsageError, match="give refine"):
-        train_further(counts, 261, unknown, *encoded(start, counts))
-    told = train_further(counts, 261, unknown, *encoded(start, counts), refine=0.9)
-    assert told.event_list() == further.event_list()
+        extend_vocabulary(counts, 261, unknown, *encoded(start, counts))
+    told = extend_vocabulary(counts, 261, unknown, *encoded(start, counts), refine=0.9)
+    assert told.event_list() == extended.event_list()
 
 
 def test_thresholds_that_cannot_be():
     counts = WordCounts.from_mapping({b"abc": 9, b"ab": 1})
     plain, picky = train_from_counts(counts, 257), train_from_counts(counts, 257, refine=0.9)
     with pytest.raises(UsageError, match="only one of events"):
-        train_further(counts, 300, plain, *encoded(plain, counts), refine=0.9)
+        extend_vocabulary(counts, 300, plain, *encoded(plain, counts), refine=0.9)
     with pytest.raises(UsageError, match="above 0 and at most 1"):
-        train_further(counts, 300, picky, *encoded(picky, counts), refine=1.5)
+        extend_vocabulary(counts, 300, picky, *encoded(picky, counts), refine=1.5)

@@ -1,76 +1,60 @@
-"""Training that goes on from a vocabulary: all old ids stay, new tokens follow."""
+"""Continue the training of a vocabulary: old ids stay, new tokens follow."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..vocabulary import AddedToken, Vocabulary
-from . import driving
+from . import loops
 from .alphabet import Alphabet
-from .options import LONGEST, check_share, checked_special_tokens, exact
+from .options import Options
 from .trainer import by_falling_count, pair_weight
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["train_further"]
+__all__ = ["extend_vocabulary"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
 
-def train_further(
+def extend_vocabulary(
     counts: WordCounts,
     vocab_size: int,
     vocabulary: Vocabulary,
     ids: np.ndarray,
     offsets: np.ndarray,
     *,
-    special_tokens: Iterable[str] = (),
-    min_count: int = 1,
-    min_pair_count: int = 1,
-    max_token_bytes: int | None = None,
-    refine: float | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Vocabulary:
-    """Go on training where `vocabulary` stands, on the pretokens of `counts` as it encodes them.
+    """Continue the training of `vocabulary` on the pretokens of `counts` as it encodes them.
 
-    vocab_size: the `n_vocab` of the result. New tokens get the ids from the `n_vocab` of the old one on, the new
-        special tokens the last ones.
+    vocab_size: the `n_vocab` of the result. New tokens get the ids from the old `n_vocab` on, new special tokens the last
+        ones.
     ids, offsets: pretoken i of `counts`, encoded, is ids[offsets[i]:offsets[i + 1]].
-    refine: for a vocabulary of events, the threshold T of Picky BPE; unless told, the one it was trained with.
-    A pair that spells an old token becomes that token and takes no id. What was trained to 300 tokens and then
-    further to 400 on the same counts is what 400 tokens at once would have been, in plain BPE.
+    options: special_tokens (the new ones), min_count, min_pair_count, max_token_bytes and refine of `Options`. For a
+        vocabulary of events, refine defaults to the threshold it was trained with.
+    A pair that spells an old token becomes that token and takes no id. In plain BPE, 300 tokens extended to 400 on the same
+    counts are the 400 tokens of one training.
 
-    In Picky BPE the new events follow the old ones. No token that was present is removed, whatever its IoS: models have
-    rows for it. What was removed may come back, and is then a new token, with a new id; ids of removed tokens, which
-    are never given out, are the highest ones again, and change.
+    In Picky BPE the new events follow the old ones. Tokens that were present are never removed, whatever their IoS,
+    because models have rows for them. Removed tokens may come back, as new tokens with new ids. The ids of removed tokens,
+    which encoding never gives, change: they are the highest ones again.
 
-    Raises UsageError for a vocabulary of characters, which cannot be trained further.
+    Raises UsageError for a vocabulary of characters.
     """
     import numpy as np
 
     progress = progress or (lambda stage, done, total: None)
-    special = checked_special_tokens(special_tokens)
-    threshold = _threshold(vocabulary, refine)
-    if vocabulary.alphabet != "bytes":
-        raise UsageError("a vocabulary of characters cannot be trained further; only one of bytes can")
-    if counts.split_patterns and vocabulary.split_patterns and counts.split_patterns != vocabulary.split_patterns:
-        raise UsageError(
-            f"the counts were split by {counts.split_patterns}, the vocabulary splits by {vocabulary.split_patterns}; "
-            "count the corpus with the pattern of the vocabulary"
-        )
+    wanted = Options(vocab_size=vocab_size, **options)
+    wanted = dataclasses.replace(wanted, refine=_threshold(vocabulary, wanted.refine))
+    _check(counts, vocabulary, wanted)
     old, gone = vocabulary.n_vocab, sorted(vocabulary.removed)
-    if vocab_size < old + len(special):
-        raise UsageError(
-            f"vocab_size is {vocab_size}, but the {old} old ids and {len(special)} special tokens need {old + len(special)}"
-        )
-    clash = next((text for text in special if text in {token.content for token in vocabulary.added_tokens}), None)
-    if clash is not None:
-        raise UsageError(f"the vocabulary has a special token {clash!r} already")
     tokens = [*vocabulary.tokens[:old], *[None] * (old - len(vocabulary.tokens))]
     for id in gone:
         if id < old:
@@ -80,24 +64,30 @@ def train_further(
         counts, spelt, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
     )
     pair_weight(counts.offsets, counts.counts)
-    corpus = driving.lay_down(start, np.ascontiguousarray(counts.counts), by_falling_count(counts, min_count), progress)
-    max_bytes = min(max_token_bytes or LONGEST, LONGEST)
-    # While it trains, the removed tokens have the ids from `old` on, and new ones follow.
+    order = by_falling_count(counts, wanted.min_count)
+    corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, progress)
+    # During training, the removed tokens have the ids from `old` on, and new ones follow.
     inside = _moved(len(vocabulary.tokens), gone, old)
-    events, known, removed = driving.refine(
-        corpus,
-        spelt,
-        start.spans,
-        vocab_size - len(special),
-        (0, 0) if threshold is None else exact(threshold).as_integer_ratio(),
-        min_pair_count,
-        max_bytes,
-        progress,
-        _first_made(vocabulary, gone, inside),
-    )
+    recalled = _first_made(vocabulary, gone, inside)
+    events, known, removed = loops.refine(corpus, spelt, wanted, progress, spans=start.spans, gone=recalled)
     if vocabulary.order != "ranks":
         events = np.concatenate([inside[vocabulary.events], events])
-    lost = set(removed)
+    return _extended(vocabulary, wanted, tokens, events, known, removed)
+
+
+def _extended(
+    vocabulary: Vocabulary,
+    options: Options,
+    tokens: list[bytes | None],
+    events: np.ndarray,
+    known: list[bytes],
+    removed: list[int],
+) -> Vocabulary:
+    """`vocabulary` with the tokens known[len(tokens):] that are not removed, the new special tokens, and the removed tokens."""
+    import numpy as np
+
+    old, lost = len(tokens), set(removed)
+    special = tuple(options.special_tokens)
     present = [id for id in range(old, len(known)) if id not in lost]
     final = _moved(len(known), present, old)
     final[removed] = old + len(present) + len(special) + np.arange(len(removed), dtype=np.int32)
@@ -110,25 +100,47 @@ def train_further(
         tokens=tuple(tokens),
         events=() if vocabulary.order == "ranks" else final[events],
         added_tokens=(*vocabulary.added_tokens, *added),
-        refine=threshold,
+        refine=options.refine,
     )
 
 
+def _check(counts: WordCounts, vocabulary: Vocabulary, options: Options) -> None:
+    """Raise UsageError for what cannot be extended."""
+    if vocabulary.alphabet != "bytes":
+        raise UsageError("a vocabulary of characters cannot be extended; only one of bytes can")
+    if options.alphabet != "bytes" or options.algorithm != "heap":
+        raise UsageError('a vocabulary is extended with alphabet="bytes" and algorithm="heap"; leave these options out')
+    if counts.split_patterns and vocabulary.split_patterns and counts.split_patterns != vocabulary.split_patterns:
+        raise UsageError(
+            f"the counts were split by {counts.split_patterns}, the vocabulary splits by {vocabulary.split_patterns}; "
+            "count the corpus with the pattern of the vocabulary"
+        )
+    old, special = vocabulary.n_vocab, tuple(options.special_tokens)
+    if options.n_ordinary < old:
+        raise UsageError(
+            f"vocab_size is {options.vocab_size}, but the {old} old ids and {len(special)} special tokens need "
+            f"{old + len(special)}"
+        )
+    known = {token.content for token in vocabulary.added_tokens}
+    clash = next((text for text in special if text in known), None)
+    if clash is not None:
+        raise UsageError(f"the vocabulary has a special token {clash!r} already")
+
+
 def _threshold(vocabulary: Vocabulary, refine: float | None) -> float | None:
-    """T, or None for plain BPE; UsageError where it cannot be told or cannot be."""
+    """T, or None for plain BPE. Raises UsageError if it is not known, or given for plain BPE."""
     if vocabulary.order != "events":
         if refine is not None:
             raise UsageError(
-                f"refine is {refine}, but this vocabulary is of order {vocabulary.order!r}: only one of events can be refined"
+                f"refine is {refine}, but this vocabulary is of order {vocabulary.order!r}; only one of events can be refined"
             )
         return None
     if refine is None:
         refine = vocabulary.refine
     if refine is None:
         raise UsageError(
-            "the files of this Picky tokenizer do not tell at which threshold it was trained: give refine, such as 0.9"
+            "the files of this Picky tokenizer do not say with which threshold it was trained; give refine, such as 0.9"
         )
-    check_share("refine", refine)
     return refine
 
 

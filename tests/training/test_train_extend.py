@@ -9,7 +9,7 @@ import pytest
 from tokenmill import AddedToken, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer.naive import NaiveEncoder
-from tokenmill.training import train_from_counts, train_further
+from tokenmill.training import extend_vocabulary, train_from_counts
 from tokenmill.training.naive import train_naive
 
 BYTES = tuple(bytes([byte]) for byte in range(256))
@@ -37,8 +37,8 @@ def test_in_two_parts_as_in_one():
         options = {"max_token_bytes": rng.choice([None, None, 3, 6]), "min_pair_count": rng.choice([1, 1, 3])}
         whole = train_from_counts(counts, 256 + 60, **options)
         part = train_from_counts(counts, 256 + rng.choice([0, 1, 5, 20]), **options)
-        further = train_further(counts, 256 + 60, part, *encoded(part, counts), **options)
-        assert further.fingerprint() == whole.fingerprint()
+        extended = extend_vocabulary(counts, 256 + 60, part, *encoded(part, counts), **options)
+        assert extended.fingerprint() == whole.fingerprint()
 
 
 def test_other_text_than_the_first():
@@ -47,12 +47,12 @@ def test_other_text_than_the_first():
         first, second = random_counts(rng), random_counts(rng)
         vocabulary = train_from_counts(first, 256 + rng.choice([1, 5, 20]))
         ids, offsets = encoded(vocabulary, second)
-        further = train_further(second, 300, vocabulary, ids, offsets)
+        extended = extend_vocabulary(second, 300, vocabulary, ids, offsets)
         tokens = list(vocabulary.tokens)
         pretokens = [ids[a:b].tolist() for a, b in pairwise(offsets)]
         merges = train_naive(zip(pretokens, second.counts.tolist(), strict=True), tokens, 300)
-        assert further.tokens == tuple(tokens)
-        assert further.events.tolist() == vocabulary.events.tolist() + [list(row) for row in merges]
+        assert extended.tokens == tuple(tokens)
+        assert extended.events.tolist() == vocabulary.events.tolist() + [list(row) for row in merges]
 
 
 def test_old_ids_and_special_tokens_stay():
@@ -60,11 +60,11 @@ def test_old_ids_and_special_tokens_stay():
         (*BYTES, b"ab", None, b"cd"), (), added_tokens=(AddedToken("<s>", 257), AddedToken("<e>", 260))
     )
     counts = WordCounts.from_mapping({b"abcd": 5, b"xy": 3})
-    further = train_further(counts, 264, vocabulary, *encoded(vocabulary, counts), special_tokens=["<pad>"])
-    assert further.order == "ranks" and len(further.events) == 0
-    assert further.tokens[256:] == (b"ab", None, b"cd", None, None, b"abcd", b"xy")
-    assert further.special_tokens == {"<s>": 257, "<e>": 260, "<pad>": 263}
-    assert further.n_vocab == 264
+    extended = extend_vocabulary(counts, 264, vocabulary, *encoded(vocabulary, counts), special_tokens=["<pad>"])
+    assert extended.order == "ranks" and len(extended.events) == 0
+    assert extended.tokens[256:] == (b"ab", None, b"cd", None, None, b"abcd", b"xy")
+    assert extended.special_tokens == {"<s>": 257, "<e>": 260, "<pad>": 263}
+    assert extended.n_vocab == 264
 
 
 def test_a_pair_that_spells_an_old_token_becomes_it():
@@ -72,25 +72,25 @@ def test_a_pair_that_spells_an_old_token_becomes_it():
     vocabulary = Vocabulary((*BYTES, b"abc"), (), whole_pretokens=False)
     counts = WordCounts.from_mapping({b"xabc": 5, b"bc": 9, b"xabcabc": 1})
     ids, offsets = encoded(vocabulary, counts)
-    further = train_further(counts, 259, vocabulary, ids, offsets)
-    assert further.tokens[256:] == (b"abc", b"bc", b"xabc")
+    extended = extend_vocabulary(counts, 259, vocabulary, ids, offsets)
+    assert extended.tokens[256:] == (b"abc", b"bc", b"xabc")
 
 
 def test_a_corpus_that_runs_out():
     counts = WordCounts.from_mapping({b"ab": 1})
     vocabulary = train_from_counts(counts, 256)
-    further = train_further(counts, 999, vocabulary, *encoded(vocabulary, counts), special_tokens=["<s>"])
-    assert further.tokens[256:] == (b"ab",) and further.special_tokens == {"<s>": 257}
+    extended = extend_vocabulary(counts, 999, vocabulary, *encoded(vocabulary, counts), special_tokens=["<s>"])
+    assert extended.tokens[256:] == (b"ab",) and extended.special_tokens == {"<s>": 257}
 
 
-def test_what_cannot_be_trained_further():
+def test_what_cannot_be_extended():
     counts = WordCounts.from_mapping({b"abc": 9, b"ab": 1}, ("x",))
     plain = train_from_counts(counts, 258, special_tokens=["<s>"])
     ids, offsets = encoded(plain, counts)
     letters = train_from_counts(counts, 5, alphabet="characters")
     foreign = WordCounts(counts.arena, counts.offsets, counts.counts, ("y",))
     for arguments, message in [
-        ((counts, 300, letters, ids, offsets), "characters cannot be trained further"),
+        ((counts, 300, letters, ids, offsets), "characters cannot be extended"),
         ((foreign, 300, plain, ids, offsets), "count the corpus with the pattern"),
         ((counts, 257, plain, ids, offsets), "need 258"),
         ((counts, 300, plain, ids[:-1], offsets), "encoded pretokens were given"),
@@ -98,6 +98,6 @@ def test_what_cannot_be_trained_further():
         ((counts, 300, plain, ids, [0, 0, len(ids)]), "of another length"),
     ]:
         with pytest.raises(UsageError, match=message):
-            train_further(*arguments)
+            extend_vocabulary(*arguments)
     with pytest.raises(UsageError, match="already"):
-        train_further(counts, 300, plain, ids, offsets, special_tokens=["<s>"])
+        extend_vocabulary(counts, 300, plain, ids, offsets, special_tokens=["<s>"])

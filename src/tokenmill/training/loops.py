@@ -1,27 +1,32 @@
-"""How the kernels are driven: in slices of a fraction of a second, so that progress shows and Ctrl-C works."""
+"""Run the training kernels in slices of a fraction of a second, so that progress is shown and Ctrl-C works."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from .options import Options, exact
+
 if TYPE_CHECKING:
     import numpy as np
 
     from ._corpus_cy import Corpus
+    from ._index_cy import PairIndex
+    from ._pairs_cy import Pairs
     from .alphabet import Alphabet
 
-__all__ = ["lay_down", "merge", "refine", "spell"]
+__all__ = ["append_tokens", "load_corpus", "merge", "refine"]
 
 Progress = Callable[[str, int, "int | None"], None]
 
-_SLICE = 1 << 20  # positions that a kernel looks at before it comes back: 20 to 100 ms
-_PRETOKENS = 1 << 16  # pretokens laid down at once, for the same reason
+_SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
+_PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason
 _FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time
-_NARROW_LIMIT = 2**32 - 1  # nodes whose positions fit into 32 bits
+_MAX_NODES_32 = 2**32 - 1  # up to so many nodes, positions have 32 bits
+_NO_LIMIT = 2**64 - 1
 
 
-def lay_down(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: Progress) -> Corpus:
+def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: Progress) -> Corpus:
     """The corpus of the pretokens order[0], order[1], ..., whose counts must not rise."""
     import numpy as np
 
@@ -31,7 +36,7 @@ def lay_down(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: P
     slices = [order[first : first + _PRETOKENS] for first in range(0, len(order), _PRETOKENS)]
     sizes = start.offsets if start.nodes is None else start.nodes
     firsts = [corpus.measure(sizes, counts, part) for part in slices]
-    corpus.allocate(_NARROW_LIMIT)
+    corpus.allocate(_MAX_NODES_32)
     for number, (first, part) in enumerate(zip(firsts, slices, strict=True)):
         progress("load", number * _PRETOKENS, len(order))
         if start.ids.dtype == np.uint8:
@@ -44,18 +49,10 @@ def lay_down(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: P
     return corpus
 
 
-def merge(
-    corpus: Corpus,
-    tokens: Sequence[bytes],
-    wanted: int,
-    weight: int,
-    min_pair_count: int,
-    max_bytes: int,
-    progress: Progress,
-) -> np.ndarray:
-    """Plain BPE: up to `wanted` merges as int32 rows (left id, right id, new id).
+def merge(corpus: Corpus, tokens: Sequence[bytes], options: Options, weight: int, progress: Progress) -> np.ndarray:
+    """Plain BPE: the merges as int32 rows (left id, right id, new id).
 
-    tokens: the alphabet. weight: how many pairs stand in the corpus, each counted as often as its pretoken.
+    tokens: the alphabet. weight: the number of pairs in the corpus, each counted as often as its pretoken.
     """
     import numpy as np
 
@@ -65,33 +62,36 @@ def merge(
     from ._queue_cy import Queue
 
     first = len(tokens)
-    wanted = min(wanted, corpus.nodes)  # each merge takes a token away
+    wanted = min(options.n_ordinary - first, corpus.nodes)  # each merge leaves one token less in the corpus
     spans = np.zeros(first + wanted, np.uint32)
     spans[:first] = 1
     lengths = np.zeros(first + wanted, np.uint32)
     lengths[:first] = [len(token) for token in tokens]
     merges = np.zeros((wanted, 3), np.int32)
-    if corpus.nodes * max(map(len, tokens)) <= max_bytes:
-        max_bytes = 2**64 - 1  # no token can be too long, and none is asked
-    threshold = max(min_pair_count, _guess_threshold(weight, wanted))
+    can_be_too_long = corpus.nodes * max(map(len, tokens)) > options.max_bytes
+    max_bytes = options.max_bytes if can_be_too_long else _NO_LIMIT
+    threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
     pairs = Pairs(threshold, corpus.wide, min(2 * corpus.nodes, 8 * wanted + (1 << 16)))
     queue = Queue(pairs)
     index = PairIndex(corpus, queue, spans, lengths, max_bytes)
     done = 0
+    look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
     while True:
         _build(index, corpus, progress)
         loop = MergeLoop(corpus, queue, spans, lengths, merges, first + done, done, max_bytes)
-        look = max(_FIRST_LOOK, wanted // 64)
         while loop.done < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.done, wanted)
             if look <= loop.done < wanted:
-                threshold = pairs.raise_threshold(wanted - loop.done)
+                pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.done))
                 look = 2 * loop.done
         done = loop.done
-        if done == wanted or threshold == min_pair_count:
+        if done == wanted or pairs.threshold == options.min_pair_count:
             progress("merge", done, done)
             return merges[:done]
-        threshold = max(min_pair_count, threshold // 16)
+        # The threshold was too high. Start a phase with a lower one, which must not rise again at once: where many pairs
+        # have like counts, the same estimate would end that phase after a few merges, and so on.
+        look = max(look, 2 * done)
+        threshold = max(options.min_pair_count, pairs.threshold // 16)
         index = PairIndex(corpus, queue, spans, lengths, max_bytes)
         while not index.compact(_SLICE):
             progress("index", 0, 2 * corpus.nodes)
@@ -99,30 +99,27 @@ def merge(
         queue.clear()
 
 
-def spell(tokens: list[bytes], merges: np.ndarray) -> None:
-    """Append to the tokens by id the one that each merge makes."""
-    from ._merge_cy import append_tokens
+def append_tokens(tokens: list[bytes], merges: np.ndarray) -> None:
+    """Append the bytes of each merged token to the tokens by id."""
+    from . import _merge_cy
 
-    append_tokens(tokens, merges)
+    _merge_cy.append_tokens(tokens, merges)
 
 
 def refine(
     corpus: Corpus,
     tokens: Sequence[bytes],
-    spans: Sequence[int] | None,
-    wanted: int,
-    threshold: tuple[int, int],
-    min_pair_count: int,
-    max_bytes: int,
+    options: Options,
     progress: Progress,
+    *,
+    spans: Sequence[int] | None = None,
     gone: Sequence[tuple[bytes, int, int]] = (),
 ) -> tuple[np.ndarray, list[bytes], list[int]]:
-    """Picky BPE until `wanted` tokens are present: the events, all tokens by id, and the ids of the removed ones.
+    """Picky BPE: the events, all tokens by id, and the ids of the removed ones. Nothing is removed if refine is None.
 
-    spans: the nodes that each token of `tokens` lies on, where the corpus was laid down so; None where it is 1.
-    threshold: T as a fraction, (0, 0) to remove nothing.
-    gone: tokens removed in an earlier training, with the pair that each was first made from. They get the ids after
-        `tokens`, lie on as many nodes as they have bytes, and may come back.
+    spans: the number of nodes of each token of `tokens`, if the corpus was loaded that way; None if each has one.
+    gone: tokens removed in an earlier training, with the pair that each was first made from. Their ids follow `tokens`, they
+        span as many nodes as they have bytes, and they may come back.
     """
     import numpy as np
 
@@ -132,15 +129,18 @@ def refine(
     from ._queue_cy import Queue
     from ._tokens_cy import Tokens
 
-    known = Tokens(list(tokens), list(spans or [1] * len(tokens)))
+    wanted = options.n_ordinary
+    threshold = (0, 0) if options.refine is None else exact(options.refine).as_integer_ratio()
+    widths = list(spans or [1] * len(tokens))
+    known = Tokens(list(tokens), widths)
     known.recall([(token, left, right, len(token)) for token, left, right in gone])
     lengths = np.array([len(token) for token in tokens], np.uint32)
     queue = Queue(Pairs(1, corpus.wide))
-    widths = np.asarray(spans or [1] * len(tokens), np.uint32)
-    _build(PairIndex(corpus, queue, widths, lengths, max_bytes, spans is not None), corpus, progress)
+    index = PairIndex(corpus, queue, np.asarray(widths, np.uint32), lengths, options.max_bytes, spans is not None)
+    _build(index, corpus, progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
     expected = min(corpus.nodes, 16 * wanted)
-    loop = PickyLoop(corpus, queue, known, *threshold, min_pair_count, max_bytes, expected)
+    loop = PickyLoop(corpus, queue, known, *threshold, options.min_pair_count, options.max_bytes, expected)
     while loop.run_on(wanted, _SLICE):
         progress("merge", loop.present - len(tokens), wanted - len(tokens))
     progress("merge", loop.present - len(tokens), loop.present - len(tokens))
@@ -148,7 +148,7 @@ def refine(
     return events, known.to_list(), known.removed()
 
 
-def _build(index, corpus: Corpus, progress: Progress) -> None:
+def _build(index: PairIndex, corpus: Corpus, progress: Progress) -> None:
     while not index.count(_SLICE):
         progress("index", index.at, 2 * corpus.nodes)
     index.choose()
@@ -158,10 +158,25 @@ def _build(index, corpus: Corpus, progress: Progress) -> None:
 
 
 def _guess_threshold(weight: int, wanted: int) -> int:
-    """A count that the last pair to be merged will surely reach, for a beginning: `Pairs.raise_threshold` knows better
-    once there are pairs of many kinds. If the guess is wrong, another phase follows.
+    """A count that the last merged pair will probably reach. `_estimate_threshold` does better once there are pairs of many
+    kinds. If the guess is too high, another phase follows.
 
-    Had all merges equal shares of the corpus, each would take weight / wanted of it. At 32,768 and at 100,000 tokens
+    If all merges had equal shares of the corpus, each would take weight / wanted of it. At 32,768 and at 100,000 tokens
     the last pair's count was 20 to 120 times smaller than that, on English, on 20 languages and on code.
     """
     return weight // max(1, 400 * wanted)
+
+
+def _estimate_threshold(pairs: Pairs, wanted: int) -> int:
+    """Half the count of the `wanted`-th best pair there is now: a count that the last of so many more merges will probably reach.
+
+    New pairs come up and old ones lose counts, and the two nearly cancel out: docs/experiments/training.md.
+    """
+    import numpy as np
+
+    counts, stride = pairs.sample_counts(1 << 14)
+    counts = counts[counts >= pairs.threshold]
+    rank = wanted // stride
+    if rank >= len(counts):
+        return 0
+    return int(np.partition(counts, len(counts) - 1 - rank)[len(counts) - 1 - rank]) // 2
