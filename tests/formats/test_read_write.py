@@ -71,7 +71,7 @@ def test_what_is_none_of_the_formats_is_told(tmp_path):
         with pytest.raises(FormatError, match=r"not a vocabulary in a format that tokenmill reads \(huggingface, "):
             read(tmp_path / name)
     (tmp_path / "config.json").write_text('{"vocab_size": 5}')
-    with pytest.raises(InputError, match="half of a vocabulary, and its name does not tell the other half's"):
+    with pytest.raises(InputError, match="half of a vocabulary, and its name does not tell the name of the other half"):
         read(tmp_path / "config.json")
     (tmp_path / "empty").mkdir()
     with pytest.raises(

@@ -115,6 +115,10 @@ def tokens_and_merges(
     whole_pretokens: whether the format knows the rule that a pretoken which is a token is that token. ConversionError where a
     token comes about by that rule only and the format does not know it.
     """
+    if vocabulary.alphabet != "bytes" and not whole_pretokens:
+        raise ConversionError(
+            f"{target} begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
+        )
     notes: list[str] = []
     tokens = list(vocabulary.tokens)
     only_so = None
