@@ -123,4 +123,4 @@ def test_check_shows_the_shortest_difference_and_exits_1(folder):
 def test_check_by_the_library_of_the_file(folder):
     assert run("check", folder / "trained", "--against", folder / "trained", "--library").exit_code == 0
     result = run("check", folder / "trained", "--against", "cl100k_nonesuch")
-    assert result.exit_code == 1 and "no published encoding" in result.stderr
+    assert result.exit_code == 1 and "published encodings" in result.stderr

@@ -205,7 +205,7 @@ def write(
 
 def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[str]]:
     by_events = vocabulary.order == "events"
-    main, notes = tokenizer_json(present_by_rank(vocabulary) if by_events else vocabulary)
+    main, notes = tokenizer_json(present_by_rank(vocabulary))
     files = {
         "tokenizer.json": main,
         "tokenizer_config.json": tokenizer_config_json(vocabulary),
