@@ -11,7 +11,7 @@ import json
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from ..errors import FormatError, InputError, require
@@ -176,47 +176,45 @@ class Json:
         return default if member.absent else member.expect(kind)
 
 
-def place_tokens(tokens: list[bytes], ids: list[int], file: str, at: Callable[[int], str]) -> list[bytes | None]:
+def place_tokens(
+    tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]
+) -> list[bytes | None]:
     """Tokens in a list by id, None for unused ids. FormatError for an id or a token that occurs twice or is invalid.
 
-    at(n): the place of the nth token in the file, for the messages.
+    at(n): the place of the nth token in the file, for the messages. A token that is None only has its id checked.
     """
-    if ids and (set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) > MAX_ID):
-        n = next(n for n, id in enumerate(ids) if type(id) is not int or not 0 <= id <= MAX_ID)
-        fail(file, at(n), f"the id {show(ids[n])} of {show(tokens[n])} is not an integer from 0 to {MAX_ID}")
     distinct = set(tokens)
-    if len(distinct) < len(tokens):
-        n, first = _second(tokens)
-        fail(
-            file,
-            at(n),
-            f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}",
-        )
-    if b"" in distinct:
-        fail(file, at(tokens.index(b"")), "the token is empty")
-    if ids == list(range(len(ids))):
-        return [*tokens]
-    if len(set(ids)) < len(ids):
-        n, first = _second(ids)
-        fail(
-            file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})"
-        )
+    if (
+        not set(map(type, ids)) <= {int}
+        or (ids and (min(ids) < 0 or max(ids) > MAX_ID))
+        or (len(distinct) < len(tokens) and len(distinct) - (None in distinct) < len(tokens) - tokens.count(None))
+        or b"" in distinct
+        or len(set(ids)) < len(ids)
+    ):
+        _refuse_first(tokens, ids, file, at)
     placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
     for id, token in zip(ids, tokens, strict=True):
         placed[id] = token
     return placed
 
 
+def _refuse_first(tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]) -> NoReturn:
+    """Fail on the first id or token that is invalid or occurs a second time."""
+    by_id: dict[int, int] = {}
+    by_token: dict[bytes, int] = {}
+    for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):
+        if type(id) is not int or not 0 <= id <= MAX_ID:
+            fail(file, at(n), f"the id {show(id)} of {show(token)} is not an integer from 0 to {MAX_ID}")
+        if token == b"":
+            fail(file, at(n), "the token is empty")
+        if token is not None and (first := by_token.setdefault(token, n)) != n:
+            what = f"the token {show(token)} occurs twice, with the ids {ids[first]} ({at(first)}) and {id}"
+            fail(file, at(n), what)
+        if (first := by_id.setdefault(id, n)) != n:
+            fail(file, at(n), f"the id {id} of {show(token)} is that of {show(tokens[first])} already ({at(first)})")
+    raise AssertionError("no token is wrong")
+
+
 def missing_bytes(tokens: Iterable[bytes | None]) -> list[bytes]:
     """The bytes without a token. Bytes that no UTF-8 text holds do not count: published vocabularies may lack them."""
     return sorted(_BYTES_OF_TEXT.difference(token for token in tokens if token and len(token) == 1))
-
-
-def _second(values: list) -> tuple[int, int]:
-    """The index of the first value that occurs a second time, and that of the first time."""
-    seen: dict = {}
-    for n, value in enumerate(values):
-        if value in seen:
-            return n, seen[value]
-        seen[value] = n
-    raise AssertionError("no value occurs twice")

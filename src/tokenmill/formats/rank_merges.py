@@ -89,7 +89,7 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
             parts = encode_by_rank(token, ranks, below=id)
             if (
                 len(parts) == 2 and -1 not in parts
-            ):  # built, but from parts that were not: whatever holds it is encoded too
+            ):  # built from parts that are not: tokens with it in them are encoded too
                 rows.append((parts[0], parts[1], id))
             else:
                 unbuilt.append(id)

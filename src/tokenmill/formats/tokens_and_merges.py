@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import tokens_of_texts
-from .file_content import MAX_ID, Json, missing_bytes, place_tokens, show
+from .file_content import Json, missing_bytes, place_tokens, show
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def read_tokens(
     An added token with characters outside of the byte alphabet stands for its own text, and is left out here.
     """
     texts = list(vocab)
+    found: list[bytes | None]
     if byte_level:
         found = tokens_of_texts(texts)
     else:
@@ -32,31 +33,13 @@ def read_tokens(
             found = [text.encode() for text in texts]
         except UnicodeEncodeError as error:
             node.fail(f"the token {show(error.object)} is not Unicode text: it holds a lone surrogate")
-    ids = list(vocab.values())
-    foreign: list[int] = []
     if None in found:
-        foreign = [n for n, token in enumerate(found) if token is None]
-        for n in foreign:
-            if texts[n] not in added:
+        for text, token in zip(texts, found, strict=True):
+            if token is None and text not in added:
                 node.fail(
-                    f"the token {show(texts[n])} has characters outside of the byte alphabet, and it is not an added token"
+                    f"the token {show(text)} has characters outside of the byte alphabet, and it is not an added token"
                 )
-        kept = [n for n, token in enumerate(found) if token is not None]
-        texts, ids, found = [texts[n] for n in kept], [ids[n] for n in kept], [found[n] for n in kept]
-
-    def at(n: int) -> str:
-        return f"at {node.where}[{show(texts[n])}]"
-
-    tokens = place_tokens(found, ids, node.file, at)  # type: ignore[arg-type]
-    taken = set(ids)
-    for n in foreign:
-        text, id = list(vocab.items())[n]
-        if type(id) is not int or not 0 <= id <= MAX_ID:
-            node.fail(f"the id {show(id)} of {show(text)} is not an integer from 0 to {MAX_ID}")
-        if id in taken:
-            node.fail(f"the id {id} of {show(text)} is that of another token already")
-        taken.add(id)
-    return tokens
+    return place_tokens(found, list(vocab.values()), node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
 
 
 def read_rows(
