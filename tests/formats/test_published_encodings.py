@@ -78,7 +78,7 @@ def test_offline_it_says_where_it_looked_and_what_to_do(empty_caches):
         read("o200k_base")
     with pytest.raises(InputError, match=r"cannot download https://.*unreachable.*fetch the file elsewhere"):
         read("o200k_base", download=True)
-    with pytest.raises(InputError, match=r"no such file or folder, and no published encoding \(gpt2,"):
+    with pytest.raises(InputError, match=r"no such file or folder, and not one of the published encodings \(gpt2,"):
         read("o300k_base")
 
 

@@ -17,9 +17,8 @@ import dataclasses
 import hashlib
 from itertools import zip_longest
 
-from ..errors import FormatError
 from ..vocabulary import Vocabulary
-from ..vocabulary.validation import EventError
+from ..vocabulary.validation import EventError, VocabularyError
 from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
 
 __all__ = ["NAME", "events_bytes", "parse_events"]
@@ -72,7 +71,7 @@ def parse_events(data: bytes, file: str, vocabulary: Vocabulary) -> Vocabulary:
         )
     except EventError as error:
         fail(file, f"line {error.event + _FIRST_EVENT}", error.what)
-    except FormatError as error:
+    except VocabularyError as error:
         fail(file, "", str(error))
     for id, (token, held) in enumerate(zip_longest(tokens, vocabulary.tokens)):
         present = None if id in found.removed else token

@@ -1,6 +1,6 @@
-"""What every reader here shares: bytes of a file whatever it is compressed with, JSON that knows its place, ids in range.
+"""The content of a vocabulary file: its bytes, decompressed; its lines; its JSON; its tokens by id.
 
-All damage ends as one FormatError that names the file, the place in it (a line or a JSON path) and what is wrong there.
+All damage is a FormatError that names the file, the place in it (a line or a JSON path) and what is wrong there.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import json
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from ..errors import FormatError, InputError, require
+from ..vocabulary.validation import show
 
 __all__ = [
     "MAX_ID",
@@ -29,21 +30,14 @@ __all__ = [
     "show",
 ]
 
-MAX_ID = (1 << 21) - 1  # the encoder packs two ids and a rank into 64 bits, 21 each
-_MAX_BYTES = 1 << 30  # a vocabulary file is some megabytes: what is larger is something else, or a decompression bomb
-_MAX_SHOWN = 60
+MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
+_MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _BYTES_OF_TEXT = frozenset(bytes([byte]) for byte in range(256) if byte not in (0xC0, 0xC1) and byte < 0xF5)
 
 
 def fail(file: str, where: str, what: str) -> NoReturn:
     """Raise the one FormatError of a damaged file."""
     raise FormatError(f"{file}: {where}: {what}" if where else f"{file}: {what}")
-
-
-def show(value: object) -> str:
-    """`value` for a message, cut short."""
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 def read_bytes(path: str | os.PathLike) -> bytes:
@@ -76,7 +70,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
             raise
         raise FormatError(f"{name}: the compressed data is damaged or cut short ({error})") from error
     if len(data) > _MAX_BYTES:
-        raise FormatError(f"{name}: holds more than {_MAX_BYTES >> 20} MiB, which no vocabulary does")
+        raise FormatError(f"{name}: holds more than {_MAX_BYTES >> 20} MiB, too much for a vocabulary")
     return data
 
 
@@ -102,7 +96,7 @@ def lines_of(text: str) -> list[str]:
 
 
 def parse_json(data: bytes, file: str) -> Json:
-    """The JSON document in `data`. A key that occurs twice in one object is damage, not the last one's win."""
+    """The JSON document in `data`. A key that occurs twice in one object is an error."""
     text = decode_utf8(data, file)
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -141,7 +135,7 @@ _KINDS = {
 
 
 class Json:
-    """A value in a JSON file together with its place, so that every error can name both."""
+    """A value in a JSON file with its place, so that every error can name both."""
 
     __slots__ = ("file", "value", "where")
 
@@ -152,7 +146,7 @@ class Json:
         fail(self.file, f"at {self.where}", what)
 
     def expect(self, kind: type) -> Any:
-        """The value, which must be of `kind` (True is no integer)."""
+        """The value, which must be of `kind` (True is not an integer)."""
         value = self.value
         if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
             self.fail(f"expected {_KINDS[kind]}, found {show(value)}")
@@ -182,47 +176,45 @@ class Json:
         return default if member.absent else member.expect(kind)
 
 
-def place_tokens(tokens: list[bytes], ids: list[int], file: str, at: Callable[[int], str]) -> list[bytes | None]:
-    """Tokens in a list by id, None in the holes. FormatError for an id or a token that occurs twice or is impossible.
+def place_tokens(
+    tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]
+) -> list[bytes | None]:
+    """Tokens in a list by id, None for unused ids. FormatError for an id or a token that occurs twice or is invalid.
 
-    at(n): where the nth of them stands in the file, for the messages.
+    at(n): the place of the nth token in the file, for the messages. A token that is None only has its id checked.
     """
-    if ids and (set(map(type, ids)) != {int} or min(ids) < 0 or max(ids) > MAX_ID):
-        n = next(n for n, id in enumerate(ids) if type(id) is not int or not 0 <= id <= MAX_ID)
-        fail(file, at(n), f"the id {show(ids[n])} of {show(tokens[n])} is not an integer from 0 to {MAX_ID}")
     distinct = set(tokens)
-    if len(distinct) < len(tokens):
-        n, first = _second(tokens)
-        fail(
-            file,
-            at(n),
-            f"the token {show(tokens[n])} occurs twice, with the ids {ids[first]} ({at(first)}) and {ids[n]}",
-        )
-    if b"" in distinct:
-        fail(file, at(tokens.index(b"")), "the token is empty")
-    if ids == list(range(len(ids))):
-        return [*tokens]
-    if len(set(ids)) < len(ids):
-        n, first = _second(ids)
-        fail(
-            file, at(n), f"the id {ids[n]} of {show(tokens[n])} is that of {show(tokens[first])} already ({at(first)})"
-        )
+    if (
+        not set(map(type, ids)) <= {int}
+        or (ids and (min(ids) < 0 or max(ids) > MAX_ID))
+        or (len(distinct) < len(tokens) and len(distinct) - (None in distinct) < len(tokens) - tokens.count(None))
+        or b"" in distinct
+        or len(set(ids)) < len(ids)
+    ):
+        _refuse_first(tokens, ids, file, at)
     placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
     for id, token in zip(ids, tokens, strict=True):
         placed[id] = token
     return placed
 
 
+def _refuse_first(tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]) -> NoReturn:
+    """Fail on the first id or token that is invalid or occurs a second time."""
+    by_id: dict[int, int] = {}
+    by_token: dict[bytes, int] = {}
+    for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):
+        if type(id) is not int or not 0 <= id <= MAX_ID:
+            fail(file, at(n), f"the id {show(id)} of {show(token)} is not an integer from 0 to {MAX_ID}")
+        if token == b"":
+            fail(file, at(n), "the token is empty")
+        if token is not None and (first := by_token.setdefault(token, n)) != n:
+            what = f"the token {show(token)} occurs twice, with the ids {ids[first]} ({at(first)}) and {id}"
+            fail(file, at(n), what)
+        if (first := by_id.setdefault(id, n)) != n:
+            fail(file, at(n), f"the id {id} of {show(token)} is that of {show(tokens[first])} already ({at(first)})")
+    raise AssertionError("no token is wrong")
+
+
 def missing_bytes(tokens: Iterable[bytes | None]) -> list[bytes]:
-    """The bytes without a token, those left aside that no UTF-8 text holds: published vocabularies may lack them."""
+    """The bytes without a token. Bytes that no UTF-8 text holds do not count: published vocabularies may lack them."""
     return sorted(_BYTES_OF_TEXT.difference(token for token in tokens if token and len(token) == 1))
-
-
-def _second(values: list) -> tuple[int, int]:
-    """The place of the first value that was there before, and where it was."""
-    seen: dict = {}
-    for n, value in enumerate(values):
-        if value in seen:
-            return n, seen[value]
-        seen[value] = n
-    raise AssertionError("no value occurs twice")

@@ -64,7 +64,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
         if lost:
             notes.append(
-                f"{len(lost)} tokens that are no UTF-8 are left out, such as {tokens[lost[0]]!r} (id {lost[0]})"
+                f"{len(lost)} tokens that are not UTF-8 are left out, such as {tokens[lost[0]]!r} (id {lost[0]})"
             )
         rows = [row for row in rows if texts[row[0]] is not None and texts[row[1]] is not None]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
@@ -111,7 +111,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
 
 def _character_text(token: bytes | None) -> str | None:
-    """The text of a token of characters; None for a byte that was no character, which no text has."""
+    """The text of a token of characters; None for a byte that belongs to no character, which no text has."""
     try:
         return None if token is None else token.decode()
     except UnicodeDecodeError:
@@ -119,7 +119,7 @@ def _character_text(token: bytes | None) -> str | None:
 
 
 def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
-    """The added tokens by id. Of several with one id the file can hold that which the id is decoded as, the last."""
+    """The added tokens by id. Of several with one id the file can hold one: the last, which decoding gives."""
     by_id = {token.id: token for token in vocabulary.added_tokens}
     for token in vocabulary.added_tokens:
         if by_id[token.id] is not token:
@@ -129,7 +129,7 @@ def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]
 
 
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
-    """Put the added tokens into `vocab` if their ids would come out wrong without."""
+    """Put the added tokens into `vocab` where Hugging Face's reader would give them wrong ids otherwise."""
     contents = [token.content for token in added]
     ordinary = len(vocab)
     wanted = {token.content: token.id for token in added}
@@ -165,15 +165,8 @@ def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
 
 
 def _added_json(token: AddedToken) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "content": token.content,
-        "single_word": token.single_word,
-        "lstrip": token.lstrip,
-        "rstrip": token.rstrip,
-        "normalized": token.normalized,
-        "special": token.special,
-    }
+    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    return {"id": token.id, "content": token.content} | {flag: getattr(token, flag) for flag in flags}
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
@@ -240,20 +233,20 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
 
 def _check_model(model: Json) -> None:
     if model.absent:
-        model.fail("there is no model, so this is no tokenizer.json")
+        model.fail("there is no model, so this is not a tokenizer.json")
     kind = model.get("type", str, "BPE" if "merges" in model.expect(dict) else "unknown")
     if kind != "BPE":
         model["type"].fail(f"the model is {kind}; tokenmill reads BPE")
     if model["dropout"].value not in (None, 0, 0.0):
         model["dropout"].fail(
-            f"BPE dropout is {show(model['dropout'].value)}: its ids are random, and tokenmill's are not"
+            f"BPE dropout is {show(model['dropout'].value)}: its ids are random; tokenmill gives the same ids each time"
         )
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[affix].value not in (None, ""):
             model[affix].fail(f"{affix} is {show(model[affix].value)}; the byte-level BPE family has none")
     for flag, why in (
-        ("byte_fallback", "falls back to bytes for unknown characters (SentencePiece), which tokenmill does not"),
-        ("fuse_unk", "fuses unknown characters into one token, which tokenmill does not"),
+        ("byte_fallback", "falls back to bytes for unknown characters (SentencePiece), which tokenmill does not do"),
+        ("fuse_unk", "fuses unknown characters into one token, which tokenmill does not do"),
     ):
         if model.get(flag, bool, False) and not (flag == "fuse_unk" and model["unk_token"].value is None):
             model[flag].fail(f"the model {why}")
@@ -311,7 +304,7 @@ def _read_added(node: Json, vocab: dict[str, int]) -> list[AddedToken]:
         if token.content in contents:
             item.fail(f"the added token {token.content!r} occurs twice (first at {contents[token.content].where})")
         if token.id in ids:
-            item.fail(f"the id {token.id} of {token.content!r} is taken already (at {ids[token.id].where})")
+            item.fail(f"the id {token.id} of {token.content!r} is used already (at {ids[token.id].where})")
         contents[token.content], ids[token.id] = item, item
         tokens.append(token)
     for content, id in assigned_ids(contents, vocab).items():

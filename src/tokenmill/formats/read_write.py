@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..errors import FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder
 from ..split import Splitter
-from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.patterns import PATTERNS
+from ..vocabulary import PATTERNS, AddedToken, Vocabulary
+from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, published_encodings, tokenmill_json
 from .file_content import read_bytes
 from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
@@ -23,7 +23,7 @@ __all__ = ["FORMATS", "read", "write"]
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
 
-# A vocabulary, and whether its file told how text is split.
+# A vocabulary, and whether its file tells how text is split.
 _Found = tuple[Vocabulary, bool]
 
 _PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
@@ -36,12 +36,12 @@ def read(
     special_tokens: Mapping[str, int] | None = None,
     download: bool = False,
 ) -> Vocabulary:
-    """The vocabulary in a file or folder, whatever its format, also compressed; told by content, never by name.
+    """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
 
     path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
         merges.ddtok, or the name of a published encoding, such as "o200k_base".
     split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
-        .tiktoken). Never guessed: without it such a file is a UsageError.
+        .tiktoken). It is never guessed: without it, reading such a file is a UsageError.
     special_tokens: text -> id, for a file that does not hold them.
     download: whether a published encoding may be downloaded if it is not on this machine.
 
@@ -49,31 +49,21 @@ def read(
     100277
     """
     place = Path(path)
-    if not place.exists() and os.fspath(path) in published_encodings.PUBLISHED:
-        found = published_encodings.load_published(os.fspath(path), download), True
-    else:
-        if place.is_dir():
-            place = _file_in(place)
-        if not place.exists():
-            known = ", ".join(published_encodings.PUBLISHED)
-            raise InputError(
-                f"{place}: no such file or folder, and no published encoding ({known}). Check the path or the name."
-            )
-        found = _read_file(place, read_bytes(place))
-    return _with_options(*found, split, special_tokens, place)
-
-
-def _read_file(place: Path, data: bytes) -> _Found:
-    start = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
-    if ddtok.looks_like_ddtok(data):
-        return _read_ddtok(place)
-    if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
-        return _read_huggingface(place, data)
-    if start.startswith((b"{", b"#version")):
-        return _read_merges(place)
-    if looks_like_tiktoken(data):
-        return _read_tiktoken(place, data)
-    raise FormatError(f"{place}: not a vocabulary in a format that tokenmill reads ({', '.join(FORMATS)})")
+    try:
+        if not place.exists() and os.fspath(path) in published_encodings.PUBLISHED:
+            found = published_encodings.load_published(os.fspath(path), download), True
+        else:
+            place = _file_in(place) if place.is_dir() else place
+            if not place.exists():
+                known = ", ".join(published_encodings.PUBLISHED)
+                raise InputError(
+                    f"{place}: no such file or folder, and not one of the published encodings ({known}). "
+                    "Check the path or the name."
+                )
+            found = _read_file(place, read_bytes(place))
+        return _with_options(*found, split, special_tokens, place)
+    except VocabularyError as error:
+        raise FormatError(f"{place}: {error}") from error
 
 
 def _file_in(folder: Path) -> Path:
@@ -81,10 +71,21 @@ def _file_in(folder: Path) -> Path:
     names = ["tokenizer.json", *(vocab for vocab, _ in _PAIRS)]
     found = [folder / name for name in names if (folder / name).is_file()] or sorted(folder.glob("*.tiktoken"))
     if not found:
-        raise FormatError(
-            f"{folder}: the folder holds no tokenizer: none of {', '.join(names)} and *.tiktoken is in it"
-        )
+        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {', '.join(names)} or a .tiktoken file.")
     return found[0]
+
+
+def _read_file(place: Path, data: bytes) -> _Found:
+    start = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if ddtok.looks_like_ddtok(data):
+        return _read_pair(place, ddtok.parse_ddtok)
+    if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
+        return _read_huggingface(place, data)
+    if start.startswith((b"{", b"#version")):
+        return _read_pair(place, parse_pair)
+    if looks_like_tiktoken(data):
+        return _read_tiktoken(place, data)
+    raise FormatError(f"{place}: not a vocabulary in a format that tokenmill reads ({', '.join(FORMATS)})")
 
 
 def _read_huggingface(place: Path, data: bytes) -> _Found:
@@ -105,22 +106,8 @@ def _read_tiktoken(place: Path, data: bytes) -> _Found:
     return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
 
 
-def _partner(place: Path) -> tuple[Path, Path]:
-    """The vocabulary and the merges, of which `place` is one; model-vocab.json goes with model-merges.txt."""
-    for names in _PAIRS:
-        for own, other in (names, names[::-1]):
-            if place.name.endswith(own):
-                partner = place.with_name(place.name[: -len(own)] + other)
-                if not partner.is_file():
-                    raise InputError(f"{place}: the other half of this vocabulary, {partner.name}, is not beside it")
-                return (place, partner) if own == names[0] else (partner, place)
-    names_text = "; ".join(" and ".join(names) for names in _PAIRS)
-    raise InputError(
-        f"{place}: half of a vocabulary, and its name does not tell the other half's. The names are: {names_text}"
-    )
-
-
-def _read_merges(place: Path) -> _Found:
+def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
+    """The vocabulary of two files, of which `place` is one."""
     vocab_path, merges_path = _partner(place)
     vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
     known = published_encodings.known_by_hash(vocab_data)
@@ -129,22 +116,32 @@ def _read_merges(place: Path) -> _Found:
     files = vocab_data, merges_data, str(vocab_path), str(merges_path)
     beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
     if beside:
-        return beside.complete(parse_pair(*files, beside.fields["added_tokens"])), True
+        return beside.complete(parse(*files, beside.fields["added_tokens"])), True
+    if parse is ddtok.parse_ddtok:
+        return dataclasses.replace(parse(*files), split_patterns=(ddtok.SPLIT,)), False
     added, split, prefix = read_side_files(vocab_path.parent, vocab_data)
-    vocabulary = parse_pair(*files, added)
+    vocabulary = parse(*files, added)
     if split is None:
         return vocabulary, False
-    return dataclasses.replace(vocabulary, split_patterns=(PATTERNS[split],), add_prefix_space=prefix), True
+    return dataclasses.replace(vocabulary, split_patterns=(split,), add_prefix_space=prefix), True
 
 
-def _read_ddtok(place: Path) -> _Found:
-    vocab_path, merges_path = _partner(place)
-    vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
-    vocabulary = ddtok.parse_ddtok(vocab_data, merges_data, str(vocab_path), str(merges_path))
-    beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
-    if beside:
-        return beside.complete(vocabulary), True
-    return dataclasses.replace(vocabulary, split_patterns=(PATTERNS[ddtok.SPLIT],)), False
+def _partner(place: Path) -> tuple[Path, Path]:
+    """The vocabulary and the merges, of which `place` is one; model-vocab.json goes with model-merges.txt."""
+    for names in _PAIRS:
+        for own, other in (names, names[::-1]):
+            if place.name.endswith(own):
+                partner = place.with_name(place.name[: -len(own)] + other)
+                if not partner.is_file():
+                    raise InputError(
+                        f"{place}: this is half of a vocabulary. Put the other half, {partner.name}, beside it."
+                    )
+                return (place, partner) if own == names[0] else (partner, place)
+    names_text = "; ".join(" and ".join(names) for names in _PAIRS)
+    raise InputError(
+        f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "
+        f"The names are: {names_text}"
+    )
 
 
 def _with_options(
@@ -156,12 +153,12 @@ def _with_options(
         if told and vocabulary.split_patterns != patterns:
             held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
             raise UsageError(
-                f"{place}: the split pattern is known ({held}), and it is not {split!r}. Leave split away."
+                f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out split (--split)."
             )
         vocabulary = dataclasses.replace(vocabulary, split_patterns=patterns)
     elif not told and not vocabulary.split_patterns:
         raise UsageError(
-            f"{place}: the file does not hold its split pattern, and it is none of the published encodings. Name the pattern: "
+            f"{place}: the file does not hold its split pattern, and it is not a published encoding. Name the pattern: "
             f'split="cl100k" (--split cl100k), one of {", ".join(PATTERNS)} or any regular expression.'
         )
     if special_tokens:
@@ -179,13 +176,13 @@ def write(
 ) -> list[str]:
     """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
 
-    path: a file for "tiktoken", a folder for the others. What stood there before is replaced.
-    What would change ids is a ConversionError. A Picky vocabulary keeps its events in a file of their own beside
-    tokenizer.json; the other formats cannot hold them. With `lossy` its present tokens are written without the events, and
-    encode by rank.
+    path: a file for "tiktoken", a folder for the others. An earlier output is replaced.
+    lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank.
+    A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
+    tokenizer.json; the other formats cannot hold them.
     """
     if format not in FORMATS:
-        raise UsageError(f"the format {format!r} is none of {', '.join(FORMATS)}")
+        raise UsageError(f"the format is {format!r}; expected one of {', '.join(FORMATS)}")
     target, notes = Path(path), []
     if vocabulary.order == "events" and lossy:
         notes = [
@@ -208,7 +205,7 @@ def write(
 
 def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[str]]:
     by_events = vocabulary.order == "events"
-    main, notes = tokenizer_json(present_by_rank(vocabulary) if by_events else vocabulary)
+    main, notes = tokenizer_json(present_by_rank(vocabulary))
     files = {
         "tokenizer.json": main,
         "tokenizer_config.json": tokenizer_config_json(vocabulary),
@@ -233,7 +230,7 @@ def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], 
 
 
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:
-    """Write `files` into the folder `target`: as a new folder, or among what else stands there, such as a model."""
+    """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
     ours = {"tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2]}
     if target.is_dir() and any(path.name not in ours for path in target.iterdir()):
         for name, content in files.items():

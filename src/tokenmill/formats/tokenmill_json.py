@@ -1,8 +1,8 @@
-"""The companion file: what a foreign format has no words for, kept beside it for tokenmill's own reader.
+"""tokenmill.json: what another format cannot hold, in a file beside it that tokenmill reads.
 
-.tiktoken holds tokens and nothing else; merges.txt and .ddtok know neither a split pattern nor special tokens;
-tokenizer.json holds patterns in another dialect. So `tokenmill.json` in the folder (or `NAME.tiktoken.json` beside
-NAME.tiktoken) holds the rest. It names the SHA-256 of the file it belongs to: beside any other file it is not used.
+.tiktoken holds tokens only. merges.txt and .ddtok hold no split pattern and no special tokens. tokenizer.json holds
+patterns in another dialect. The rest is in `tokenmill.json` in the same folder, or in `NAME.tiktoken.json` beside
+NAME.tiktoken. It is called the companion of that file, and names its SHA-256: a companion of another file is not used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Vocabulary
 from .file_content import MAX_ID, Json, parse_json, read_bytes
 
 __all__ = ["NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
@@ -62,8 +62,8 @@ class Companion:
     def complete(self, vocabulary: Vocabulary) -> Vocabulary:
         """`vocabulary`, read from the main file, with the rest.
 
-        A vocabulary that was ranks and had to be written as merges becomes ranks again. One that was merges and had
-        to be written as ranks stays ranks: the ids are the same.
+        A vocabulary of ranks that was written as merges becomes one of ranks again. One of merges that was written as
+        ranks stays one of ranks: the ids are the same.
         """
         fields = dict(self.fields)
         if self.order == "ranks" and vocabulary.order == "merges":
@@ -84,32 +84,15 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
         return None
     if root["version"].value != _VERSION:
         root["version"].fail(
-            f"version {root['version'].value!r} is not the one that this tokenmill reads ({_VERSION}); update it"
+            f"version {root['version'].value!r}; this tokenmill reads version {_VERSION}. Install a newer tokenmill."
         )
     if root["check"].value != _check(root.value):
         root["check"].fail("damaged: its SHA-256 is not that of the rest. Delete the file to read without it.")
-    return Companion(
-        order=_one_of(root["order"], ("ranks", "merges", "events")),
-        whole_pretokens=root["whole_pretokens"].expect(bool),
-        fields={
-            "split_patterns": tuple(pattern.expect(str) for pattern in root["split_patterns"]),
-            "added_tokens": tuple(added_token(item) for item in root["added_tokens"]),
-            "normalizers": tuple(_one_of(item, NORMALIZERS) for item in root["normalizers"]),
-            "add_prefix_space": root["add_prefix_space"].expect(bool),
-            "alphabet": _one_of(root["alphabet"], ("bytes", "characters")),
-            "unknown": None if root["unknown"].absent else root["unknown"].expect(int),
-            "refine": _share(root["refine"]),
-        },
-    )
-
-
-def _share(item: Json) -> float | None:
-    """A number above 0 and at most 1, or None where there is none."""
-    if item.absent:
-        return None
-    if type(item.value) not in (int, float) or not 0 < item.value <= 1:
-        item.fail(f"expected a number above 0 and at most 1, found {item.value!r}")
-    return item.value
+    fields = {name: root[name].value for name in ("alphabet", "unknown", "add_prefix_space", "refine")}
+    for name in ("split_patterns", "normalizers"):
+        fields[name] = tuple(root[name].expect(list))
+    fields["added_tokens"] = tuple(added_token(item) for item in root["added_tokens"])
+    return Companion(root["order"].expect(str), root["whole_pretokens"].expect(bool), fields)
 
 
 def added_token(item: Json) -> AddedToken:
@@ -125,9 +108,3 @@ def added_token(item: Json) -> AddedToken:
     except UnicodeEncodeError:
         item["content"].fail(f"the added token {content!r} is not Unicode text: it holds a lone surrogate")
     return AddedToken(content, id, **{flag: item.get(flag, bool, False) for flag in _FLAGS})
-
-
-def _one_of(item: Json, choices: tuple[str, ...]) -> Any:
-    if item.value not in choices:
-        item.fail(f"expected one of {', '.join(choices)}, found {item.value!r}")
-    return item.value

@@ -1,4 +1,4 @@
-"""Tokens and merges as the text formats hold them: a vocabulary of text -> id, and merges as pairs of texts."""
+"""What tokenizer.json, merges.txt and .ddtok share: tokens as a table of text -> id, and merges as pairs of texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import tokens_of_texts
-from .file_content import MAX_ID, Json, missing_bytes, place_tokens, show
+from .file_content import Json, missing_bytes, place_tokens, show
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 if TYPE_CHECKING:
@@ -22,9 +22,10 @@ def read_tokens(
 ) -> list[bytes | None]:
     """The bytes of each entry of `vocab`, which stands at `node`, by id. `added`: entries that are added tokens.
 
-    In the byte alphabet, an added token with other characters stands for its own text, and is left out here.
+    An added token with characters outside of the byte alphabet stands for its own text, and is left out here.
     """
     texts = list(vocab)
+    found: list[bytes | None]
     if byte_level:
         found = tokens_of_texts(texts)
     else:
@@ -32,29 +33,13 @@ def read_tokens(
             found = [text.encode() for text in texts]
         except UnicodeEncodeError as error:
             node.fail(f"the token {show(error.object)} is not Unicode text: it holds a lone surrogate")
-    ids = list(vocab.values())
-    foreign: list[int] = []
     if None in found:
-        foreign = [n for n, token in enumerate(found) if token is None]
-        for n in foreign:
-            if texts[n] not in added:
-                node.fail(f"the token {show(texts[n])} has characters that stand for no byte, and it is no added token")
-        kept = [n for n, token in enumerate(found) if token is not None]
-        texts, ids, found = [texts[n] for n in kept], [ids[n] for n in kept], [found[n] for n in kept]
-
-    def at(n: int) -> str:
-        return f"at {node.where}[{show(texts[n])}]"
-
-    tokens = place_tokens(found, ids, node.file, at)  # type: ignore[arg-type]
-    taken = set(ids)
-    for n in foreign:
-        text, id = list(vocab.items())[n]
-        if type(id) is not int or not 0 <= id <= MAX_ID:
-            node.fail(f"the id {show(id)} of {show(text)} is not an integer from 0 to {MAX_ID}")
-        if id in taken:
-            node.fail(f"the id {id} of {show(text)} is that of another token already")
-        taken.add(id)
-    return tokens
+        for text, token in zip(texts, found, strict=True):
+            if token is None and text not in added:
+                node.fail(
+                    f"the token {show(text)} has characters outside of the byte alphabet, and it is not an added token"
+                )
+    return place_tokens(found, list(vocab.values()), node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
 
 
 def read_rows(
@@ -85,8 +70,8 @@ def read_rows(
 def drop_added(tokens: list[bytes | None], added: Collection[AddedToken], rows: np.ndarray) -> list[bytes | None]:
     """`tokens` without the model's own entries for added tokens.
 
-    Hugging Face never uses them, since added tokens are found before text is split; here they would let text become
-    a control token nobody allowed. An entry that is a byte or that a merge makes is an ordinary token too.
+    Hugging Face never uses them, because it finds added tokens before it splits text. Here they would turn text into a
+    control token that the caller did not allow. An entry that is a byte, or that a merge makes, is an ordinary token too.
     """
     made = set(rows[:, 2].tolist())
     for token in added:
@@ -103,7 +88,7 @@ def check_bytes(node: Json, tokens: Sequence[bytes | None]) -> None:
     if missing:
         node.fail(
             f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}: Hugging Face drops them or "
-            "replaces them by the unknown token, which tokenmill does not"
+            "replaces them by the unknown token; tokenmill does neither"
         )
 
 
@@ -112,9 +97,13 @@ def tokens_and_merges(
 ) -> tuple[list[bytes | None], list[list[int]], list[str]]:
     """The tokens by id that a format of tokens and merges can hold, the merges, and notes on what was left out.
 
-    whole_pretokens: whether the format knows the rule that a pretoken which is a token is that token. ConversionError where a
-    token comes about by that rule only and the format does not know it.
+    whole_pretokens: whether the format has the rule that a pretoken which is a token becomes that token. Without it, a token
+    that only this rule makes is a ConversionError.
     """
+    if vocabulary.alphabet != "bytes" and not whole_pretokens:
+        raise ConversionError(
+            f"{target} begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
+        )
     notes: list[str] = []
     tokens = list(vocabulary.tokens)
     only_so = None
@@ -130,8 +119,8 @@ def tokens_and_merges(
             only_so = unbuilt[0]
     if only_so is not None:
         raise ConversionError(
-            f"{tokens[only_so]!r} (id {only_so}) comes about only where a whole pretoken is this token, and {target} does not "
-            "know that rule, so text would get other ids. Write tokenizer.json instead."
+            f"{tokens[only_so]!r} (id {only_so}) is made only where a whole pretoken is this token, and {target} does not "
+            "have that rule, so text would get other ids. Write tokenizer.json instead."
         )
     last = {token: id for id, token in enumerate(tokens) if token is not None}
     if len(last) < sum(token is not None for token in tokens):

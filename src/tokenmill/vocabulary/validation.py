@@ -20,6 +20,7 @@ __all__ = [
     "MAX_ID",
     "NORMALIZERS",
     "EventError",
+    "VocabularyError",
     "as_tuple",
     "check_added_tokens",
     "check_choice",
@@ -38,8 +39,12 @@ _MAX_SHOWN = 60
 _Tokens = tuple[bytes | None, ...]
 
 
-class EventError(FormatError):
-    """A FormatError about one event. `event` is its index, from which a file reader tells the line."""
+class VocabularyError(FormatError):
+    """A FormatError that does not name a file. Whoever reads one adds its name."""
+
+
+class EventError(VocabularyError):
+    """An error about one event. `event` is its index, from which a file reader tells the line."""
 
     def __init__(self, event: int, what: str):
         super().__init__(f"event {event}: {what}")
@@ -54,18 +59,18 @@ def show(value: object) -> str:
 
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     if value not in choices:
-        raise FormatError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
+        raise VocabularyError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
 
 
 def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise FormatError(f"{name} is {show(values)}; expected a tuple")
+        raise VocabularyError(f"{name} is {show(values)}; expected a tuple")
     return tuple(values)
 
 
 def check_refine(refine: Any, order: str) -> None:
-    if order != "events" or not isinstance(refine, int | float) or not 0 < refine <= 1:
-        raise FormatError(f"refine is {refine!r} for order {order!r}; only 'events' has it, above 0 and at most 1")
+    if order != "events" or isinstance(refine, bool) or not isinstance(refine, int | float) or not 0 < refine <= 1:
+        raise VocabularyError(f"refine is {refine!r} for order {order!r}; only 'events' has it, above 0 and at most 1")
 
 
 def checked_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
@@ -77,7 +82,7 @@ def checked_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
     found = []
     for pattern in patterns:
         if not isinstance(pattern, str) or not pattern:
-            raise FormatError(f"the split pattern {show(pattern)} is not a name or a regular expression")
+            raise VocabularyError(f"the split pattern {show(pattern)} is not a name or a regular expression")
         found.append(PATTERNS.get(pattern, pattern))
     return tuple(found)
 
@@ -87,14 +92,14 @@ def check_tokens(tokens: _Tokens, distinct: bool) -> None:
     kinds = set(map(type, tokens)) - {bytes, type(None)}
     if kinds:
         id = next(id for id, token in enumerate(tokens) if type(token) in kinds)
-        raise FormatError(f"the token with the id {id} is {show(tokens[id])}; expected bytes or None")
+        raise VocabularyError(f"the token with the id {id} is {show(tokens[id])}; expected bytes or None")
     if b"" in tokens:
-        raise FormatError(f"the token with the id {tokens.index(b'')} is empty; an unused id is None")
+        raise VocabularyError(f"the token with the id {tokens.index(b'')} is empty; an unused id is None")
     if distinct and len(seen := set(tokens)) - (None in seen) < len(tokens) - tokens.count(None):
         ids: dict[bytes, int] = {}
         for id, token in enumerate(tokens):
             if token is not None and ids.setdefault(token, id) != id:
-                raise FormatError(f"the token {show(token)} occurs twice, with the ids {ids[token]} and {id}")
+                raise VocabularyError(f"the token {show(token)} occurs twice, with the ids {ids[token]} and {id}")
 
 
 def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
@@ -106,11 +111,11 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
     if rows.size == 0:
         rows = np.empty((0, 3), np.int32)
     if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
-        raise FormatError(
+        raise VocabularyError(
             f"the events are an array of shape {rows.shape} and type {rows.dtype}; expected integers of shape (n, 3)"
         )
     if order == "ranks" and len(rows):
-        raise FormatError(f"a vocabulary of order 'ranks' has {len(rows)} events; expected none")
+        raise VocabularyError(f"a vocabulary of order 'ranks' has {len(rows)} events; expected none")
     _check_ids(rows, order, tokens)
     rows = np.array(rows, np.int32, order="C")
     _check_spelling(rows, tokens)
@@ -177,7 +182,9 @@ def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | No
     sizes = np.fromiter(map(len, (token or b"" for token in tokens)), np.int64, len(tokens))
     for id in np.flatnonzero((sizes > 1) & (made < 0)).tolist():
         if id not in apart and not _is_character(tokens[id] or b""):
-            raise FormatError(f"no event makes the token {show(tokens[id])} (id {id}); the last events may be missing")
+            raise VocabularyError(
+                f"no event makes the token {show(tokens[id])} (id {id}); the last events may be missing"
+            )
 
     removable = np.zeros(len(tokens), bool)
     removable[left[~merge]] = True
@@ -202,14 +209,14 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
     contents: set[str] = set()
     for token in added_tokens:
         if not hasattr(token, "content"):
-            raise FormatError(f"added_tokens holds {show(token)}; expected an AddedToken")
+            raise VocabularyError(f"added_tokens holds {show(token)}; expected an AddedToken")
         content, id = token.content, token.id
         if not isinstance(content, str) or not content:
-            raise FormatError(f"the added token {show(content)} is not a text")
+            raise VocabularyError(f"the added token {show(content)} is not a text")
         if type(id) is not int or not 0 <= id <= MAX_ID:
-            raise FormatError(f"the id {show(id)} of the added token {show(content)} is not from 0 to {MAX_ID}")
+            raise VocabularyError(f"the id {show(id)} of the added token {show(content)} is not from 0 to {MAX_ID}")
         if content in contents:
-            raise FormatError(f"the added token {show(content)} occurs twice")
+            raise VocabularyError(f"the added token {show(content)} occurs twice")
         if any("\ud800" <= character <= "\udfff" for character in content):
-            raise FormatError(f"the added token {show(content)} is not Unicode text: it holds a lone surrogate")
+            raise VocabularyError(f"the added token {show(content)} is not Unicode text: it holds a lone surrogate")
         contents.add(content)

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import FormatError
 from . import validation
 from .dialects import canonical
-from .validation import MAX_ID
+from .validation import MAX_ID, VocabularyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,7 +94,7 @@ class Vocabulary:
         validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
         for name in ("whole_pretokens", "add_prefix_space"):
             if type(getattr(self, name)) is not bool:
-                raise FormatError(f"{name} is {getattr(self, name)!r}; expected True or False")
+                raise VocabularyError(f"{name} is {getattr(self, name)!r}; expected True or False")
         for name in ("tokens", "split_patterns", "added_tokens", "normalizers", "notes"):
             put(name, validation.as_tuple(name, getattr(self, name)))
         for form in self.normalizers:
@@ -105,7 +104,7 @@ class Vocabulary:
         validation.check_tokens(self.tokens, distinct=self.order == "ranks")
         put("events", validation.checked_events(self.events, self.order, self.tokens))
         if self.unknown is not None and (type(self.unknown) is not int or self.token_bytes(self.unknown) is None):
-            raise FormatError(f"the unknown token has the id {self.unknown!r}, and no token has it")
+            raise VocabularyError(f"the unknown token has the id {self.unknown!r}, and no token has it")
         if self.refine is not None:
             validation.check_refine(self.refine, self.order)
         if self.order == "events":
