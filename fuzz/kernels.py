@@ -23,13 +23,13 @@ from tokenmill.errors import TokenmillError
 from tokenmill.formats.rank_merges import merges_of_ranks
 from tokenmill.quality.replay import count_events_naive, replay
 from tokenmill.split import Splitter
-from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.reference import reference_pretokens
 from tokenmill.tokenizer import Tokenizer
+from tokenmill.tokenizer.check_texts import EDGE_CASES
 from tokenmill.tokenizer.naive import NaiveEncoder
-from tokenmill.tokenizer.tricky import TRICKY
 from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, Vocabulary
+from tokenmill.vocabulary.patterns import PATTERNS
 
 _ATOMS = (r"\p{L}", r"\p{N}", r"\s", "a", "[ab]", "[^a\\s]", ".", r"\p{Lu}", "'", " ", r"[\r\n]", "(?i:s)", r"\S")
 _ENDS = ("", "", "", r"(?!\S)", "$")
@@ -38,8 +38,8 @@ _ENDS = ("", "", "", r"(?!\S)", "$")
 def any_text(chosen: random.Random) -> str:
     kind = chosen.random()
     if kind < 0.3:
-        return chosen.choice(TRICKY) * chosen.choice((1, 1, 2, 40))
-    letters = chosen.choice(("ab", "ab \n", "aé漢\U0001f600 1.'\n", "".join(TRICKY)))
+        return chosen.choice(EDGE_CASES) * chosen.choice((1, 1, 2, 40))
+    letters = chosen.choice(("ab", "ab \n", "aé漢\U0001f600 1.'\n", "".join(EDGE_CASES)))
     return "".join(chosen.choices(letters, k=chosen.choice((0, 1, 2, 7, 15, 16, 17, 31, 63, 64, 65, 200, 3000))))
 
 

@@ -28,9 +28,9 @@ with atheris.instrument_imports(include=["tokenmill.formats"]) if atheris else c
 import numpy as np
 
 from tokenmill.errors import ConversionError, TokenmillError
-from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import AddedToken, Vocabulary
+from tokenmill.vocabulary.patterns import PATTERNS
 
 # The files that an input is laid out as: its first byte chooses, and a zero line parts one file from the next.
 LAYOUTS = (

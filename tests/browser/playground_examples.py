@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 
-from tokenmill.split.patterns import PATTERNS
 from tokenmill.training.naive import train_naive
 from tokenmill.vocabulary import AddedToken, Vocabulary
+from tokenmill.vocabulary.patterns import PATTERNS
 
 TEXT = (
     """The quick brown fox jumps over the lazy dog. The fox isn't quick: it's lazy, they've said; we'll see.
@@ -141,7 +141,7 @@ def picky(threshold=0.5, size=700):
     )  # fmt: skip
 
 
-TRICKY = [
+EDGE_CASES = [
     "", " ", "\n", "\r\n", "\r", "\t \t", "  \n  ", "a", "aa", "aaa", "a" * 1000, " " * 700, "\n" * 300, "ab" * 400,
     "<|endoftext|>", "<|endoftext|><|end|>", "<|endoftext|><|endoftext|><|end|>x", "<|endof<|endoftext|>text|>",
     "x<mask> y", "  <mask>  <pad>  z", "<pad> \u00a0\u2003x", "new renew newer new_ new", "new\u0301", "\u2028new\u2028",

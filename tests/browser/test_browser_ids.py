@@ -6,13 +6,13 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from playground_examples import EDGE_CASES as HERE
 from playground_examples import TEXT
-from playground_examples import TRICKY as HERE
 from static_server import file_server
 
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.tokenizer.tricky import TRICKY, fuzzed_texts
+from tokenmill.tokenizer.check_texts import EDGE_CASES, fuzzed_texts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -69,7 +69,7 @@ def tokenizers(small_tokenizers):
 @pytest.mark.parametrize("special", [False, True])
 def test_tricky_texts_get_the_librarys_ids(site_page, tokenizers, special):
     for name, tok in tokenizers:
-        assert_same(site_page, name, tok, [*TRICKY, *HERE, TEXT], special)
+        assert_same(site_page, name, tok, [*EDGE_CASES, *HERE, TEXT], special)
 
 
 def slices(text, count, longest, seed):
@@ -160,5 +160,5 @@ def test_published_vocabularies_on_tricky_texts(published):
     page, found = published
     for name, tok in found:
         fuzzed = list(fuzzed_texts([tok.vocabulary], 100 * SWEEP, seed=7))
-        assert_same(page, name, tok, [*TRICKY, *HERE, *fuzzed])
-        assert_same(page, name, tok, [*TRICKY, *HERE], special=True)
+        assert_same(page, name, tok, [*EDGE_CASES, *HERE, *fuzzed])
+        assert_same(page, name, tok, [*EDGE_CASES, *HERE], special=True)

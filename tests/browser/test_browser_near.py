@@ -3,12 +3,12 @@
 import random
 
 import pytest
+from playground_examples import EDGE_CASES as HERE
 from playground_examples import TEXT
-from playground_examples import TRICKY as HERE
 
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.tokenizer.tricky import TRICKY
+from tokenmill.tokenizer.check_texts import EDGE_CASES
 
 # Puts texts (as UTF-16 units, for the sake of lone surrogates) into the box one by one, and takes what "Copy ids" gives
 # at once, without letting the browser do anything in between.
@@ -65,7 +65,7 @@ def test_typed_text_has_the_librarys_ids_at_once(page, small_tokenizers, special
         page.fill("#text", "1")
         page.wait_for_function(IS_NEAR)
         dice = random.Random(seed)
-        texts = [*TRICKY, *HERE, TEXT, *edits(TEXT[seed * 50 :][:600], 40, dice)]
+        texts = [*EDGE_CASES, *HERE, TEXT, *edits(TEXT[seed * 50 :][:600], 40, dice)]
         texts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in texts]  # as text boxes do
         for text, ids in zip(texts, page.evaluate(TYPE, [units(text) for text in texts]), strict=True):
             if len(text) > 32_768:

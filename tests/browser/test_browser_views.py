@@ -8,9 +8,9 @@ from static_server import file_server
 
 from tokenmill import formats
 from tokenmill.playground.pack import TokenCounts, pack
-from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import Vocabulary
+from tokenmill.vocabulary.patterns import PATTERNS
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def test_train_from_saved_counts_gives_the_same_bytes(corpus, tmp_path):
 
 
 def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
-    from tokenmill.tokenizer.cost import cost_without_events
+    from tokenmill.tokenizer.export_loss import export_loss
 
     rng = random.Random(0)
     stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
@@ -59,12 +59,12 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
     wanted = ("train", corpus, "--vocab-size", 330, "--refine", 0.6, "-o", tmp_path / "tok")
     told = run(*wanted).stderr
     tok = tokenmill.load(tmp_path / "tok")
-    assert f"{cost_without_events(tok, corpus)}, on a share of the text trained on" in told
+    assert f"{export_loss(tok, corpus)}, on a share of the text trained on" in told
     assert "without events: 0 of" not in told
     assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
-    assert str(cost_without_events(tok, corpus)) in run(wanted[0], tmp_path / "counts", *wanted[2:]).stderr
+    assert str(export_loss(tok, corpus)) in run(wanted[0], tmp_path / "counts", *wanted[2:]).stderr
     other = tmp_path / "other.txt"
-    cost = cost_without_events(tok, other)
+    cost = export_loss(tok, other)
     assert f"{cost}\n" in run(*wanted, "--sample", other).stderr
     found = json.loads(run(*wanted, "--sample", other, other, "--json").stdout)["without_events"]
     assert found["pretokens"] == 2 * cost.pretokens > 0 and found["differing"] == 2 * cost.differing > 0

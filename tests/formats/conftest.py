@@ -11,8 +11,8 @@ import pytest
 import zstandard
 
 from tokenmill.formats import read
-from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import AddedToken, Vocabulary
+from tokenmill.vocabulary.patterns import PATTERNS
 
 WORDS = b"low low low lower lowest newest newest wider \xc3\xa9t\xc3\xa9 \xc3\xa9t\xc3\xa9s  x\ty\n# a b ##".split(b" ")
 SPECIAL = ("<|endoftext|>", "<|user|>")
@@ -64,7 +64,7 @@ def plain() -> Vocabulary:
 def ranked(plain) -> Vocabulary:
     """The same as ranks, with a gap before the special tokens, as in cl100k_base."""
     added = tuple(dataclasses.replace(token, id=token.id + 7 * (i + 1)) for i, token in enumerate(plain.added_tokens))
-    return dataclasses.replace(plain, order="ranks", events=None, whole_pretokens=True, added_tokens=added)
+    return dataclasses.replace(plain, order="ranks", events=(), whole_pretokens=True, added_tokens=added)
 
 
 @pytest.fixture

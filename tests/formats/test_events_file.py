@@ -38,7 +38,7 @@ def test_the_threshold_comes_back(picky, tmp_path, wrong):
     held["refine"] = wrong
     held["check"] = hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
     (tmp_path / "tokenmill.json").write_text(json.dumps(held))
-    with pytest.raises(FormatError, match="refine: expected a number above 0 and at most 1"):
+    with pytest.raises(FormatError, match=r"tokenizer.json: refine is .*, above 0 and at most 1"):
         read(tmp_path)
 
 
@@ -92,14 +92,18 @@ def beside(picky):
         ("r 256", "x 256", "line 6: expected an event"),
         ("r 256", "r -256", "line 6: expected an event"),
         ("r 256", "r 999999999999", "line 6: expected an event"),
-        ("r 256", "r 1000", "line 6: the id 1000 is not below the number of tokens, 261"),
-        ("r 256", "r 258", "line 6: the token 258 is not there: no earlier event made it"),
+        ("r 256", "r 1000", "line 6: an id is not below the number of tokens, 261"),
+        ("r 256", "r 258", "line 6: the token 258 is not there: no earlier event makes it"),
         ("r 256", "r 97", "line 6: the token 97 is removed, and no merge makes it"),
-        ("m 32 257 258", "m 32 256 258", "line 8: the token 256 is not there: .* or one removed it"),
+        ("m 32 257 258", "m 32 256 258", "line 8: the token 256 is not there: an earlier event removed it"),
         ("m 104 101 260", "m 260 101 260", "line 7: the token 260 is not there"),
-        ("m 116 104 256\nm", "m 116 105 256\nm", r"line 10: the merge gives b'th', and the token 256 is b'ti'"),
+        (
+            "m 116 104 256\nm",
+            "m 116 105 256\nm",
+            r"line 10: merges b't' \(116\) and b'h' \(104\) into b'ti' \(256\), which is not the two joined",
+        ),
         ("r 260\n", "", "do not belong to tokenizer.json: they make b'he' the token 260, and there it is None"),
-        ("m 32 257 258\n", "m 32 257 260\n", "the merge gives b' the', and the token 260 is b'he'"),
+        ("m 32 257 258\n", "m 32 257 260\n", "line 8: merges b' ' .* into b'he' .260., which is not the two joined"),
         ("m 116 104 256\n", "", "line 4: the token 256 is not there"),
         (
             "m 32 257 258",
@@ -111,6 +115,21 @@ def beside(picky):
 def test_impossible_events_name_their_line(picky, old, new, said):
     data = rewritten(picky, lambda body: body.replace(old, new, 1))
     with pytest.raises(FormatError, match=r"events\.txt: .*" + said):
+        parse_events(data, "events.txt", beside(picky))
+
+
+@pytest.mark.parametrize("kept", range(7))
+def test_events_that_are_missing_at_the_end_are_noticed(picky, kept):
+    """Under a right hash. Without its merges a token would never be given out."""
+    data = rewritten(picky, lambda body: "".join(body.splitlines(keepends=True)[: 1 + kept]))
+    with pytest.raises(FormatError, match=r"^events\.txt: "):
+        parse_events(data, "events.txt", beside(picky))
+
+
+def test_events_that_double_a_token_do_not_fill_the_memory(picky):
+    lines = ["m 0 0 261", *(f"m {id} {id} {id + 1}" for id in range(261, 321))]
+    data = rewritten(picky, lambda body: body.replace("tokens 261", "tokens 322") + "\n".join([*lines, ""]))
+    with pytest.raises(FormatError, match=r"line 3\d: the tokens up to here have more than 256 MiB"):
         parse_events(data, "events.txt", beside(picky))
 
 

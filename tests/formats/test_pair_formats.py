@@ -10,7 +10,7 @@ from tokenizers import ByteLevelBPETokenizer
 from tokenmill import AddedToken, Tokenizer
 from tokenmill.errors import ConversionError, FormatError, InputError, UsageError
 from tokenmill.formats import read, write
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 
 TEXTS = ["low lower lowest", "  newest\t\n wider ", "\u00e9t\u00e9s \u6f22 \\x41 #a ## \x7f", ""]
 PAIRS = {"merges": ("vocab.json", "merges.txt"), "ddtok": ("vocab.ddtok", "merges.ddtok")}
@@ -61,7 +61,7 @@ def test_the_pair_that_tokenizers_writes(plain, tmp_path):
         found = read(tmp_path / name, split="gpt2")
         assert (found.events == plain.events).all() and found.tokens[: len(plain.tokens)] == plain.tokens
     (tmp_path / "my-merges.txt").unlink()
-    with pytest.raises(InputError, match=r"my-merges\.txt, is not beside it"):
+    with pytest.raises(InputError, match=r"my-merges\.txt, beside it"):
         read(tmp_path / "my-vocab.json", split="gpt2")
 
 
@@ -139,7 +139,7 @@ def _bytes_of_ddtok():
         (["256\tab"], ["ab"], "merges.ddtok: line 1: expected two tokens with a tab between, found 'ab'"),
         (["256\tab"], ["a\tb\tc"], "merges.ddtok: line 1: expected two tokens"),
         (["256\tab"], ["a\tb", "ab\tc"], r"merges.ddtok: line 2: the token b'abc' is not in .*vocab.ddtok"),
-        (["256\tab"], ["# total merges: 2", "a\tb"], "merges.ddtok: the header tells of 2 merges, and 1 are there"),
+        (["256\tab"], ["# total merges: 2", "a\tb"], "merges.ddtok: the header tells of 2 merges, and the file has 1"),
         (["256\tab", "257\tab"], ["a\tb"], "vocab.ddtok: the token b'ab' occurs twice, with the ids 256 and 257"),
     ],
 )
@@ -200,7 +200,7 @@ def test_damaged_vocab_json_names_its_key(plain, tmp_path):
 def test_tokens_that_only_whole_pretokens_reach_are_refused(form, ranked, plain, tmp_path):
     odd = dataclasses.replace(ranked, tokens=(*ranked.tokens, b"zqj"), added_tokens=())
     with pytest.raises(
-        ConversionError, match=r"b'zqj' \(id \d+\) comes about only where a whole pretoken is this token"
+        ConversionError, match=r"b'zqj' \(id \d+\) is made only where a whole pretoken is this token"
     ):
         write(odd, tmp_path / "it", form)
     whole = dataclasses.replace(plain, tokens=(*plain.tokens, b"zqj"), added_tokens=(), whole_pretokens=True)

@@ -10,7 +10,7 @@ from tiktoken.load import load_tiktoken_bpe
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
-from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary.patterns import PATTERNS
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def test_a_damaged_companion_is_an_error(ranked, tmp_path):
 def test_a_pattern_against_the_known_one_is_refused(shared):
     path = shared / "vocab" / "cl100k_base.tiktoken"
     assert read(path, split="cl100k").split_patterns == (PATTERNS["cl100k"],)
-    with pytest.raises(UsageError, match="Leave split away"):
+    with pytest.raises(UsageError, match="Leave out split"):
         read(path, split="gpt2")
     with pytest.raises(UsageError, match="has the id 100257, not 5"):
         read(path, special_tokens={"<|endoftext|>": 5})

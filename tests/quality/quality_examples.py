@@ -51,5 +51,5 @@ def random_text(seed: int, words: int = 3000) -> str:
 def make_vocabulary(tokens, events=None, order=None, **options) -> Vocabulary:
     """A Vocabulary from plain lists; without events it is one of ranks."""
     order = order or ("ranks" if events is None else "merges")
-    rows = None if events is None else np.array(events, np.int32).reshape(-1, 3)
+    rows = () if events is None else np.array(events, np.int32).reshape(-1, 3)
     return Vocabulary(tuple(tokens), options.pop("split_patterns", ()), order, rows, **options)

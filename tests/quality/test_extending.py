@@ -31,7 +31,7 @@ def test_in_two_steps_as_in_one():
 def test_old_ids_are_fixed(order):
     tok = tokenmill.train_from_counts(counts_of(TEXT), 280, special_tokens=["<|end|>"])
     if order == "ranks":
-        tok = Tokenizer(replace(tok.vocabulary, order="ranks", events=None))
+        tok = Tokenizer(replace(tok.vocabulary, order="ranks", events=()))
     larger = extend(tok, counts_of(OTHER), 300, special_tokens=["<|new|>"])
     assert larger.n_vocab == 300 and larger.vocabulary.order == order
     for id in range(tok.n_vocab):
@@ -63,7 +63,7 @@ def test_what_cannot_be_extended():
     with pytest.raises(UsageError, match="give refine"):
         extend(Tokenizer(picky), WordCounts.from_mapping({b"low": 2}), 300)
     letters = tokenmill.train_from_counts(counts_of(TEXT), 30, alphabet="characters")
-    with pytest.raises(UsageError, match="characters cannot be trained further"):
+    with pytest.raises(UsageError, match="characters cannot be extended"):
         extend(letters, counts_of(TEXT), 300)
 
 
@@ -97,7 +97,7 @@ def test_picky_goes_on(tmp_path):
 def test_plain_goes_on_as_picky(order):
     tok = tokenmill.train_from_counts(counts_of(FIRST), 280, special_tokens=["<|end|>"])
     if order == "ranks":
-        tok = Tokenizer(replace(tok.vocabulary, order="ranks", events=None))
+        tok = Tokenizer(replace(tok.vocabulary, order="ranks", events=()))
     counts = counts_of(SECOND)
     same = extend(tok, counts, 280, refine=0.7)
     assert same.vocabulary.order == "events"

@@ -7,8 +7,9 @@ from fractions import Fraction
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
 from tokenmill import WordCounts
+from tokenmill.events.naive import count_events
 from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
-from tokenmill.quality.replay import count_events_naive, replay
+from tokenmill.quality.replay import replay
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 LOW = make_vocabulary([*BYTES, b"ow", b"low"], [(111, 119, 256), (108, 256, 257)])
@@ -47,7 +48,7 @@ def test_against_the_definition():
 
         shares: dict[int, dict[Fraction, set]] = {}
         for (left, right, new), (happened, *before) in zip(
-            events, count_events_naive(pretokens, vocabulary), strict=True
+            events, count_events(pretokens.items(), events), strict=True
         ):
             if right < 0 or not happened:
                 continue

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import tokenmill
 from tokenmill.cli.main import app
-from tokenmill.tokenizer.cost import cost_without_events
+from tokenmill.tokenizer.export_loss import export_loss
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
 
@@ -104,7 +104,7 @@ def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
     wanted = ("prune", "picky", "--ids", "some", "-o", "picky-small")
     result = run(folder, *wanted, "--sample", "words.txt", "b.txt", "--json")
     found = json.loads(result.stdout)["without_events"]
-    cost = cost_without_events(tokenmill.load(folder / "picky-small"), [folder / "words.txt", folder / "b.txt"])
+    cost = export_loss(tokenmill.load(folder / "picky-small"), [folder / "words.txt", folder / "b.txt"])
     assert found == dataclasses.asdict(cost) and cost.differing
     assert str(cost) in run(folder, *wanted, "--sample", "words.txt", "b.txt").stderr
     assert "give --sample SRC to measure" in run(folder, *wanted).stderr
@@ -150,11 +150,11 @@ def test_extend_a_picky_tokenizer(folder):
     found = json.loads(result.stdout)
     small, larger = tokenmill.load(folder / "picky-a"), tokenmill.load(folder / "picky-b")
     assert found["ids"] == larger.n_vocab == 350 and found["removed_tokens"] == len(larger.vocabulary.removed) > 0
-    assert found["without_events"] == dataclasses.asdict(cost_without_events(larger, folder / "second.txt"))
+    assert found["without_events"] == dataclasses.asdict(export_loss(larger, folder / "second.txt"))
     assert all(larger.decode([id]) == small.decode([id]) for id in range(300))
     told = run(folder, *wanted, "--refine", "1.0").stderr
     assert tokenmill.load(folder / "picky-b").vocabulary.refine == 1.0
     both = [folder / "first.txt", folder / "second.txt"]
-    assert f"{cost_without_events(tokenmill.load(folder / 'picky-b'), both)}, on a share of the text trained on" in told
+    assert f"{export_loss(tokenmill.load(folder / 'picky-b'), both)}, on a share of the text trained on" in told
     run(folder, "extend", "large", "b.txt", "--vocab-size", "290", "--refine", "0.9", "-o", "now-picky")
     assert tokenmill.load(folder / "now-picky").vocabulary.order == "events"

@@ -9,10 +9,10 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 
 from tokenmill import WordCounts, count_iterator
 from tokenmill.errors import UsageError
+from tokenmill.events.naive import count_events, replay_events
 from tokenmill.formats import read
 from tokenmill.quality import replay as module
-from tokenmill.quality.replay import count_events_naive, replay
-from tokenmill.tokenizer.naive import NaiveEncoder
+from tokenmill.quality.replay import replay
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -61,16 +61,15 @@ def test_kernel_is_the_definition(removals):
         vocabulary = make_vocabulary(tokens, events, "events")
         pretokens = random_pretokens(rng, letters + b"x", rng.randint(1, 12))
         result = replay(vocabulary, WordCounts.from_mapping(pretokens))
-        assert rows_of(result) == count_events_naive(pretokens, vocabulary), seed
-        encoder = NaiveEncoder(vocabulary, lambda data: [len(data)])
+        assert rows_of(result) == count_events(pretokens.items(), events), seed
         final = np.zeros(len(tokens), np.uint64)
         for pretoken, count in pretokens.items():
-            for id in encoder.replay(list(pretoken)) if events else list(pretoken):
+            for id in replay_events(list(pretoken), events):
                 final[id] += np.uint64(count)
         assert np.array_equal(result.final, final), seed
 
 
-def test_slices_and_budgets_do_not_show(monkeypatch):
+def test_slices_do_not_show(monkeypatch):
     rng = random.Random(5)
     tokens, events = random_events(rng, b"abc", 60, 0.2)
     vocabulary = make_vocabulary(tokens, events, "events")
@@ -78,7 +77,6 @@ def test_slices_and_budgets_do_not_show(monkeypatch):
     whole = rows_of(replay(vocabulary, counts))
     seen = []
     monkeypatch.setattr(module, "SLICE", 7)
-    monkeypatch.setattr(module, "BUDGET", 3)
     assert rows_of(replay(vocabulary, counts, lambda *call: seen.append(call))) == whole
     assert seen[-1] == ("replay", len(counts), len(counts)) and len(seen) > 50
 

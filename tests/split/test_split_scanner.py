@@ -14,9 +14,9 @@ from tokenmill.split._scan_cy import Scanner
 from tokenmill.split.alphabet import CATEGORIES, Alphabet, case_orbits, category, property_set
 from tokenmill.split.automaton import compile_tree, sets_of
 from tokenmill.split.compiler import compile_pattern
-from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.syntax import NotRegular, parse
 from tokenmill.split.transducer import certain_cuts, make_transducer
+from tokenmill.vocabulary.patterns import PATTERNS
 
 SAMPLE = "It's  1984,\n\n   isn’t IT? 東京 12345 naïve\t\twe'll\u3000x — Привет, мир!! \U0001f600\r\n  end "
 

@@ -10,8 +10,8 @@ import pytest
 
 from tokenmill.errors import PatternError, UsageError
 from tokenmill.split import Splitter
-from tokenmill.split.patterns import PATTERNS
 from tokenmill.split.reference import reference_pretokens
+from tokenmill.vocabulary.patterns import PATTERNS
 
 DEEPSEEK = (
     r"\p{N}{1,3}",

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 import tokenmill
 from tokenmill import Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError
+from tokenmill.tokenizer import batches
+from tokenmill.tokenizer.encoding._batch_cy import Batch
 
 BYTES = tuple(bytes([i]) for i in range(256))
 THREADS = (1, 2, 3, 7)
@@ -121,3 +123,72 @@ def test_ctrl_c_is_heard():
         assert time.monotonic() - start < 30  # whole seconds of slack: machines stall
         killer.join()
     assert tok.encode_batch(["low"] * 3, num_threads=2) == [tok.encode("low")] * 3
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize("collect", [Batch.lists, Batch.flat])
+def test_only_the_texts_that_need_python_go_there(tok, text, threads, collect):
+    """One lone surrogate in 16,384 short texts sends one text to Python, not all of its job."""
+    texts = ["low lower", text] * 4000
+    odd = {0: "\ud800", 11: "a\udfffb", 7999: "\ud800\ud800"}
+    for place, each in odd.items():
+        texts[place] = each
+    expected = [tok.encode(each) for each in texts]
+    asked = []
+
+    def fallback(each):
+        asked.append(each)
+        return tok.encode(each)
+
+    result = collect(Batch(tok.core.kernel, tuple(texts), None, None, fallback, 1))
+    assert asked == list(odd.values())
+    if collect is Batch.flat:
+        ids, ends = list(memoryview(result[0])), list(memoryview(result[1]).cast("q"))
+        result = [ids[a:b] for a, b in pairwise(ends)]
+    assert result == expected
+    assert both(tok, texts, threads) == expected
+
+
+def test_an_exception_of_a_worker_is_raised(tok, text, monkeypatch):
+    class Broken:
+        threads = 2
+
+        def __init__(self, *arguments):
+            pass
+
+        def work(self):
+            raise MemoryError("in a worker")
+
+        def stop(self):
+            pass
+
+        def lists(self):
+            return [[]]
+
+    monkeypatch.setattr(batches, "Batch", Broken)
+    with pytest.raises(MemoryError, match="in a worker"):
+        tok.encode_batch([text])
+
+
+def test_one_text_is_not_a_batch(tok):
+    for wrong in ("abc", b"abc", bytearray(b"abc")):
+        with pytest.raises(TypeError, match="give a list of texts"):
+            tok.encode_batch(wrong)
+        with pytest.raises(TypeError, match="give a list of texts"):
+            tok.encode_batch_to_numpy(wrong)
+
+
+def test_many_short_lists_are_few_tasks(tok, monkeypatch):
+    """A task for each of 100,000 lists took 40 times as long as a loop."""
+    tasks = []
+
+    class Pool(batches.ThreadPoolExecutor):
+        def submit(self, *arguments):
+            tasks.append(arguments)
+            return super().submit(*arguments)
+
+    monkeypatch.setattr(batches, "ThreadPoolExecutor", Pool)
+    lists = [tok.encode("low lower")] * 100_000
+    assert tok.decode_batch(lists, num_threads=4) == ["low lower"] * 100_000
+    assert tok.decode_bytes_batch(lists[:5], num_threads=4) == [b"low lower"] * 5
+    assert 4 <= len(tasks) <= 100

@@ -12,7 +12,7 @@ from tokenmill.errors import UnknownTokenError
 @pytest.mark.parametrize("wrong", [-1, 500, 2**31, 2**63, 2**64, -(2**70)])
 def test_an_id_out_of_range_is_named(tok, wrong):
     for decode in (tok.decode, tok.decode_bytes, tok.decode_tokens_bytes, tok.decode_with_offsets):
-        with pytest.raises(UnknownTokenError, match=f"^{wrong} is no id"):
+        with pytest.raises(UnknownTokenError, match=f"^{wrong} is not an id"):
             decode([97, wrong])
     with pytest.raises(KeyError, match=str(wrong)):
         tok.decode_single_token_bytes(wrong)

@@ -8,7 +8,7 @@ from random_vocabularies import SWEEP, random_text
 import tokenmill
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.split import Splitter
-from tokenmill.tokenizer.encoder import TextEncoder
+from tokenmill.tokenizer.core import Core
 from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.training import train_from_counts
 from tokenmill.training.naive_picky import train_naive_picky
@@ -34,7 +34,7 @@ def test_trained_pretokens(seed):
         words = random_words(rng)
         size, threshold = 256 + rng.choice([1, 3, 10, 30, 60]), rng.choice(THRESHOLDS)
         vocabulary = train_from_counts(WordCounts.from_mapping(words), size, refine=threshold)
-        kernel = TextEncoder(vocabulary, 1 << 20).kernel
+        kernel = Core(vocabulary, 1 << 20).kernel
         tokens = [bytes([byte]) for byte in range(256)]
         events, pretokens = train_naive_picky(words.items(), tokens, size, threshold)
         for (word, _), ids in zip(words.items(), pretokens, strict=True):
@@ -85,7 +85,7 @@ def test_one_long_pretoken():
     words = {b"abab": 50, b"aba": 20, b"ab": 5, b"xyz": 9, b"xy": 1, b"aaaa": 10, b"aa": 1}
     vocabulary = train_from_counts(WordCounts.from_mapping(words), 264, refine=0.6)
     assert (vocabulary.events[:, 1] < 0).any()
-    kernel = TextEncoder(vocabulary, 1 << 20).kernel
+    kernel = Core(vocabulary, 1 << 20).kernel
     naive = NaiveEncoder(vocabulary, Splitter().ends)
     for unit in (b"abab0", b"xyz-xy-", b"aaaaa."):
         once = naive.encode_pretoken(unit * 40)

@@ -13,6 +13,7 @@ import pytest
 
 import tokenmill
 from tokenmill import Tokenizer, Vocabulary
+from tokenmill.errors import UsageError
 
 BYTES = tuple(bytes([i]) for i in range(256))
 
@@ -84,7 +85,7 @@ def test_the_cache_is_bounded_over_novel_text():
     for turn in range(60):
         batch = novel(rng, 100_000)
         assert tok.decode(tok.encode(batch)) == batch
-        held.append(tok._encoder.kernel.nbytes)
+        held.append(tok.core.kernel.nbytes)
         if turn % 10 == 0:
             assert tok.encode("the other") == [258, 32, 111, 258, 114]
     assert max(held) <= 2 << 20
@@ -98,21 +99,65 @@ def test_the_bound_is_shared_by_the_threads():
     for threads in (1, 4, 8):
         tok.encode_batch(texts, num_threads=threads)
         tok.encode_batch(texts[:8], num_threads=threads)
-    kernel = tok._encoder.kernel
+    kernel = tok.core.kernel
     assert kernel.nbytes <= (4 << 20) + 8 * (1 << 19)  # each may keep what it held before it shared, once
 
 
-def test_counted_pretokens_do_not_crowd_the_cache():
-    """Word counts stand in the order of their hash. Their first quarter must not crowd at one place of the table."""
+@pytest.mark.parametrize("cache_bytes", [0, 1, 3])
+def test_no_bytes_for_the_cache_mean_no_cache(cache_bytes):
+    """Also where each thread's share comes to 0; it used to mean no limit."""
+    tok = Tokenizer(Vocabulary((*BYTES, b"th", b"the"), ("gpt2",)), cache_bytes=cache_bytes)
+    rng = random.Random(5)
+    assert tok.encode("the the") == [257, 32, 257]
+    tok.encode_batch([novel(rng, 50_000) for _ in range(40)], num_threads=8)
+    kernel = tok.core.kernel
+    held, cached = kernel.nbytes, kernel.cached
+    for _ in range(20):
+        batch = [novel(rng, 50_000) for _ in range(8)]
+        assert [tok.decode(ids) for ids in tok.encode_batch(batch, num_threads=8)] == batch
+    assert kernel.nbytes <= max(held, 8 << 20)
+    if cache_bytes == 0:
+        assert kernel.cached == cached and kernel.cached % 258 == 0  # only the tokens, in each cache
+    with pytest.raises(UsageError, match="cache_bytes is -1"):
+        Tokenizer(tok.vocabulary, cache_bytes=-1)
+
+
+def test_a_small_cache_is_not_cleared_for_every_long_pretoken():
+    tok = Tokenizer(Vocabulary(BYTES, ("whitespace",)), cache_bytes=1000)
+    text = " ".join("x" * n for n in range(20, 400))
+    assert tok.decode(tok.encode(text)) == text and tok.core.kernel.cached >= 256
+
+
+# Pretokens of 15 bytes whose hash is 0 for a seed of 0, and of any length whose hash is the same: what one can prepare
+# who knows the hash but not the seed.
+ZERO = (0x2D358DCCAA6C78A5).to_bytes(8, "little")
+
+
+def test_crafted_pretokens_do_not_collide():
+    """240 kB of them took 36 times as long to encode as random text, when the hash had no seed."""
+    rng = random.Random(9)
+    crafted = [ZERO + rng.randbytes(7) for _ in range(20_000)]
+    chance = [rng.randbytes(15) for _ in range(20_000)]
+    lengths = []
+    for pretokens in (crafted, chance):
+        tok = Tokenizer(Vocabulary(BYTES, ()))
+        for pretoken in pretokens:
+            assert tok.core.encode_pretoken(pretoken) == [*pretoken]
+        lengths.append(tok.core.kernel.mean_probe_length)
+    assert lengths[0] <= 3 * max(lengths[1], 0.3)
+
+
+def test_counted_pretokens_are_spread_over_the_cache():
+    """Word counts are in the order of their hash. Their first quarter must not fill one part of the table."""
     rng = random.Random(4)
     words = {rng.randbytes(6).hex() for _ in range(200_000)}
     counts = tokenmill.counting.count_iterator([" ".join(words)], split="whitespace")
     tok = Tokenizer(Vocabulary(BYTES, ("whitespace",)))
     pretokens = [counts.arena[a:b].tobytes() for a, b in zip(counts.offsets[:-1], counts.offsets[1:], strict=True)]
-    assert tok._encoder.kernel.crowding == 0
+    assert tok.core.kernel.mean_probe_length == 0
     for pretoken in pretokens[: len(pretokens) // 4]:
-        tok._encoder.kernel.encode_pretoken(pretoken)
-    assert 0 < tok._encoder.kernel.crowding < 2
+        tok.core.kernel.encode_pretoken(pretoken)
+    assert 0 < tok.core.kernel.mean_probe_length < 2
     assert tok.count_tokens_in(counts) == 12 * len(words) + (len(words) - 1)
 
 
@@ -139,7 +184,7 @@ def test_ids_outlive_the_tokenizer():
         assert array[:6].tolist() == [97, 98, 99, 97, 98, 99][: len(array)] and array[-1] == 99
 
 
-def test_memory_given_back_is_used_again_but_never_shared():
+def test_arrays_never_share_memory():
     tok = Tokenizer(Vocabulary(BYTES, ()))
     first = tok.encode_to_numpy("ab" * 3_000_000)
     second = tok.encode_to_numpy("cd" * 3_000_000)
@@ -194,10 +239,10 @@ def test_a_cache_that_doubles_keeps_what_it_has():
     tok = Tokenizer(Vocabulary((*BYTES, b"th", b"he", b"the"), ("whitespace",)))
     rng = random.Random(5)
     words = [f"{rng.choice(('', 'the', 'he'))}{rng.randrange(10 ** rng.randint(1, 20))}" for _ in range(40_000)]
-    expected = [[*tok._encoder.kernel.encode_pretoken(word.encode())] for word in words]
+    expected = [[*tok.core.kernel.encode_pretoken(word.encode())] for word in words]
     for word, ids in zip(words, expected, strict=True):
         assert b"".join(tok.decode_tokens_bytes(ids)) == word.encode()
-        assert ids == tok._encoder.kernel.encode_pretoken(word.encode())
+        assert ids == tok.core.kernel.encode_pretoken(word.encode())
 
 
 def test_no_leak_of_references(text):

@@ -1,10 +1,13 @@
 """Added tokens in text: what is allowed, what is refused, what wins where they overlap."""
 
 import pytest
+import tokenizers
 
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import SpecialTokenError, UsageError
+from tokenmill.tokenizer.special import _touches_word
 
+CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 BYTES = tuple(bytes([i]) for i in range(256))
 EOT = "<|endoftext|>"
 
@@ -119,6 +122,26 @@ def test_normalized_tokens_are_found_after_normalisation():
     options = {"normalizers": ("NFC",)}
     assert make(raw, **options).encode("e\u0301 é") == [300, *" é".encode()]
     assert make(changed, **options).encode("e\u0301 é") == [300, 32, 300]
+
+
+def test_a_token_in_white_space_that_another_has_taken_is_gone():
+    """As in Hugging Face: `<m>` takes the line feed, and nothing is left of the token that is one."""
+    for lstrip, expected in ((True, [300, 97]), (False, [300, 301, 97])):
+        tok = make(AddedToken("<m>", 300, rstrip=True), AddedToken("\n", 301, special=False, lstrip=lstrip))
+        assert tok.encode("<m>\na", allowed_special="all") == expected
+    tok = make(AddedToken("\n", 300, special=False, lstrip=True, rstrip=True))
+    assert tok.encode("a \n\n b\nc") == [97, 300, 98, 300, 99]
+
+
+def test_single_word_knows_every_code_point_as_tokenizers_does():
+    tok = make(AddedToken("<m>", 300, special=False, single_word=True))
+    hf = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0}, []))
+    hf.add_tokens([tokenizers.AddedToken("<m>", single_word=True, normalized=False)])
+    found = {c for c in CODES if hf.encode(f"{chr(c)}<m>").tokens[-1:] == ["<m>"]}
+    assert {c for c in CODES if not _touches_word(f"{chr(c)}<m>", 1, 4)} == found
+    assert {c for c in range(0, 0x110000, 97) if not 0xD800 <= c < 0xE000 and tok.encode(f"<m>{chr(c)}")[0] == 300} == {
+        c for c in found if c % 97 == 0
+    }
 
 
 def test_lone_surrogates(tok):

@@ -12,7 +12,7 @@ import pytest
 
 import tokenmill
 from tokenmill import AddedToken, Tokenizer, Vocabulary
-from tokenmill.errors import UnknownTokenError, UsageError
+from tokenmill.errors import FormatError, UnknownTokenError, UsageError
 from tokenmill.tokenizer.naive import NaiveEncoder
 
 BYTES = tuple(bytes([i]) for i in range(256))
@@ -82,7 +82,7 @@ def test_single_tokens(tok):
     assert tok.decode_single_token_bytes(id) == b" the" and tok.encode_single_token(b" the") == id
     assert tok.decode_single_token_bytes(tok.encode_single_token("<|endoftext|>")) == b"<|endoftext|>"
     assert tok.encode_single_token(b"\xff") == 255
-    with pytest.raises(KeyError, match="no token of the vocabulary is 'no such token'"):
+    with pytest.raises(KeyError, match="'no such token' is not a token"):
         tok.encode_single_token("no such token")
 
 
@@ -143,7 +143,7 @@ def test_normalization_and_prefix_space():
     spans = tok.encode_offsets("abe\u0301")
     assert spans.text == "abé" and spans.bytes.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
     assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 3], [2, 3]]
-    with pytest.raises(UsageError, match="normalizer 'Lowercase'"):
+    with pytest.raises(FormatError, match="the normalizer is 'Lowercase'"):
         Tokenizer(Vocabulary(BYTES, (), normalizers=("Lowercase",)))
 
 
@@ -153,7 +153,7 @@ def test_removed_tokens_are_never_given_out():
     tok = Tokenizer(vocabulary)
     assert tok.encode("ab") == [97, 98] and tok.encode("abcab") == [257, 97, 98]
     assert b"ab" not in tok.mergeable_ranks
-    with pytest.raises(UnknownTokenError, match="256 is no id"):
+    with pytest.raises(UnknownTokenError, match="256 is not an id"):
         tok.decode([256])
     assert tok.encode("abcab") == NaiveEncoder(vocabulary, lambda data: [len(data)]).encode(b"abcab")
 
@@ -186,3 +186,12 @@ def test_long_texts_of_each_width(kind):
     assert sys.getsizeof(text) == before
     broken = text + "\ud800" + text
     assert tok.encode(broken) == list(broken.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
+
+
+def test_encode_bytes_takes_bytes_only(tok):
+    """An int was taken for so many zero bytes."""
+    for wrong in (3, 10**11, "low", [108, 111, 119], None):
+        with pytest.raises(TypeError, match="bytes-like"):
+            tok.encode_bytes(wrong)
+    for data in (bytearray(b"low"), memoryview(b"slow")[1:], np.frombuffer(b"low", np.uint8)):
+        assert tok.encode_bytes(data) == tok.encode_bytes(b"low")

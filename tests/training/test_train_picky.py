@@ -8,9 +8,9 @@ import pytest
 import tokenmill
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
+from tokenmill.events.naive import removal_parts, replay_events
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.tokenizer.naive import removal_parts, replay_events
-from tokenmill.training import driving, train_from_counts
+from tokenmill.training import Options, loops, train_from_counts
 from tokenmill.training.alphabet import byte_alphabet
 from tokenmill.training.naive_picky import train_naive_picky
 from tokenmill.training.trainer import by_falling_count
@@ -52,8 +52,8 @@ def test_random_corpora(seed, monkeypatch):
     rng = random.Random(seed)
     removals = chances = 0
     for _ in range(300):
-        monkeypatch.setattr(driving, "_NARROW_LIMIT", rng.choice([5, 2**32 - 1]))
-        monkeypatch.setattr(driving, "_SLICE", rng.choice([1, 2, 7, 1 << 20]))
+        monkeypatch.setattr(loops, "_MAX_NODES_32", rng.choice([5, 2**32 - 1]))
+        monkeypatch.setattr(loops, "_SLICE", rng.choice([1, 2, 7, 1 << 20]))
         words = random_words(rng)
         options = {
             "vocab_size": 256 + rng.choice([1, 3, 10, 30, 60]),
@@ -100,9 +100,8 @@ def test_the_end_of_training_is_what_the_events_give():
     for _ in range(150):
         words = random_words(rng)
         events, _, pretokens = oracle(words, 256 + rng.choice([5, 20, 60]), rng.choice(THRESHOLDS))
-        parts = removal_parts(events)
         for word, ids in zip(words, pretokens, strict=True):
-            assert replay_events(list(word), events, parts) == ids
+            assert replay_events(list(word), events) == ids
 
 
 def test_the_kernels_agree_on_every_pretoken():
@@ -148,9 +147,9 @@ def test_off_is_plain_bpe():
         plain = train_from_counts(counts, 320)
         assert oracle(words, 320, None)[0] == [tuple(row) for row in plain.events.tolist()]
         # The Picky kernel too, told to remove nothing.
-        corpus = driving.lay_down(byte_alphabet(counts), counts.counts, by_falling_count(counts, 1), silent)
+        corpus = loops.load_corpus(byte_alphabet(counts), counts.counts, by_falling_count(counts, 1), silent)
         alphabet = [bytes([byte]) for byte in range(256)]
-        events, tokens, removed = driving.refine(corpus, alphabet, None, 320, (0, 0), 1, 2**30, silent)
+        events, tokens, removed = loops.refine(corpus, alphabet, Options(vocab_size=320), silent)
         assert events.tolist() == plain.events.tolist() and tuple(tokens) == plain.tokens and removed == []
 
 

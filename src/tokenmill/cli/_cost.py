@@ -44,18 +44,18 @@ def cost_of_export(
     """
     import dataclasses
 
-    from ..tokenizer.cost import cost_without_events, share_of
+    from ..tokenizer.export_loss import export_loss, sample_counts
 
     if tok.vocabulary.order != "events":
         if sample:
             say("nothing to measure on --sample: without Picky BPE, all engines give the same ids")
         return {}
-    text = sample or (None if otherwise is None else share_of(otherwise, _PRETOKENS))
-    with progress_bar() as progress:
-        cost = cost_without_events(tok, text, progress)
-    if cost is None:
+    text = sample or (None if otherwise is None else sample_counts(otherwise, _PRETOKENS))
+    if text is None:
         say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
         return {}
+    with progress_bar() as progress:
+        cost = export_loss(tok, text, progress)
     if not as_json:
         say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
-    return {"without events": dataclasses.asdict(cost)}
+    return {"without events": dataclasses.asdict(cost)} if cost else {}

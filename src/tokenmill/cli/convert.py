@@ -16,7 +16,7 @@ from .check import agreement_rows, difference_json, show_difference
 from .main import app
 
 if TYPE_CHECKING:
-    from ..formats.objects import LibraryEncoder
+    from ..formats.libraries import LibraryEncoder
 
 __all__ = ["convert"]
 

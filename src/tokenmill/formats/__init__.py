@@ -9,8 +9,8 @@
 change ids.
 """
 
-from .files import FORMATS, read, write
-from .objects import encode_with_library, to_hf, to_tiktoken
-from .published import PUBLISHED
+from .libraries import encode_with_library, to_hf, to_tiktoken
+from .published_encodings import PUBLISHED
+from .read_write import FORMATS, read, write
 
 __all__ = ["FORMATS", "PUBLISHED", "encode_with_library", "read", "to_hf", "to_tiktoken", "write"]

@@ -12,18 +12,19 @@ own reader, so it is written \\\\x23.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 
 from ..errors import ConversionError
-from ..vocabulary import Vocabulary
+from ..vocabulary import AddedToken, Vocabulary
+from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
 from .merges_txt import not_held
-from .reading import MAX_ID, decode_utf8, fail, lines_of, show
-from .text_tables import tokens_and_merges
+from .tokens_and_merges import tokens_and_merges
 
 __all__ = ["SPLIT", "ddtok_bytes", "looks_like_ddtok", "parse_ddtok"]
 
 SPLIT = "whitespace"
 _TITLE = "# ddtokens merge rules"
-_TOTAL = re.compile(r"# total merges: (\d{1,9})")
+_TOTAL = re.compile(r"^# total merges: (\d{1,9})\r?$", re.MULTILINE)
 _NAMED = {"\\": 0x5C, "n": 0x0A, "t": 0x09, "r": 0x0D}
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|[\\ntr]|)")
 _WRITTEN = [
@@ -37,22 +38,16 @@ def looks_like_ddtok(data: bytes) -> bool:
     return re.match(rb"# ddtokens |\d+\t\\x00\r?\n", data) is not None
 
 
-def parse_ddtok(vocab_data: bytes, merges_data: bytes, vocab_file: str, merges_file: str) -> Vocabulary:
+def parse_ddtok(
+    vocab_data: bytes, merges_data: bytes, vocab_file: str, merges_file: str, added: Collection[AddedToken] = ()
+) -> Vocabulary:
     """The vocabulary of vocab.ddtok and merges.ddtok, without a split pattern. FormatError names the line."""
-    import numpy as np
-
     tokens: list[bytes | None] = []
     ids: dict[bytes, int] = {}
-    for number, line in enumerate(lines_of(decode_utf8(vocab_data, vocab_file)), 1):
-        if not line or (line.startswith("#") and "\t" not in line):
-            continue
-        id_text, tab, text = line.partition("\t")
-        if not tab or not text or "\t" in text:
-            fail(vocab_file, f"line {number}", f"expected an id, a tab and a token, found {show(line)}")
+    for number, id_text, text in _fields(vocab_data, vocab_file, "an id, a tab and a token"):
         if not (id_text.isascii() and id_text.isdigit() and len(id_text) < 10 and int(id_text) <= MAX_ID):
             fail(vocab_file, f"line {number}", f"the id {show(id_text)} is not an integer from 0 to {MAX_ID}")
-        id = int(id_text)
-        token = _unescape(text, vocab_file, number)
+        id, token = int(id_text), _unescape(text, vocab_file, number)
         tokens += [None] * (id + 1 - len(tokens))
         if tokens[id] is not None:
             fail(vocab_file, f"line {number}", f"the id {id} of {show(token)} is that of {show(tokens[id])} already")
@@ -63,24 +58,29 @@ def parse_ddtok(vocab_data: bytes, merges_data: bytes, vocab_file: str, merges_f
         fail(vocab_file, "", f"{len(missing)} of the 256 bytes have no token, such as {min(missing)!r}")
 
     rows: list[tuple[int, int, int]] = []
-    total = None
-    for number, line in enumerate(lines_of(decode_utf8(merges_data, merges_file)), 1):
-        if not line or (line.startswith("#") and "\t" not in line):
-            told = _TOTAL.fullmatch(line)
-            total = int(told[1]) if told else total
-            continue
-        left_text, tab, right_text = line.partition("\t")
-        if not left_text or not right_text or "\t" in right_text:
-            fail(merges_file, f"line {number}", f"expected two tokens with a tab between, found {show(line)}")
-        left, right = _unescape(left_text, merges_file, number), _unescape(right_text, merges_file, number)
+    for number, *sides in _fields(merges_data, merges_file, "two tokens with a tab between"):
+        left, right = (_unescape(side, merges_file, number) for side in sides)
         for token in (left, right, left + right):
             if token not in ids:
                 fail(merges_file, f"line {number}", f"the token {show(token)} is not in {vocab_file}")
         rows.append((ids[left], ids[right], ids[left + right]))
-    if total is not None and total != len(rows):
-        fail(merges_file, "", f"the header tells of {total} merges, and {len(rows)} are there: cut short, or changed")
+    told = _TOTAL.search(decode_utf8(merges_data, merges_file))
+    if told and int(told[1]) != len(rows):
+        what = f"the header tells of {told[1]} merges, and the file has {len(rows)}: it is cut short or changed"
+        fail(merges_file, "", what)
     _check_duplicates(tokens, ids, rows, vocab_file)
-    return Vocabulary(tuple(tokens), (), "merges", np.array(rows, np.int32).reshape(-1, 3), whole_pretokens=False)
+    return Vocabulary(tuple(tokens), (), "merges", rows, tuple(added), whole_pretokens=False)  # type: ignore[arg-type]
+
+
+def _fields(data: bytes, file: str, expected: str) -> Iterator[tuple[int, str, str]]:
+    """The lines with their numbers, each cut at its tab; comments and empty lines are left out."""
+    for number, line in enumerate(lines_of(decode_utf8(data, file)), 1):
+        if not line or (line.startswith("#") and "\t" not in line):
+            continue
+        first, _, second = line.partition("\t")
+        if not first or not second or "\t" in second:
+            fail(file, f"line {number}", f"expected {expected}, found {show(line)}")
+        yield number, first, second
 
 
 def _check_duplicates(
@@ -119,10 +119,6 @@ def _escape(token: bytes) -> str:
 
 def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.ddtok and merges.ddtok, and what these do not hold, item by item."""
-    if vocabulary.alphabet != "bytes":
-        raise ConversionError(
-            "ddtokens begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
-        )
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.ddtok", whole_pretokens=False)
     texts = ["" if token is None else _escape(token) for token in tokens]
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}

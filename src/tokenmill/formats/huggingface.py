@@ -1,25 +1,35 @@
 """The Hugging Face folder: tokenizer.json, which `tokenizers` reads, and tokenizer_config.json for `transformers`.
 
 tokenizer.json holds a BPE model (vocabulary, merges in order, ignore_merges), the pre-tokenizer, the normalizer and the
-added tokens. Two traps of its reader decide what is written:
-- The ids that it lists for added tokens are not used. A token that is in the model's vocabulary has that id; the others are
-  numbered in turn from the number of tokens. So where counting would miss, the added tokens go into the vocabulary too.
-- Merges know no ranks: a vocabulary of ranks (tiktoken) is written with the pair that builds each token.
+added tokens. Read: the byte-level BPE family in full, and the character-level files that tokenmill writes. A part that
+decides ids and is not of that family is a FormatError that names it. A part that decides no ids of plain text (a template
+that adds a start token, truncation, padding) is kept as a note.
+
+Two rules of Hugging Face's reader decide what is written:
+- It does not use the ids that the file lists for added tokens. A token in the model's vocabulary has the id it has there;
+  the others are numbered in turn from the number of tokens. Where that gives a wrong id, the added tokens are written
+  into the vocabulary too.
+- Merges have no ranks. A vocabulary of ranks (tiktoken) is written with the pair that builds each token.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import ConversionError
-from ..vocabulary import AddedToken, Vocabulary
-from .byte_alphabet import to_text
-from .pretokenizers import pre_tokenizer_json
-from .text_tables import tokens_and_merges
+from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
+from .byte_alphabet import to_bytes, to_text
+from .file_content import Json, parse_json, show
+from .huggingface_pretokenizers import pre_tokenizer_json, read_pre_tokenizer
+from .tokenmill_json import added_token
+from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
 
-__all__ = ["assigned_ids", "tokenizer_config_json", "tokenizer_json"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["parse_tokenizer_json", "tokenizer_config_json", "tokenizer_json"]
 
 _END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
@@ -54,7 +64,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
         if lost:
             notes.append(
-                f"{len(lost)} tokens that are no UTF-8 are left out, such as {tokens[lost[0]]!r} (id {lost[0]})"
+                f"{len(lost)} tokens that are not UTF-8 are left out, such as {tokens[lost[0]]!r} (id {lost[0]})"
             )
         rows = [row for row in rows if texts[row[0]] is not None and texts[row[1]] is not None]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
@@ -101,7 +111,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
 
 def _character_text(token: bytes | None) -> str | None:
-    """The text of a token of characters; None for a byte that was no character, which no text has."""
+    """The text of a token of characters; None for a byte that belongs to no character, which no text has."""
     try:
         return None if token is None else token.decode()
     except UnicodeDecodeError:
@@ -109,7 +119,7 @@ def _character_text(token: bytes | None) -> str | None:
 
 
 def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]:
-    """The added tokens by id. Of several with one id the file can hold that which the id is decoded as, the last."""
+    """The added tokens by id. Of several with one id the file can hold one: the last, which decoding gives."""
     by_id = {token.id: token for token in vocabulary.added_tokens}
     for token in vocabulary.added_tokens:
         if by_id[token.id] is not token:
@@ -119,16 +129,9 @@ def _one_name_each(vocabulary: Vocabulary, notes: list[str]) -> list[AddedToken]
 
 
 def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocabulary) -> None:
-    """Put the added tokens into `vocab` if their ids would come out wrong without."""
+    """Put the added tokens into `vocab` where Hugging Face's reader would give them wrong ids otherwise."""
     contents = [token.content for token in added]
-    if len(set(contents)) < len(contents):
-        twice = next(content for content in contents if contents.count(content) > 1)
-        raise ConversionError(f"the added token {twice!r} occurs twice, and tokenizer.json can hold only one of them")
-    for content in contents:
-        try:
-            content.encode()
-        except UnicodeEncodeError as error:
-            raise ConversionError(f"the added token {content!r} holds a lone surrogate, which no file can") from error
+    ordinary = len(vocab)
     wanted = {token.content: token.id for token in added}
     highest = max(vocab.values(), default=-1)
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
@@ -140,19 +143,30 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
                     "and tokenizer.json can hold only one of them"
                 )
         if assigned_ids(contents, vocab) == wanted:
-            return
+            break
+    if vocabulary.whole_pretokens and len(vocab) > ordinary:
+        for token in added:
+            if _can_be_a_pretoken(token, vocabulary):
+                raise ConversionError(
+                    f"the added token {token.content!r} must be in the vocabulary of tokenizer.json to keep its id "
+                    f"{token.id}. There it is a token of ordinary text too, so some texts would get other ids. Give the "
+                    "added tokens the ids that follow the ordinary tokens."
+                )
+
+
+def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
+    """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
+    if token.single_word or vocabulary.normalizers:
+        return True
+    try:
+        return vocabulary.alphabet == "bytes" and to_bytes(token.content).decode() != token.content
+    except (KeyError, UnicodeDecodeError):
+        return False
 
 
 def _added_json(token: AddedToken) -> dict[str, Any]:
-    return {
-        "id": token.id,
-        "content": token.content,
-        "single_word": token.single_word,
-        "lstrip": token.lstrip,
-        "rstrip": token.rstrip,
-        "normalized": token.normalized,
-        "special": token.special,
-    }
+    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    return {"id": token.id, "content": token.content} | {flag: getattr(token, flag) for flag in flags}
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
@@ -176,3 +190,156 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
     if others:
         config["additional_special_tokens"] = others
     return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
+    """The vocabulary of a tokenizer.json. FormatError names the JSON path of whatever is wrong or foreign."""
+    root = parse_json(data, file)
+    model = root["model"]
+    _check_model(model)
+    notes: list[str] = []
+    splitting = read_pre_tokenizer(root["pre_tokenizer"])
+    normalizers = _read_normalizer(root["normalizer"])
+    _read_decoder(root["decoder"], splitting.byte_level, notes)
+    _note_post_processor(root["post_processor"], notes)
+    for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
+        if not root[section].absent:
+            notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
+
+    vocab: dict[str, int] = model["vocab"].expect(dict)
+    added = _read_added(root["added_tokens"], vocab)
+    tokens = read_tokens(model["vocab"], vocab, {token.content for token in added}, splitting.byte_level)
+    events = _read_merges(model["merges"], vocab)
+    tokens = drop_added(tokens, added, events)
+    unknown = _read_unknown(model, vocab, splitting.byte_level)
+    if not splitting.byte_level and unknown is None:
+        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
+    if splitting.byte_level:
+        check_bytes(model["vocab"], tokens)
+    return Vocabulary(
+        tokens=tuple(tokens),
+        split_patterns=tuple(splitting.split_patterns),
+        order="merges",
+        events=events,
+        added_tokens=tuple(added),
+        whole_pretokens=model.get("ignore_merges", bool, False),
+        alphabet="bytes" if splitting.byte_level else "characters",
+        unknown=unknown,
+        normalizers=normalizers,
+        add_prefix_space=splitting.add_prefix_space,
+        notes=tuple(notes),
+    )
+
+
+def _check_model(model: Json) -> None:
+    if model.absent:
+        model.fail("there is no model, so this is not a tokenizer.json")
+    kind = model.get("type", str, "BPE" if "merges" in model.expect(dict) else "unknown")
+    if kind != "BPE":
+        model["type"].fail(f"the model is {kind}; tokenmill reads BPE")
+    if model["dropout"].value not in (None, 0, 0.0):
+        model["dropout"].fail(
+            f"BPE dropout is {show(model['dropout'].value)}: its ids are random; tokenmill gives the same ids each time"
+        )
+    for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model[affix].value not in (None, ""):
+            model[affix].fail(f"{affix} is {show(model[affix].value)}; the byte-level BPE family has none")
+    for flag, why in (
+        ("byte_fallback", "falls back to bytes for unknown characters (SentencePiece), which tokenmill does not do"),
+        ("fuse_unk", "fuses unknown characters into one token, which tokenmill does not do"),
+    ):
+        if model.get(flag, bool, False) and not (flag == "fuse_unk" and model["unk_token"].value is None):
+            model[flag].fail(f"the model {why}")
+
+
+def _read_normalizer(node: Json) -> tuple[str, ...]:
+    if node.absent:
+        return ()
+    kind = node["type"].expect(str)
+    if kind == "Sequence":
+        return tuple(name for step in node["normalizers"] for name in _read_normalizer(step))
+    if kind not in NORMALIZERS:
+        node.fail(f"the normalizer {kind!r} is not one that tokenmill has ({', '.join(NORMALIZERS)})")
+    return (kind,)
+
+
+def _read_decoder(node: Json, byte_level: bool, notes: list[str]) -> None:
+    kind = None if node.absent else node["type"].expect(str)
+    if kind == "Sequence":
+        steps = list(node["decoders"])
+        kind = steps[0]["type"].expect(str) if len(steps) == 1 else "Sequence"
+    if kind != ("ByteLevel" if byte_level else "Fuse"):
+        notes.append(f"the decoder is {kind or 'absent'}; tokenmill decodes to the very text that was encoded")
+
+
+def _note_post_processor(node: Json, notes: list[str]) -> None:
+    if node.absent:
+        return
+    kind = node["type"].expect(str)
+    if kind == "Sequence":
+        for step in node["processors"]:
+            _note_post_processor(step, notes)
+    elif kind == "TemplateProcessing":
+        wanted = [item["SpecialToken"]["id"].value for item in node["single"] if not item["SpecialToken"].absent]
+        if wanted:
+            notes.append(
+                f"a template adds {', '.join(map(str, wanted))} to every text in Hugging Face's encode; tokenmill adds "
+                "nothing, as encode(text, add_special_tokens=False) does"
+            )
+    elif kind != "ByteLevel":
+        notes.append(
+            f"the post-processor {kind} adds special tokens to every text in Hugging Face's encode; tokenmill adds nothing, "
+            "as encode(text, add_special_tokens=False) does"
+        )
+
+
+def _read_added(node: Json, vocab: dict[str, int]) -> list[AddedToken]:
+    if node.absent:
+        return []
+    tokens = []
+    contents: dict[str, Json] = {}
+    ids: dict[int, Json] = {}
+    for item in node:
+        token = added_token(item)
+        if token.content in contents:
+            item.fail(f"the added token {token.content!r} occurs twice (first at {contents[token.content].where})")
+        if token.id in ids:
+            item.fail(f"the id {token.id} of {token.content!r} is used already (at {ids[token.id].where})")
+        contents[token.content], ids[token.id] = item, item
+        tokens.append(token)
+    for content, id in assigned_ids(contents, vocab).items():
+        item = contents[content]
+        if item["id"].value != id:
+            item["id"].fail(
+                f"the added token {content!r} has the id {item['id'].value} here, but Hugging Face's reader gives it {id}: "
+                + ("the vocabulary says so" if content in vocab else "it numbers added tokens in turn")
+            )
+    return tokens
+
+
+def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
+    """The merges, written "a b" or ["a", "b"], as rows (left id, right id, new id)."""
+    merges = node.expect(list)
+
+    def bad(n: int, what: str) -> NoReturn:
+        Json(merges[n], node.file, f"{node.where}[{n}]").fail(what)
+
+    if merges and type(merges[0]) is str:
+        for n, merge in enumerate(merges):
+            if type(merge) is not str or merge.count(" ") != 1 or len(merge) < 3 or " " in (merge[0], merge[-1]):
+                bad(n, f"expected two tokens with a space between, found {show(merge)}")
+        sides = " ".join(merges).split(" ")
+        return read_rows(sides[::2], sides[1::2], vocab, bad)
+    for n, merge in enumerate(merges):
+        if type(merge) is not list or list(map(type, merge)) != [str, str]:
+            bad(n, f"expected a pair of tokens, found {show(merge)}")
+    return read_rows([left for left, _ in merges], [right for _, right in merges], vocab, bad)
+
+
+def _read_unknown(model: Json, vocab: dict[str, int], byte_level: bool) -> int | None:
+    text = model.get("unk_token", str, "")
+    if not text or byte_level:  # with a token for every byte there is nothing unknown
+        return None
+    if text not in vocab:
+        model["unk_token"].fail(f"the unknown token {text!r} is not in the vocabulary")
+    return vocab[text]

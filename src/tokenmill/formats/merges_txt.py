@@ -15,19 +15,15 @@ from typing import NoReturn
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import to_text
-from .reading import MAX_ID, Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
-from .text_tables import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
+from .file_content import MAX_ID, Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
+from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
 
 __all__ = ["not_held", "pair_bytes", "parse_pair", "read_side_files"]
 
 _VERSION = "#version: 0.2"
 
-# Classes of transformers whose split pattern is part of the class.
-_PATTERN_OF_CLASS = {
-    name + fast: "gpt2"
-    for name in ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
-    for fast in ("", "Fast")
-}
+# Classes of transformers that split by the gpt2 pattern; "Fast" may follow.
+_GPT2_CLASSES = ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
 _SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
@@ -96,7 +92,11 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
             )
     tokens = [AddedToken(text, id, **({"special": False} | flags.get(text, {}))) for text, id in ids.items()]
     kind = config.get("tokenizer_class", str, "")
-    return tokens, _PATTERN_OF_CLASS.get(kind), config.get("add_prefix_space", bool, False)
+    return (
+        tokens,
+        "gpt2" if kind.removesuffix("Fast") in _GPT2_CLASSES else None,
+        config.get("add_prefix_space", bool, False),
+    )
 
 
 def _json_at(path: Path) -> Json:
@@ -105,10 +105,6 @@ def _json_at(path: Path) -> Json:
 
 def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.json and merges.txt, and what these do not hold, item by item."""
-    if vocabulary.alphabet != "bytes":
-        raise ConversionError(
-            "merges.txt begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
-        )
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
     texts = [None if token is None else to_text(token) for token in tokens]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}

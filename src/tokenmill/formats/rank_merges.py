@@ -1,20 +1,20 @@
-"""From ranks to merges and back: when do the two kinds of byte-pair encoding give the same ids?
+"""From ranks to merges and back: where the two kinds of byte-pair encoding give the same ids.
 
 Rank order (tiktoken) joins any two neighbours whose joined bytes are a token, the lowest id first. Merge order (Hugging
 Face) joins only listed pairs, the earliest first. To write a ranked vocabulary as merges, each token needs the pair that
 rank order would build it from.
 
 Definitions. Encode the bytes of token t with the tokens of lower rank only. If two parts are left, t is *built* by that
-pair. If more are left, no pair of lower tokens builds t: it comes about only where a whole pretoken is t, or by way of a
-part with a higher id.
+pair. If more are left, no pair of lower tokens builds t: it is made only where a whole pretoken is t, or from a part
+with a higher id.
 
 Why one pair for each built token is enough: a merge never crosses bytes that stay two whole neighbours, so wherever
 exactly the bytes of t are two or more whole tokens once the lower ranks are done, these are the parts that encoding t alone
 gives. Hence no other pair can ever be joined to t, and the two orders agree.
 
-Which of the ways to cut t in two is its pair? The cut (x, y) at which no merge of a lower rank than t crosses from x to y.
-It is found without encoding: walk back in time down the right edge of x and the left edge of y, and ask for each two
-neighbours that exist at the same moment whether they would have been joined before either was used up.
+The pair of t is the cut (x, y) at which no merge of a lower rank than t crosses from x to y. It is found without
+encoding: go back in rank down the right edge of x and the left edge of y, and check for each two neighbours that exist at
+the same rank whether they would have been joined before either became part of something larger.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     """Merges that give the same ids as the ranks do, and the tokens that no pair of lower tokens builds.
 
     Returns an int32 array of rows (left id, right id, new id) in rank order, and the ids of the tokens that only the
-    whole-pretoken rule reaches. Should such a token be a join of tokens with higher ids, those merges are listed as well.
+    whole-pretoken rule makes. Where such a token joins tokens with higher ids, those merges are listed too.
 
     >>> ids = [bytes([i]) for i in range(256)] + [b"lo", b"low", b"xyz"]
     >>> merges, unbuilt = merges_of_ranks(ids)
@@ -89,7 +89,7 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
             parts = encode_by_rank(token, ranks, below=id)
             if (
                 len(parts) == 2 and -1 not in parts
-            ):  # built, but from parts that were not: whatever holds it is encoded too
+            ):  # built from parts that are not: tokens with it in them are encoded too
                 rows.append((parts[0], parts[1], id))
             else:
                 unbuilt.append(id)
@@ -111,10 +111,15 @@ def encode_by_rank(pretoken: bytes, ranks: dict[bytes, int], below: int | None =
 
 
 def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
-    """The present tokens of a Picky vocabulary under their ids, encoded by rank instead of by events."""
+    """The present tokens of a Picky vocabulary under their ids, encoded by rank instead of by events.
+
+    A vocabulary of another order is returned as it is.
+    """
+    if vocabulary.order != "events":
+        return vocabulary
     gone = vocabulary.removed
     tokens = tuple(None if id in gone else token for id, token in enumerate(vocabulary.tokens))
-    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=None, whole_pretokens=True, refine=None)
+    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=(), whole_pretokens=True, refine=None)
 
 
 def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:
@@ -127,10 +132,9 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
         return tokens, []
     if vocabulary.order == "events":
         raise ConversionError(
-            f"{target} knows no removals, so its ids would differ from those of this Picky vocabulary, which encodes by its "
+            f"{target} has no removals, so its ids would differ from those of this Picky vocabulary, which encodes by its "
             "events. Pass lossy=True (--lossy) to export the tokens that are present, encoded by rank."
         )
-    assert vocabulary.events is not None
     rows = [tuple(row) for row in vocabulary.events.tolist()]
     made = {new for _, _, new in rows}
     notes = []
@@ -159,7 +163,7 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
         if (left, right, new) not in listed:
             raise ConversionError(
                 f"by rank, {tokens[left]!r} + {tokens[right]!r} would merge to {tokens[new]!r} (id {new}), "
-                f"and no merge says so, {instead}"
+                f"which no merge lists, {instead}"
             )
     for id in unbuilt:
         if not vocabulary.whole_pretokens and encode_by_rank(tokens[id], ranks) != [id]:  # type: ignore[arg-type]
@@ -173,7 +177,7 @@ _NEVER = (1 << 31, -1)  # the place and the result of a pair that no merge lists
 def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | None:
     """The lowest id of a token that the merges `rows` alone do not make of its bytes, or None if there is none.
 
-    Such a token comes about only by the rule that a pretoken which is a token is that token.
+    Only the rule that a pretoken which is a token becomes that token makes such a token.
     """
     listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}

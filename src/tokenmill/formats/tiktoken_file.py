@@ -18,8 +18,8 @@ from pathlib import Path
 from ..errors import ConversionError
 from ..split.coverage import covers_all_text
 from ..vocabulary import Vocabulary
+from .file_content import fail, missing_bytes, place_tokens, show
 from .rank_merges import ranks_of
-from .reading import fail, missing_bytes, place_tokens, show
 
 __all__ = [
     "companion_path",

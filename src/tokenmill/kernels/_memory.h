@@ -126,12 +126,14 @@ static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
 #endif
 }
 
-/* Get the whole pages within size bytes at p now, which are about to be written from front to back: one call instead of a
- * page fault for each. Nothing happens on systems that cannot. */
+/* Get the whole pages within size bytes at p now, huge ones where they fit, which are about to be written from front to back:
+ * one call instead of a page fault for each. Nothing happens on systems that cannot. */
 static inline void tm_pages_populate(void *p, size_t size) {
 #ifdef __linux__
     uintptr_t page = tm_page_size(), start = ((uintptr_t)p + page - 1) / page * page, end = ((uintptr_t)p + size) / page * page;
-    if (start < end) madvise((void *)start, end - start, 23); /* MADV_POPULATE_WRITE, Linux 5.14 */
+    if (start >= end) return;
+    if (tm_huge_page_size() && end - start >= tm_huge_page_size()) tm_ask_for_huge_pages((void *)start, end - start);
+    madvise((void *)start, end - start, 23); /* MADV_POPULATE_WRITE, Linux 5.14 */
 #else
     (void)p, (void)size;
 #endif

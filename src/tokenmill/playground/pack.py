@@ -55,7 +55,7 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
     size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)], default=0)
     if size > MOST_IDS:
         raise ConversionError(f"the playground shows vocabularies of at most {MOST_IDS:,} ids; {name} has {size:,}")
-    rows = _prefix_rows(vocabulary.tokens) if vocabulary.events is None else vocabulary.events.astype(np.int64)
+    rows = _prefix_rows(vocabulary.tokens) if vocabulary.order == "ranks" else vocabulary.events.astype(np.int64)
     literal = _literals(vocabulary.tokens, rows)
     sections = {
         "left": _planes(rows[:, 0]),

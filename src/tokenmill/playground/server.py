@@ -87,7 +87,7 @@ def make_app(tokenizers: Sequence[tuple[str, bytes]], port: int, allow_paths: bo
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    from ..split.patterns import PATTERNS
+    from ..vocabulary.patterns import PATTERNS
 
     files = page_files()
     listing = catalog([name for name, _ in tokenizers])

@@ -15,7 +15,7 @@ from ..sources.documents import read_documents
 from ..sources.find import find_sources, suffix_of
 from ..sources.streams import COMPRESSIONS
 from ..tokenizer import Tokenizer
-from ..tokenizer.cost import check_split
+from ..tokenizer.export_loss import require_same_split
 from ..tokenizer.special import AddedTokens
 from ..vocabulary import Vocabulary
 from .usage import Usage, measure_usage
@@ -91,7 +91,7 @@ class Domains:
         """The word counts of one domain, and how often it spells each added token that any text is searched for."""
         part = self.parts[name]
         if isinstance(part, WordCounts):
-            check_split(tok, part)
+            require_same_split(tok, part)
             return part, Counter()
         vocabulary = tok.vocabulary
         searched = tuple(token for token in vocabulary.added_tokens if not token.special)

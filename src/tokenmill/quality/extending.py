@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ..errors import UsageError
 from ..formats.rank_merges import merges_of_ranks
 from ..tokenizer import Tokenizer
-from ..training import train_further
+from ..training import extend_vocabulary
 from .domains import Domains, Text
 from .usage import bare, ordinary_tokens, segment
 
@@ -64,7 +64,7 @@ def extend(
     ids, numbers = segment(tok, counts, progress)
     offsets = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(numbers, out=offsets[1:])
-    vocabulary = train_further(
+    vocabulary = extend_vocabulary(
         counts,
         vocab_size,
         tok.vocabulary,
@@ -107,8 +107,6 @@ def _by_events(tok: Tokenizer) -> Tokenizer:
 
 def _out_of_order(vocabulary: Vocabulary) -> int | None:
     """The first token that is made twice, or made after it is a part of another; None if there is none."""
-    if vocabulary.events is None:
-        return None
     made: set[int] = set()
     parts: set[int] = set()
     for left, right, new in vocabulary.events.tolist():

@@ -22,7 +22,7 @@ from math import lcm
 
 from ..errors import UsageError
 from ..tokenizer import Tokenizer
-from ..tokenizer.special import normalizer_of
+from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
 from .usage import Usage, bare, ordinary_tokens
 

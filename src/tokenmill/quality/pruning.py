@@ -135,10 +135,9 @@ def _renumber(tok: Tokenizer, staying: set[int], needed: list[int]) -> Pruned:
     while tokens and tokens[-1] is None:
         tokens.pop()
     events = vocabulary.events
-    if events is not None:
-        removal = events[:, 1] < 0
-        alive = (id_map[events[:, 0]] >= 0) & (removal | ((id_map[events[:, 1]] >= 0) & (id_map[events[:, 2]] >= 0)))
-        events = np.where(events < 0, -1, id_map[events])[alive].astype(np.int32)
+    removal = events[:, 1] < 0
+    alive = (id_map[events[:, 0]] >= 0) & (removal | ((id_map[events[:, 1]] >= 0) & (id_map[events[:, 2]] >= 0)))
+    events = np.where(events < 0, -1, id_map[events])[alive]
     smaller = replace(
         vocabulary,
         tokens=tuple(tokens),

@@ -1,4 +1,4 @@
-"""Intersection over self (IoS) of every merge, by replaying a vocabulary's events over word counts.
+"""Intersection over self (IoS) of every merge, from a replay of a vocabulary's events over word counts.
 
 Definitions (Chizhov, Arnett, Korotkova, Yamshchikov 2024, "BPE Gets Picky", arXiv 2409.04599):
 
@@ -7,30 +7,30 @@ Definitions (Chizhov, Arnett, Korotkova, Yamshchikov 2024, "BPE Gets Picky", arX
     m                       how often a merge (x1, x2) -> x3 happens: without overlap, from left to right
     IoS(x1 | x1, x2)        m / f(x1), with f taken before the merge; 2 m / f(x1) where x1 = x2
 
-An IoS near 1 says that x1 stands almost nowhere but inside of x3: a rung of the ladder, a slot of the vocabulary
-spent on nothing. The kernel finds how often each event happens; all frequencies follow from that,
-since nothing but an event changes them. `count_events_naive` is its slow twin.
+An IoS near 1 means that x1 hardly occurs except inside x3: it takes a slot of the vocabulary and is rarely used. The
+kernel counts how often each event happens. All frequencies follow from these counts, since only events change them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..counting import WordCounts
 from ..errors import UsageError
-from ..tokenizer.naive import characters, removal_parts
+from ..events import event_table
 from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Replay", "count_events_naive", "replay"]
+    from ..events._replay_cy import EventTable
+
+__all__ = ["Replay", "replay"]
 
 Progress = Callable[[str, int, "int | None"], None]
 SLICE = 1 << 18  # bytes of pretokens taken at a time
-BUDGET = 1 << 18  # steps of one call of the kernel: some hundredths of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Replay:
 
 
 def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None = None) -> Replay:
-    """Replay every event of `vocabulary` over `counts`, which must be cut by its split pattern.
+    """Replay every event of `vocabulary` over `counts`, which must be split by its split pattern.
 
     >>> from tokenmill.vocabulary import Vocabulary
     >>> import numpy as np
@@ -77,42 +77,31 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     """
     import numpy as np
 
-    from ._replay_cy import Replayer
-
     events = events_of(vocabulary)
-    parts = removal_parts(events.tolist())
+    table = event_table(vocabulary, events)
     happened = np.zeros(len(events), np.uint64)
-    start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last is for what the alphabet lacks
+    start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
-    part_start = np.zeros(len(events) + 1, np.int64)
-    for place, ids in parts.items():
-        part_start[place + 1] = len(ids)
-    part_ids = np.array([id for place in sorted(parts) for id in parts[place]], np.int32)
-    replayer = Replayer(events, _lengths(vocabulary, events), np.cumsum(part_start), part_ids)
     _check_totals(counts)
     first = 0
     while first < len(counts):
         stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(SLICE), "right")) - 1
         stop = min(max(stop, first + 1), len(counts))
         symbols, ends = _symbols(vocabulary, counts, first, stop)
-        weights = np.array(counts.counts[first:stop], np.uint64)  # a copy: counts from disk are read-only
+        weights = np.array(counts.counts[first:stop], np.uint64)
         np.add.at(start, symbols, np.repeat(weights, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
-        replayer.start(symbols, ends, weights)
-        while not replayer.advance(happened, final, BUDGET):
-            pass
+        table.tally(symbols, ends, weights, happened, final)
         first = stop
         if progress is not None:
             progress("replay", first, len(counts))
-    left, right = _frequencies(events, parts, happened, start)
+    left, right = _frequencies(events, table, happened, start)
     return Replay(events, happened, left, right, final[:-1], _alphabet(vocabulary, events))
 
 
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
     """The events of `vocabulary`; for one of ranks, the merge that makes each token, in the order of the ranks."""
-    import numpy as np
-
-    if vocabulary.events is not None:
-        return np.ascontiguousarray(vocabulary.events, np.int32)
+    if vocabulary.order != "ranks":
+        return vocabulary.events
     from ..formats.rank_merges import merges_of_ranks
 
     return merges_of_ranks(vocabulary.tokens)[0]
@@ -123,19 +112,8 @@ def _alphabet(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
     return frozenset(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made)
 
 
-def _lengths(vocabulary: Vocabulary, events: np.ndarray) -> np.ndarray:
-    """How many symbols of the alphabet each token spans; what is not in the alphabet spans one too."""
-    import numpy as np
-
-    lengths = [1] * (len(vocabulary.tokens) + 1)
-    for left, right, new in events.tolist():
-        if right >= 0:
-            lengths[new] = lengths[left] + lengths[right]
-    return np.array(lengths, np.int32)
-
-
 def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-    """The pretokens from `first` to `stop` as ids of the alphabet, int32, and the end of each pretoken among them."""
+    """The pretokens from `first` to `stop` as ids of the alphabet, uint32, and the end of each pretoken among them."""
     import numpy as np
 
     missing = len(vocabulary.tokens)
@@ -143,28 +121,26 @@ def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) 
     data = counts.arena[begin:end]
     ends = counts.offsets[first + 1 : stop + 1] - counts.offsets[first]
     if vocabulary.alphabet == "bytes":
-        table = np.full(256, missing, np.int32)
+        table = np.full(256, missing, np.uint32)
         for id, token in enumerate(vocabulary.tokens):
             if token is not None and len(token) == 1:
                 table[token[0]] = id
         return table[data], np.ascontiguousarray(ends, np.uint64)
-    ids = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
+    # A byte that is not part of a well-formed character is a symbol too, and a surrogate here.
+    ids = {
+        token.decode("utf-8", "surrogateescape"): id for id, token in enumerate(vocabulary.tokens) if token is not None
+    }
     unknown = missing if vocabulary.unknown is None else vocabulary.unknown
-    text = data.tobytes()
-    symbols: list[int] = []
-    symbol_ends = []
-    start = 0
-    for end in ends.tolist():
-        symbols += [ids.get(character, unknown) for character in characters(text[start:end])]
-        symbol_ends.append(len(symbols))
-        start = end
-    return np.array(symbols, np.int32), np.array(symbol_ends, np.uint64)
+    pretokens = np.split(data, ends[:-1].astype(np.int64))
+    texts = [pretoken.tobytes().decode("utf-8", "surrogateescape") for pretoken in pretokens]
+    symbols = [ids.get(character, unknown) for text in texts for character in text]
+    return np.array(symbols, np.uint32), np.cumsum([len(text) for text in texts], dtype=np.uint64)
 
 
 def _frequencies(
-    events: np.ndarray, parts: Mapping[int, list[int]], happened: np.ndarray, start: np.ndarray
+    events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """f of both parts before each event, from f at the start and how often each event happened."""
+    """f of both tokens of each event before it, from f at the start and how often each event happened."""
     import numpy as np
 
     f = start.tolist()
@@ -173,7 +149,7 @@ def _frequencies(
     for place, ((a, b, new), times) in enumerate(zip(events.tolist(), happened.tolist(), strict=True)):
         left[place] = f[a]
         if b < 0:
-            for part in parts[place]:
+            for part in table.parts_of(place):
                 f[part] += times
         else:
             right[place] = f[b]
@@ -191,37 +167,3 @@ def _check_totals(counts: WordCounts) -> None:
         raise UsageError(
             "the word counts stand for 2**63 bytes of text or more; scale the counts down to judge on them"
         )
-
-
-def count_events_naive(pretokens: Mapping[bytes, int], vocabulary: Vocabulary) -> list[tuple[int, int, int]]:
-    """For each event how often it happens and f of its parts before it, straight from the definitions. Slow.
-
-    A removal gives (f of the token, f of the token, 0).
-    """
-    rows = events_of(vocabulary).tolist()
-    parts = removal_parts(rows)
-    ids = {token: id for id, token in enumerate(vocabulary.tokens) if token is not None}
-    corpus = []
-    for pretoken, count in pretokens.items():
-        symbols = characters(pretoken) if vocabulary.alphabet == "characters" else [bytes([byte]) for byte in pretoken]
-        corpus.append(([ids.get(symbol, vocabulary.unknown) for symbol in symbols], count))
-
-    def frequency(id: int) -> int:
-        return sum(segments.count(id) * count for segments, count in corpus)
-
-    results = []
-    for place, (left, right, new) in enumerate(rows):
-        before = frequency(left), frequency(right)
-        happened = 0
-        for segments, count in corpus:
-            i = 0
-            while i < len(segments):
-                if right < 0 and segments[i] == left:
-                    segments[i : i + 1] = parts[place]
-                    happened += count
-                elif right >= 0 and segments[i : i + 2] == [left, right]:
-                    segments[i : i + 2] = [new]
-                    happened += count
-                i += 1
-        results.append((happened, *before))
-    return results

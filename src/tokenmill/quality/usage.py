@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
 from ..tokenizer import Tokenizer
-from ..tokenizer.cost import check_split
+from ..tokenizer.export_loss import require_same_split
 from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def measure_usage(
     """
     import numpy as np
 
-    check_split(tok, counts)
+    require_same_split(tok, counts)
     ids, lengths = segment(tok, counts, progress)
     added = added or {}
     by_id = np.zeros(max(len(tok.vocabulary.tokens), tok.n_vocab), np.uint64)
@@ -148,8 +148,7 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
     """Pretokens whose tokens' sizes add up to their own: the tokens tell by their sizes which pretoken they are of."""
     import numpy as np
 
-    kernel: Any = tok._encoder.kernel
-    ids = np.frombuffer(kernel.encode_to_ids(data, ends=np.unique(ends[ends > 0]).astype(np.uintp)), np.uint32)
+    ids = np.frombuffer(tok.core.encode_pretokens(data, np.unique(ends[ends > 0]).astype(np.uintp)), np.uint32)
     last = np.searchsorted(np.cumsum(sizes[ids]), ends, "right")
     return ids, np.diff(last, prepend=0)
 

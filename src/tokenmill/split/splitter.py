@@ -8,9 +8,9 @@ import warnings
 from array import array
 
 from ..errors import PatternError, UsageError
+from ..vocabulary.patterns import PATTERNS
 from ._scan_cy import Scanner
 from .compiler import Tables, compile_pattern
-from .patterns import PATTERNS
 from .syntax import NotRegular
 
 __all__ = ["Splitter"]

@@ -48,7 +48,7 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
 
     None where no place is safe: a pattern that is no automaton, or tokens and normalisations that look across pretokens.
     """
-    scanner, added = tok._encoder.scanner, tok._added
+    scanner, added = tok.core.scanner, tok.core.added
     if scanner is None or not added.simple or added.always or (special and added.special):
         return None
     from ..counting._count_cy import cut

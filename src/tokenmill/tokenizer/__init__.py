@@ -1,7 +1,11 @@
-"""Text to ids and back."""
+"""Text to ids and back.
+
+tokenizer.py, the public class, stands on core.py, its inner interface. merging/ has the kernels that merge one pretoken,
+encoding/ those that encode text, decoding/ the one that decodes ids. check.py compares two tokenizers.
+"""
 
 from .offsets import Offsets
-from .stream import StreamDecoder
+from .stream_decoder import StreamDecoder
 from .tokenizer import Tokenizer
 
 __all__ = ["Offsets", "StreamDecoder", "Tokenizer"]

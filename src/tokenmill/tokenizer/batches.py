@@ -1,4 +1,4 @@
-"""Many texts at once, by several threads: the kernels give up the GIL."""
+"""Many texts at once, on several threads: the kernels release the GIL."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import UsageError, require
-from ._batch_cy import Batch
-from ._encode_cy import ForbiddenText
-from .garbage import garbage
-from .special import Plan, refuse
+from .encoding._batch_cy import Batch
+from .gc_pause import gc_paused
+from .special import Plan
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from .tokenizer import Tokenizer
+    from .core import Core
 
-__all__ = ["arrow_array", "arrow_lists", "encode_batch", "encode_flat", "encode_to_ids", "spread", "threads_for"]
+__all__ = ["arrow_array", "arrow_lists", "encode_batch", "encode_flat", "map_batch", "threads_for"]
+
+CHUNKS = 8  # per thread: few enough to cost nothing, enough for the threads to end together
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -35,87 +36,80 @@ def threads_for(num_threads: int | None) -> int:
     return num_threads
 
 
-def spread(function: Callable[[Item], Result], items: Iterable[Item], num_threads: int | None) -> list[Result]:
-    """`function` of each item, in order, by several threads."""
+def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_threads: int | None) -> list[Result]:
+    """`function` of each item, in order, on several threads. Each thread takes chunks of neighbouring items."""
     items = list(items)
     threads = min(threads_for(num_threads), len(items))
     if threads <= 1:
         return list(map(function, items))
+    stopped = False
+
+    def work(chunk: list[Item]) -> list[Result]:
+        return [function(item) for item in chunk if not stopped]
+
+    size = -(-len(items) // (CHUNKS * threads))
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, items))
-
-
-def encode_to_ids(tok: Tokenizer, text: str | bytes, plan: Plan) -> Any:
-    """The ids of a text as an object with the buffer protocol, unsigned 32-bit."""
-    if tok._simple:
         try:
-            return tok._encoder.kernel.encode_to_ids(text, plan.refused_finder, plan.token_finder)
-        except ForbiddenText as found:
-            refuse(str(found))
-        except UnicodeEncodeError:
-            pass
-    import numpy as np
-
-    return np.array(tok._encode(text, plan), np.uint32)
+            chunks = [pool.submit(work, items[i : i + size]) for i in range(0, len(items), size)]
+            return list(itertools.chain.from_iterable(chunk.result() for chunk in chunks))
+        finally:
+            stopped = True
 
 
-def encode_batch(tok: Tokenizer, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
+def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
     """A list of ids for each text."""
-    given, threads = tuple(texts), threads_for(num_threads)
-    with garbage:
-        if not tok._simple:
-            return spread(lambda text: tok._encode(text, plan), given, threads)
-        return _together(tok, given, plan, threads, Batch.lists)
+    given, threads = _texts(texts), threads_for(num_threads)
+    with gc_paused:
+        if not core.whole_texts:
+            return map_batch(lambda text: core.encode(text, plan), given, threads)
+        return _encode_together(core, given, plan, threads, Batch.lists)
 
 
-def encode_flat(
-    tok: Tokenizer, texts: Iterable[str], plan: Plan, num_threads: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of all texts one after the other, and where those of each begin, and end."""
+def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """The ids of all texts in one array, and n + 1 offsets into it."""
     import numpy as np
 
-    if not tok._simple:
-        lists = encode_batch(tok, texts, plan, num_threads)
+    if not core.whole_texts:
+        lists = encode_batch(core, texts, plan, num_threads)
         ids = np.fromiter(itertools.chain.from_iterable(lists), np.uint32)
         return ids, np.cumsum([0, *map(len, lists)], dtype=np.int64)
-    whole, ends = _together(tok, tuple(texts), plan, threads_for(num_threads), Batch.flat)
+    whole, ends = _encode_together(core, _texts(texts), plan, threads_for(num_threads), Batch.flat)
     return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), np.frombuffer(ends, np.int64)
 
 
-def _together(
-    tok: Tokenizer, texts: tuple[str, ...], plan: Plan, threads: int, collect: Callable[[Batch], Result]
+def _texts(texts: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(texts, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"texts is one {type(texts).__name__}; give a list of texts, or call encode for one")
+    return tuple(texts)
+
+
+def _encode_together(
+    core: Core, texts: tuple[str, ...], plan: Plan, threads: int, collect: Callable[[Batch], Result]
 ) -> Result:
-    """What `collect` makes of the texts; it works itself, with as many other threads as are worth it."""
-    batch = Batch(
-        tok._encoder.kernel,
-        texts,
-        plan.refused_finder,
-        plan.token_finder,
-        lambda text: tok._encode(text, plan),
-        threads,
-    )
-    try:
-        if batch.threads == 1:
-            return collect(batch)
-        with ThreadPoolExecutor(batch.threads - 1) as pool:
-            for _ in range(batch.threads - 1):
-                pool.submit(batch.work)
-            try:
-                return collect(batch)
-            finally:
-                batch.stop()
-    finally:
-        batch.close()
+    """The result of `collect`, which runs in this thread. It encodes too, beside as many threads as the text is worth."""
+    finders = plan.refused_finder, plan.token_finder
+    batch = Batch(core.kernel, texts, *finders, lambda text: core.encode(text, plan), threads)
+    if batch.threads == 1:
+        return collect(batch)
+    with ThreadPoolExecutor(batch.threads - 1) as pool:
+        workers = [pool.submit(batch.work) for _ in range(batch.threads - 1)]
+        try:
+            result = collect(batch)
+        finally:
+            batch.stop()
+    for worker in workers:
+        worker.result()  # raises the worker's exception
+    return result
 
 
 def arrow_array(ids: np.ndarray) -> pa.UInt32Array:
-    """A PyArrow array in the memory of `ids`."""
+    """A PyArrow array that shares the memory of `ids`."""
     pa: Any = require("pyarrow", "corpus", "a PyArrow result")
     return pa.Array.from_buffers(pa.uint32(), len(ids), [None, pa.py_buffer(ids)])
 
 
 def arrow_lists(ids: np.ndarray, offsets: np.ndarray) -> pa.LargeListArray:
-    """A PyArrow array of lists in the memory of `ids` and `offsets`."""
+    """A PyArrow array of lists that shares the memory of `ids` and `offsets`."""
     pa: Any = require("pyarrow", "corpus", "a PyArrow result")
     starts = pa.Array.from_buffers(pa.int64(), len(offsets), [None, pa.py_buffer(offsets)])
     return pa.LargeListArray.from_arrays(starts, arrow_array(ids))

@@ -1,7 +1,7 @@
-"""Do two tokenizers give the same ids? Proved from their tables where that is possible, tried on text where not.
+"""Check whether two tokenizers give the same ids: by proof from their tables where possible, otherwise by trial.
 
-A difference is the strongest answer: it comes as the shortest text that was found to show it. Agreement is proved if
-both vocabularies come down to the same ranks, patterns and added tokens; else it is what was seen on so much text.
+A difference is reported with the shortest text found that shows it. Agreement is proved if both vocabularies reduce to the
+same ranks, patterns and added tokens; otherwise it only means that no difference was found on the texts tried.
 """
 
 from __future__ import annotations
@@ -9,31 +9,34 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..corpus import read_documents
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
 from ..vocabulary import Vocabulary
-from .tokenizer import Tokenizer
-from .tricky import TRICKY, fuzzed_bytes, fuzzed_texts, telling_texts
+from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
+
+if TYPE_CHECKING:
+    from .tokenizer import Tokenizer
 
 __all__ = ["Agreement", "Difference", "check", "document_texts", "proof"]
 
 Progress = Callable[[str, int, "int | None"], None]
 Encode = Callable[[str], list[int]]
 
-_STRETCH = 1 << 16  # characters
-_MOST_TRIES = 400  # encodings spent on making a difference shorter
+_PART = 1 << 16  # characters
+_MAX_TRIES = 400  # encodings spent on making a difference shorter
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A text on which two tokenizers part.
+    """A text on which two tokenizers differ.
 
-    source: where the text is from: "fuzz", "sample", or what the caller named it.
-    text: the shortest part of it found that shows the difference; bytes if it is no UTF-8 text.
-    ids, other_ids: what the two make of `text`. A tokenizer that refuses the text has None.
-    offset: the byte of `text` from which on they part.
+    source: where the text is from: "fuzz", "sample", or the caller's name for it.
+    text: the shortest part of it found that shows the difference; bytes if it is not UTF-8.
+    ids, other_ids: the ids of `text` from the two tokenizers; None for one that refuses the text.
+    offset: the byte of `text` at which the first different tokens begin.
     specials: whether special tokens were allowed.
     """
 
@@ -47,11 +50,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Agreement:
-    """What a check found.
+    """The result of a check.
 
-    proof: why the two give the same ids on every text, or None if that is not known from their tables.
-    difference: where they part, or None if they agree on all that was tried.
-    texts, bytes, tokens: how much was tried, the sources and the fuzzed text together.
+    proof: why the two give the same ids on every text, or None if their tables do not tell.
+    difference: the difference found, or None if they agree on all texts tried.
+    texts, bytes, tokens: how much was tried, sources and fuzzed texts together.
     """
 
     proof: str | None
@@ -62,7 +65,7 @@ class Agreement:
 
 
 def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
-    """Why two vocabularies give the same ids on every text, or None if that cannot be told from their tables."""
+    """Why two vocabularies give the same ids on every text, or None if their tables do not tell."""
     if vocabulary.fingerprint() == other.fingerprint():
         return "the vocabularies are the same: tokens, order, patterns and added tokens"
     around = ("split_patterns", "alphabet", "unknown", "normalizers", "add_prefix_space")
@@ -76,7 +79,7 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
         return None
     holes = {(id, None) for id in range(max(len(vocabulary.tokens), len(other.tokens)))}
     if ranks - holes == other_ranks - holes:
-        return "both come down to the same tokens merged in the same order, with the same patterns and added tokens"
+        return "both reduce to the same tokens merged in the same order, with the same patterns and added tokens"
     return None
 
 
@@ -92,24 +95,24 @@ def check(
 ) -> Agreement:
     """Look for a text on which two tokenizers give different ids.
 
-    texts: (source, text) of the caller's own.
-    fuzz: how many texts to make beside the built-in sample. The same seed makes the same texts.
-    library: encodes in the place of `other`, whose file another library has read; it allows all special tokens.
+    texts: the caller's own texts, as (source, text).
+    fuzz: how many texts to generate besides the built-in sample. The same seed generates the same texts.
+    library: encodes in place of `other`, from whose file another library has read it; allows all special tokens.
 
     >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
     True
     """
     if fuzz < 0:
-        raise UsageError(f"fuzz is {fuzz}; give how many texts to make, 0 or more")
+        raise UsageError(f"fuzz is {fuzz}; give the number of texts to generate, 0 or more")
     trial = _Trial(tokenizer, other, library)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
     difference = trial.run("text", texts, None, progress)
     if difference is None:
-        difference = trial.run("sample", (("sample", text) for text in TRICKY), len(TRICKY), None)
+        difference = trial.run("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES), None)
     if difference is None:
-        telling = (("a token that only one of them has", text) for text in telling_texts(*both))
-        difference = trial.run("tokens", telling, None, None)
+        distinguishing = (("a token that only one of them has", text) for text in distinguishing_texts(*both))
+        difference = trial.run("tokens", distinguishing, None, None)
     if difference is None:
         fuzzed = (("fuzz", text) for text in fuzzed_texts(both, fuzz, seed))
         difference = trial.run("fuzz", fuzzed, fuzz, progress)
@@ -119,11 +122,11 @@ def check(
 
 
 def document_texts(sources: Iterable[str | os.PathLike]) -> Iterator[tuple[str, str]]:
-    """The text of sources in stretches of some 64 kB, each with the place where it begins."""
+    """The text of sources in parts of about 64 kB, each with the place where it begins."""
     where, size = "", 0
     lines: list[str] = []
     for document in read_documents(sources) if sources else ():
-        if lines and (size > _STRETCH or not where.startswith(f"{document.source}:")):
+        if lines and (size > _PART or not where.startswith(f"{document.source}:")):
             yield where, "\n".join(lines)
             lines, size = [], 0
         if not lines:
@@ -181,7 +184,7 @@ class _Trial:
         return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
 
     def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
-        """The byte at which the first tokens that are not the same begin."""
+        """The byte at which the first different tokens begin."""
         same = 0
         for id, other_id in zip(ids or (), other_ids or (), strict=False):
             if id != other_id:
@@ -195,7 +198,7 @@ def _with_specials(tokenizer: Tokenizer) -> Encode:
 
 
 def _try(encode: Callable, text) -> list[int] | None:
-    """The ids, or None where the tokenizer has no token for a byte or a character and says so."""
+    """The ids, or None where the tokenizer raises that it has no token for a byte or a character."""
     try:
         return encode(text)
     except UsageError:
@@ -203,7 +206,7 @@ def _try(encode: Callable, text) -> list[int] | None:
 
 
 def _shorten(text, differs: Callable[..., bool]):
-    """A short part of `text` on which the two still differ: cut out ever smaller stretches while they do."""
+    """A short text on which the two still differ: ever smaller parts are cut out of `text` while they do."""
     tries = 0
     size = len(text) // 2
     while size > 0:
@@ -211,7 +214,7 @@ def _shorten(text, differs: Callable[..., bool]):
         while start < len(text):
             shorter = text[:start] + text[start + size :]
             tries += 1
-            if tries > _MOST_TRIES:
+            if tries > _MAX_TRIES:
                 return text
             if shorter and differs(shorter):
                 text = shorter

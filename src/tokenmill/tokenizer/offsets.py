@@ -1,4 +1,4 @@
-"""The spans of text that ids stand for."""
+"""The span of text that each id stands for."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..vocabulary import Vocabulary
-    from .tokenizer import Tokenizer
+    from .core import Core
 
 __all__ = ["Offsets", "encode_offsets", "token_sizes"]
 
 
 class Offsets(NamedTuple):
-    """The ids of a text with the stretch of text that each stands for.
+    """The ids of a text and the span of text that each stands for.
 
-    ids: the ids, as `encode` gives them.
-    bytes: int64 array of shape (n, 2): token i is the bytes bytes[i, 0] to bytes[i, 1] of `text` as UTF-8.
+    ids: the ids, as `encode` returns them.
+    bytes: int64 array of shape (n, 2): token i is text.encode()[bytes[i, 0]:bytes[i, 1]].
     characters: the same in characters; a character that several tokens share is in the span of each.
-    text: what the spans refer to. It is the text given, unless the tokenizer normalises text first or lone
-        surrogates had to be replaced.
+    text: what the spans refer to: the text given, after normalisation and the replacement of lone surrogates.
     """
 
     ids: list[int]
@@ -29,22 +28,22 @@ class Offsets(NamedTuple):
     text: str
 
 
-def encode_offsets(tok: Tokenizer, text: str, allowed: frozenset[str]) -> Offsets:
-    """The ids of `text` with their spans, where the control tokens `allowed` may be found in it."""
+def encode_offsets(core: Core, text: str, allowed: frozenset[str]) -> Offsets:
+    """The ids of `text` with their spans. The control tokens in `allowed` are found in it."""
     import numpy as np
 
     ids: list[int] = []
     ends: list[np.ndarray] = [np.zeros(1, np.int64)]
     whole: list[str] = []
     start = 0
-    for section, token, prefix in tok._sections(text, allowed):
+    for section, token, prefix in core.sections(text, allowed):
         data = section.encode()
         if token is not None:
             ids.append(token.id)
             ends.append(np.array([start + len(data)]))
         else:
-            here = tok._encoder.encode(prefix + data)
-            sizes = np.array(token_sizes(here, prefix + data, tok.vocabulary), np.int64)
+            here = core.encode_section(prefix + data)
+            sizes = np.array(token_sizes(here, prefix + data, core.vocabulary), np.int64)
             ends.append(np.maximum(np.cumsum(sizes) - len(prefix), 0) + start)
             ids += here
         whole.append(section)
@@ -53,7 +52,7 @@ def encode_offsets(tok: Tokenizer, text: str, allowed: frozenset[str]) -> Offset
     bounds = np.concatenate(ends)
     spans = np.stack([bounds[:-1], bounds[1:]], axis=1)
     leads = (np.frombuffer(joined.encode(), np.uint8) & 0xC0) != 0x80
-    before = np.concatenate([[0], np.cumsum(leads)])  # characters that begin before each byte
+    before = np.concatenate([[0], np.cumsum(leads)])  # the number of characters that begin before each byte
     characters = before[spans]
     filled = spans[:, 0] < spans[:, 1]
     characters[filled, 0] = before[spans[filled, 0] + 1] - 1
@@ -61,7 +60,7 @@ def encode_offsets(tok: Tokenizer, text: str, allowed: frozenset[str]) -> Offset
 
 
 def token_sizes(ids: list[int], data: bytes, vocabulary: Vocabulary) -> list[int]:
-    """How many bytes each of `ids` stands for at the beginning of `data`, which they are the encoding of."""
+    """The number of bytes that each of `ids` stands for. The ids are the first of the encoding of `data`."""
     tokens, unknown = vocabulary.tokens, vocabulary.unknown
     if unknown is None or unknown not in ids:
         return [len(tokens[id]) for id in ids]  # type: ignore[arg-type]
@@ -69,7 +68,7 @@ def token_sizes(ids: list[int], data: bytes, vocabulary: Vocabulary) -> list[int
     for id in ids:
         size = len(tokens[id] or b"") if id < len(tokens) else 0
         if id == unknown and not (size and data.startswith(tokens[id], at)):  # type: ignore[arg-type]
-            size = 1  # it stands for a byte, or a character
+            size = 1  # it stands for a byte or a character
             while vocabulary.alphabet == "characters" and at + size < len(data) and 0x80 <= data[at + size] < 0xC0:
                 size += 1
         sizes.append(size)

@@ -8,21 +8,22 @@ are not special are found in any text, with Hugging Face's flags.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple, NoReturn
 
 from ..errors import SpecialTokenError, UsageError
+from ..split.alphabet import Alphabet
+from ..split.syntax import word_set
 from ..vocabulary import AddedToken, Vocabulary
-from ._finder_cy import Finder
+from .encoding._finder_cy import Finder
+from .normalization import normalizer_of
 
-__all__ = ["AddedTokens", "Plan", "Section", "normalizer_of", "refuse"]
+__all__ = ["AddedTokens", "Plan", "Section", "refuse"]
 
 # Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
 class Section(NamedTuple):
@@ -45,21 +46,6 @@ class Plan:
     refused: frozenset[str]
     refused_finder: Finder | None
     token_finder: Finder | None
-
-
-def normalizer_of(names: Iterable[str]) -> Callable[[str], str]:
-    """The function that applies the named Unicode normalisations one after the other."""
-    forms = tuple(names)
-    for form in forms:
-        if form not in _FORMS:
-            raise UsageError(f"the vocabulary asks for the normalizer {form!r}; known are {', '.join(_FORMS)}")
-
-    def normalize(text: str) -> str:
-        for form in forms:
-            text = unicodedata.normalize(form, text)
-        return text
-
-    return normalize
 
 
 class AddedTokens:
@@ -131,12 +117,14 @@ class AddedTokens:
         text, done = section.text, 0
         for match in _pattern(frozenset(tokens)).finditer(text):
             token, start, end = tokens[match.group()], match.start(), match.end()
-            if token.single_word and (_ends_in_word(text, start) or _begins_word(text, end)):
+            if token.single_word and (_touches_word(text, start, end)):
                 continue
             if token.lstrip:
                 start = max(done, len(text[done:start].rstrip(_STRIP)) + done)
             if token.rstrip:
                 end = _SPACES.match(text, end).end()  # type: ignore[union-attr]
+            if start >= end:  # white space that the token before has taken: the token is gone with it
+                continue
             if done < start:
                 yield Section(text[done:start], None)
             yield Section(text[max(done, start) : end], token)
@@ -155,19 +143,24 @@ def _pattern(contents: frozenset[str]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(content) for content in sorted(contents, key=lambda c: (-len(c), c))))
 
 
-@lru_cache(maxsize=1)
-def _word_character():
-    import regex  # heavy, and only tokens with `single_word` need it
-
-    return regex.compile(r"[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]")  # `\w` of Rust
-
-
-def _ends_in_word(text: str, start: int) -> bool:
-    return start > 0 and bool(_word_character().match(text, start - 1))
+@cache
+def _word_table() -> tuple[memoryview, bytes]:
+    """The page of each 128 code points, and the pages, which hold 1 for each word character: `\\w` of Rust."""
+    words = word_set()
+    alphabet = Alphabet([words])
+    mask = alphabet.mask(words)
+    return memoryview(alphabet.index).cast("H"), alphabet.pages.translate(bytes(mask >> c & 1 for c in range(256)))
 
 
-def _begins_word(text: str, end: int) -> bool:
-    return end < len(text) and bool(_word_character().match(text, end))
+def _touches_word(text: str, start: int, end: int) -> bool:
+    """Whether a word character stands right before `start` or right after `end`."""
+    return (start > 0 and _is_word(text[start - 1])) or (end < len(text) and _is_word(text[end]))
+
+
+def _is_word(character: str) -> bool:
+    pages_of, pages = _word_table()
+    code = ord(character)
+    return pages[pages_of[code >> 7] * 128 + (code & 127)] == 1
 
 
 def refuse(token: str) -> NoReturn:

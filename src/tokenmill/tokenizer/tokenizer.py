@@ -1,21 +1,18 @@
-"""Tokenizer: text to ids and back, with tiktoken's names for tiktoken's verbs."""
+"""Tokenizer: text to ids and back, with tiktoken's method names."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import UnknownTokenError, UsageError
-from ..vocabulary import AddedToken, Event, Vocabulary
-from . import batches, cutting, offsets
-from ._decode_cy import Decoder
-from ._encode_cy import ForbiddenText
-from .encoder import TextEncoder, check_size
-from .once import once
-from .special import AddedTokens, Plan, refuse
-from .stream import StreamDecoder
+from ..vocabulary import Event, Vocabulary
+from . import batches, truncation
+from .core import Core
+from .offsets import Offsets, encode_offsets
+from .stream_decoder import StreamDecoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     import tokenizers
 
     from ..counting import WordCounts
-    from .cost import Report, Sample
+    from .export_loss import ExportLoss, Progress, Sample
 
 __all__ = ["Tokenizer"]
 
@@ -33,12 +30,12 @@ NONE: frozenset[str] = frozenset()
 
 
 class Tokenizer:
-    """Encodes text to token ids and decodes ids to text. Immutable; threads may share it, and processes may fork.
+    """Encodes text to token ids and decodes ids to text. Immutable. Threads may share it, and processes may fork.
 
-    name: what to call the encoding, for people.
-    cache_bytes: what the caches of pretokens already seen may hold, of all threads together.
-    The tables to encode with are made when they are first needed, which takes 0.1 to 0.3 s for 100,000 tokens;
-    `tokenmill.load` makes them at once.
+    name: the name of the encoding, for people.
+    cache_bytes: the memory limit of the pretoken caches, of all threads together; 0 means no caches.
+    The encoding tables are built on first use, which takes 0.1 to 0.3 s for 100,000 tokens. `tokenmill.load` builds them
+    at once.
 
     >>> tok = Tokenizer(vocabulary)
     >>> tok.decode(tok.encode("low lower lowest"))
@@ -46,61 +43,55 @@ class Tokenizer:
     """
 
     def __init__(self, vocabulary: Vocabulary, *, name: str = "tokenmill", cache_bytes: int = 256 << 20):
-        check_size(vocabulary)
-        self._vocabulary, self._name, self._cache_bytes = vocabulary, name, cache_bytes
-        self._added = AddedTokens(vocabulary)
-        self._usual, self._ordinary = self._added.plan(NONE, "all"), self._added.plan(NONE, NONE)
-        self._decoder = Decoder(_tokens_by_id(vocabulary))
+        self._name = name
+        self._core = Core(vocabulary, cache_bytes)
+        self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
 
-    @once
-    def _encoder(self) -> TextEncoder:
-        return TextEncoder(self._vocabulary, self._cache_bytes)
-
-    @once
-    def _simple(self) -> bool:
-        """The kernel takes whole texts, added tokens and all."""
-        return self._encoder.simple and self._added.simple
+    @property
+    def core(self) -> Core:
+        """The inner interface, for the modules of tokenmill that need more than this class offers."""
+        return self._core
 
     # Encoding
 
     def encode(self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all") -> list[int]:
-        """The ids of `text`. Text that spells a special token is an error, unless the caller says what it means.
+        """The ids of `text`. Text that contains a special token is an error unless the caller says what it means.
 
-        allowed_special: the special tokens that text may be turned into, by their texts; "all" allows all.
-        disallowed_special: those that raise SpecialTokenError (a ValueError) where the text spells them; "all" means
-            all that are not allowed. Spelt tokens that are neither allowed nor disallowed are ordinary text.
+        allowed_special: the special tokens to encode as such, by their texts; "all" allows all.
+        disallowed_special: the special tokens that raise SpecialTokenError (a ValueError) if the text contains them;
+            "all" means all that are not allowed. Special tokens in neither set are ordinary text.
         Lone surrogates are encoded as U+FFFD.
 
         >>> tok.encode("low<|endoftext|>", allowed_special={"<|endoftext|>"})
         [310, 32767]
         """
         if allowed_special or disallowed_special != "all":
-            return self._encode(text, self._added.plan(allowed_special, disallowed_special))
-        return self._encode(text, self._usual)
+            return self._core.encode(text, self._core.plan(allowed_special, disallowed_special))
+        return self._core.encode(text, self._default)
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """The ids of `text`, where special tokens are ordinary text: `encode(text, disallowed_special=())`."""
-        return self._encode(text, self._ordinary)
+        """The ids of `text`, with special tokens as ordinary text: `encode(text, disallowed_special=())`."""
+        return self._core.encode(text, self._ordinary)
 
-    def encode_bytes(self, data: bytes) -> list[int]:
-        """The ids of bytes, UTF-8 or not; no added tokens, no normalisation. `decode_bytes` gives `data` back.
+    def encode_bytes(self, data: bytes | bytearray | memoryview) -> list[int]:
+        """The ids of bytes, UTF-8 or not, without added tokens and normalisation. `decode_bytes` returns `data`.
 
-        Each byte that belongs to no well-formed UTF-8 character is split as a character of its own that is no
-        letter, no number and no white space.
+        For the split pattern, a byte outside of any well-formed UTF-8 character is a character of its own, and not a
+        letter, number or white space.
         """
-        return self._encoder.encode(bytes(data))
+        return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
     def encode_to_numpy(
         self, text: str | bytes, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
     ) -> np.ndarray:
-        """The ids of `text` as a uint32 array, without a list in between; options as for `encode`.
+        """The ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
-        UTF-8 bytes are taken as they are, with special tokens and all, which saves decoding a file that was read.
+        `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file.
         """
         import numpy as np
 
-        plan = self._added.plan(allowed_special, disallowed_special)
-        return np.frombuffer(batches.encode_to_ids(self, text, plan), np.uint32)
+        plan = self._core.plan(allowed_special, disallowed_special)
+        return np.frombuffer(self._core.encode_to_array(text, plan), np.uint32)
 
     def encode_to_arrow(
         self, text: str | bytes, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
@@ -117,12 +108,14 @@ class Tokenizer:
         allowed_special: Specials = NONE,
         disallowed_special: Specials = "all",
     ) -> list[list[int]]:
-        """The ids of each text, by several threads (None: all cores); options as for `encode`."""
-        return batches.encode_batch(self, texts, self._added.plan(allowed_special, disallowed_special), num_threads)
+        """The ids of each text, on several threads (None: all cores); options as for `encode`."""
+        return batches.encode_batch(
+            self._core, texts, self._core.plan(allowed_special, disallowed_special), num_threads
+        )
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
-        """The ids of each text, where special tokens are ordinary text, by several threads (None: all cores)."""
-        return batches.encode_batch(self, texts, self._ordinary, num_threads)
+        """The ids of each text, with special tokens as ordinary text, on several threads (None: all cores)."""
+        return batches.encode_batch(self._core, texts, self._ordinary, num_threads)
 
     def encode_batch_to_numpy(
         self,
@@ -132,8 +125,8 @@ class Tokenizer:
         allowed_special: Specials = NONE,
         disallowed_special: Specials = "all",
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of all texts in one uint32 array, and n + 1 int64 offsets: text i has ids[offsets[i]:offsets[i + 1]]."""
-        return batches.encode_flat(self, texts, self._added.plan(allowed_special, disallowed_special), num_threads)
+        """The ids of all texts in one uint32 array, and n + 1 int64 offsets: text i is ids[offsets[i]:offsets[i + 1]]."""
+        return batches.encode_flat(self._core, texts, self._core.plan(allowed_special, disallowed_special), num_threads)
 
     def encode_batch_to_arrow(
         self,
@@ -143,52 +136,43 @@ class Tokenizer:
         allowed_special: Specials = NONE,
         disallowed_special: Specials = "all",
     ) -> pa.LargeListArray:
-        """The ids of each text as a PyArrow array of lists, as a column of a Parquet file takes them."""
-        plan = self._added.plan(allowed_special, disallowed_special)
-        return batches.arrow_lists(*batches.encode_flat(self, texts, plan, num_threads))
+        """The ids of each text as a PyArrow array of lists, for a column of a Parquet file."""
+        plan = self._core.plan(allowed_special, disallowed_special)
+        return batches.arrow_lists(*batches.encode_flat(self._core, texts, plan, num_threads))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
-        """The id of one token, special tokens included. Raises UnknownTokenError (a KeyError) if there is none.
+        """The id of one token, special tokens included. Raises UnknownTokenError (a KeyError) if it is not in the vocabulary.
 
         >>> tok.encode_single_token(b"low")
         310
         """
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else bytes(text_or_bytes)
         try:
-            return self._ids_by_token[token]
+            return self._core.ids_by_token[token]
         except KeyError:
             raise UnknownTokenError(
-                f"no token of the vocabulary is {text_or_bytes!r}; encode it to see its tokens"
+                f"{text_or_bytes!r} is not a token of the vocabulary; encode it to see its tokens"
             ) from None
-
-    @once
-    def _ids_by_token(self) -> dict[bytes, int]:
-        tokens = [*enumerate(_tokens_by_id(self._vocabulary))]
-        return {token: id for id, token in reversed(tokens) if token is not None}
 
     def encode_offsets(
         self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
-    ) -> offsets.Offsets:
+    ) -> Offsets:
         """The ids of `text` with their spans in bytes and in characters; options as for `encode`.
 
         >>> tok.encode_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        plan = self._added.plan(allowed_special, disallowed_special)
-        self._added.check(text, plan.refused)
-        return offsets.encode_offsets(self, text, plan.allowed)
+        return encode_offsets(self._core, text, self._allowed(text, allowed_special, disallowed_special))
 
-    # Measuring and cutting
+    # Counting and cutting
 
     def count_tokens(self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all") -> int:
-        """How many tokens `text` takes, without a list of them; options as for `encode`."""
-        plan = self._added.plan(allowed_special, disallowed_special)
-        self._added.check(text, plan.refused)
-        return self._count(text, plan.allowed)
+        """The number of tokens of `text`; no list of them is made. Options as for `encode`."""
+        return self._core.count(text, self._core.plan(allowed_special, disallowed_special))
 
     def count_tokens_in(self, counts: WordCounts) -> int:
-        """How many tokens the counted text takes: the tokens of each pretoken times its count."""
-        encode = self._encoder.kernel.encode_pretoken
+        """The number of tokens of the counted text: the tokens of each pretoken times its count."""
+        encode = self._core.encode_pretoken
         data, bounds, numbers = counts.arena.tobytes(), counts.offsets.tolist(), counts.counts.tolist()
         pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))
         return sum(len(encode(pretoken)) * number for pretoken, number in zip(pretokens, numbers, strict=True))
@@ -196,64 +180,62 @@ class Tokenizer:
     def truncate(
         self, text: str, max_tokens: int, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
     ) -> str:
-        """The longest beginning of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
+        """The longest prefix of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
 
-        It never ends inside a character. Where the tokenizer normalises text, it is a beginning of the normalised
-        text. Encodes no more of the text than that. Options as for `encode`.
+        It never ends inside a character. Where the tokenizer normalises text, it is a prefix of the normalised
+        text. No more of the text is encoded than needed. Options as for `encode`.
 
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
         """
-        plan = self._added.plan(allowed_special, disallowed_special)
-        self._added.check(text, plan.refused)
-        return cutting.truncate(self, text, max_tokens, plan.allowed)
+        allowed = self._allowed(text, allowed_special, disallowed_special)
+        return truncation.truncate(self._core, text, max_tokens, allowed)
 
     def split_at(
         self, text: str, max_tokens: int, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
     ) -> list[str]:
-        """`text` in chunks of at most `max_tokens` tokens each: each is what `truncate` gives of what is left.
+        """`text` in chunks of at most `max_tokens` tokens each: each is what `truncate` returns for the rest.
 
         Joined, they are the text (the normalised text, where the tokenizer normalises). Options as for `encode`.
 
         >>> tok.split_at("low lower lowest", 2)
         ['low lower', ' lowest']
         """
-        plan = self._added.plan(allowed_special, disallowed_special)
-        self._added.check(text, plan.refused)
-        return cutting.split_at(self, text, max_tokens, plan.allowed)
+        allowed = self._allowed(text, allowed_special, disallowed_special)
+        return truncation.split_at(self._core, text, max_tokens, allowed)
 
     # Decoding
 
     def decode(self, ids: Sequence[int] | np.ndarray, errors: str = "replace") -> str:
-        """The text that `ids` stand for. Bytes that are no UTF-8 are treated as `errors` says, as in bytes.decode."""
-        return self._decoder.decode(ids if type(ids) is list else _widened(ids), errors)
+        """The text of `ids`. `errors` says what to do with bytes that are not UTF-8, as in bytes.decode."""
+        return self._core.decoder.decode(ids if type(ids) is list else _to_int64(ids), errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
-        """The bytes that `ids` stand for. Raises UnknownTokenError (a KeyError) for an id that is none."""
-        return self._decoder.decode_bytes(ids if type(ids) is list else _widened(ids))
+        """The bytes of `ids`. Raises UnknownTokenError (a KeyError) for an id that is not in the vocabulary."""
+        return self._core.decoder.decode_bytes(ids if type(ids) is list else _to_int64(ids))
 
     def decode_tokens_bytes(self, ids: Iterable[int]) -> list[bytes]:
         """The bytes of each token."""
-        return list(map(self._decoder.token, ids))
+        return list(map(self._core.decoder.token, ids))
 
     def decode_single_token_bytes(self, id: int) -> bytes:
         """The bytes of one token, special tokens included. Raises UnknownTokenError (a KeyError) if there is none."""
-        return self._decoder.token(id)
+        return self._core.decoder.token(id)
 
     def decode_batch(
         self, batch: Iterable[Sequence[int]], *, errors: str = "replace", num_threads: int | None = None
     ) -> list[str]:
-        """The text of each list of ids, by several threads (None: all cores)."""
-        return batches.spread(lambda ids: self.decode(ids, errors), batch, num_threads)
+        """The text of each list of ids, on several threads (None: all cores)."""
+        return batches.map_batch(lambda ids: self.decode(ids, errors), batch, num_threads)
 
     def decode_bytes_batch(self, batch: Iterable[Sequence[int]], *, num_threads: int | None = None) -> list[bytes]:
-        """The bytes of each list of ids, by several threads (None: all cores)."""
-        return batches.spread(self.decode_bytes, batch, num_threads)
+        """The bytes of each list of ids, on several threads (None: all cores)."""
+        return batches.map_batch(self.decode_bytes, batch, num_threads)
 
     def decode_with_offsets(self, ids: Sequence[int]) -> tuple[str, list[int]]:
-        """The text of `ids`, and for each token the index of the first character that has a byte of it.
+        """The text of `ids`, and for each token the index of the first character that it has a byte of.
 
-        Raises UnicodeDecodeError if the bytes are no UTF-8.
+        Raises UnicodeDecodeError if the bytes are not UTF-8.
         """
         tokens = self.decode_tokens_bytes(ids)
         starts, characters = [], 0
@@ -263,15 +245,15 @@ class Tokenizer:
         return b"".join(tokens).decode(), starts
 
     def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
-        """A decoder that takes ids as they come and gives out whole characters only."""
-        return StreamDecoder(self, errors)
+        """A decoder that takes ids as they arrive and returns only whole characters."""
+        return StreamDecoder(self.decode_bytes, errors)
 
-    # What it knows
+    # Properties
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary this tokenizer was made from."""
-        return self._vocabulary
+        return self._core.vocabulary
 
     @property
     def name(self) -> str:
@@ -280,8 +262,8 @@ class Tokenizer:
 
     @property
     def n_vocab(self) -> int:
-        """The highest id plus one: the rows that an embedding table needs."""
-        return self._vocabulary.n_vocab
+        """The highest id plus one: the number of rows of an embedding table."""
+        return self.vocabulary.n_vocab
 
     @property
     def max_token_value(self) -> int:
@@ -291,25 +273,25 @@ class Tokenizer:
     @property
     def special_tokens_set(self) -> set[str]:
         """The texts of the special tokens."""
-        return set(self._vocabulary.special_tokens)
+        return set(self.vocabulary.special_tokens)
 
     @property
     def eot_token(self) -> int:
         """The id of the special token <|endoftext|>. Raises UnknownTokenError (a KeyError) if there is none."""
         try:
-            return self._vocabulary.special_tokens["<|endoftext|>"]
+            return self.vocabulary.special_tokens["<|endoftext|>"]
         except KeyError:
-            found = ", ".join(self._vocabulary.special_tokens) or "none"
+            found = ", ".join(self.vocabulary.special_tokens) or "none"
             raise UnknownTokenError(f"the vocabulary has no special token '<|endoftext|>'; it has {found}") from None
 
     def is_special_token(self, id: int) -> bool:
         """Whether `id` is a special token."""
-        return id in self._vocabulary.special_tokens.values()
+        return id in self.vocabulary.special_tokens.values()
 
     @property
     def split_pattern(self) -> str | None:
-        """The regular expression that cuts text into pretokens; None where the text is one pretoken."""
-        patterns = self._vocabulary.split_patterns
+        """The regular expression that cuts text into pretokens; None where the whole text is one pretoken."""
+        patterns = self.vocabulary.split_patterns
         if len(patterns) > 1:
             raise UsageError(
                 f"this tokenizer splits by {len(patterns)} patterns in turn; see tok.vocabulary.split_patterns"
@@ -319,76 +301,72 @@ class Tokenizer:
     @property
     def mergeable_ranks(self) -> dict[bytes, int]:
         """The ordinary tokens: bytes -> id, as tiktoken.Encoding takes them."""
-        gone = self._vocabulary.removed
-        return {token: id for id, token in enumerate(self._vocabulary.tokens) if token is not None and id not in gone}
+        gone = self.vocabulary.removed
+        return {token: id for id, token in enumerate(self.vocabulary.tokens) if token is not None and id not in gone}
 
     @property
     def events(self) -> list[Event]:
         """In training order: ("merge", left id, right id, new id) and ("remove", id)."""
-        return self._vocabulary.event_list()
+        return self.vocabulary.event_list()
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
         return sorted(self.mergeable_ranks)
 
-    def save(
-        self, folder: str | os.PathLike, *, sample: Sample | None = None, report: Report = print, **options: Any
-    ) -> list[str]:
-        """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open: `formats.write`.
+    def save(self, path: str | os.PathLike, *, format: str = "huggingface", lossy: bool = False) -> list[str]:
+        """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open, or another format.
 
-        sample: of a Picky tokenizer, text (files, folders, globs, word counts) to measure on how often others that
-            read its tokenizer.json get other ids, and how many tokens that costs.
-        report: takes the Cost that was measured; unless told, it is printed.
-        Returns what the format does not hold, item by item.
+        format: "huggingface", "tiktoken" (one file), "merges" or "ddtok".
+        lossy: write the present tokens of a Picky tokenizer without its events; `export_loss` measures the effect.
+        Returns notes on what the format does not hold. Raises ConversionError where ids would change.
         """
         from .. import formats
-        from .cost import cost_without_events
 
-        cost = cost_without_events(self, sample)
-        notes = formats.write(self._vocabulary, folder, **options)
-        if cost is not None:
-            report(cost)
-        return notes
+        return formats.write(self.vocabulary, path, format, lossy=lossy)
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike, **options: Any) -> Tokenizer:
+    def from_file(
+        cls,
+        path: str | os.PathLike,
+        *,
+        split: str | None = None,
+        special_tokens: Mapping[str, int] | None = None,
+        download: bool = False,
+    ) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         from .. import formats
 
-        tok = cls(formats.read(path, **options))
-        tok._encoder  # noqa: B018  made now: who loads a tokenizer is going to encode
+        tok = cls(formats.read(path, split, special_tokens=special_tokens, download=download))
+        tok.core.kernel  # noqa: B018  whoever loads a tokenizer is going to encode: build the tables now
         return tok
 
-    def to_tiktoken(
-        self, *, lossy: bool = False, sample: Sample | None = None, report: Report = print
-    ) -> tiktoken.Encoding:
-        """A tiktoken.Encoding that gives the same ids; ConversionError where none does, such as for Picky BPE.
+    def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
+        """A tiktoken.Encoding that gives the same ids. Raises ConversionError where none can, as for Picky BPE.
 
-        lossy: for a Picky tokenizer, give its present tokens, encoded by rank; some texts then get other ids.
-        sample, report: how many, and what that costs in tokens, is measured and printed as in `save`.
+        lossy: for a Picky tokenizer, export its present tokens, encoded by rank. Some texts then get other ids;
+            `export_loss` measures how many.
         """
         from .. import formats
-        from .cost import cost_without_events
 
-        encoding = formats.to_tiktoken(self._vocabulary, self._name, lossy=lossy)
-        if (cost := cost_without_events(self, sample)) is not None:
-            report(cost)
-        return encoding
+        return formats.to_tiktoken(self.vocabulary, self._name, lossy=lossy)
 
-    def to_hf(
-        self, *, lossy: bool = False, sample: Sample | None = None, report: Report = print
-    ) -> tokenizers.Tokenizer:
+    def to_hf(self, *, lossy: bool = False) -> tokenizers.Tokenizer:
         """A tokenizers.Tokenizer (Hugging Face) that gives the same ids; options as for `to_tiktoken`."""
         from .. import formats
-        from .cost import cost_without_events
 
-        encoder = formats.to_hf(self._vocabulary, lossy=lossy)
-        if (cost := cost_without_events(self, sample)) is not None:
-            report(cost)
-        return encoder
+        return formats.to_hf(self.vocabulary, lossy=lossy)
+
+    def export_loss(self, sample: Sample, progress: Progress | None = None) -> ExportLoss | None:
+        """Measure how the ids of a Picky tokenizer differ where its exports are read without events.
+
+        sample: files, folders, globs or saved word counts, or WordCounts. None for a tokenizer without events.
+        """
+        from .export_loss import export_loss
+
+        return export_loss(self, sample, progress)
 
     def __reduce__(self) -> tuple:
-        return _restore, (self._vocabulary, self._name, self._cache_bytes)
+        return _restore, (self.vocabulary, self._name, self._core.cache_bytes)
 
     def __copy__(self) -> Tokenizer:
         return self
@@ -399,76 +377,26 @@ class Tokenizer:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tokenizer):
             return NotImplemented
-        return self._vocabulary.fingerprint() == other._vocabulary.fingerprint()
+        return self.vocabulary.fingerprint() == other.vocabulary.fingerprint()
 
     def __hash__(self) -> int:
-        return hash(self._vocabulary.fingerprint())
+        return hash(self.vocabulary.fingerprint())
 
     def __repr__(self) -> str:
-        return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self._vocabulary.order!r}>"
+        return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self.vocabulary.order!r}>"
 
-    # Inside
-
-    def _encode(self, text: str | bytes, plan: Plan) -> list[int]:
-        if self._simple:
-            try:
-                return self._encoder.kernel.encode(text, plan.refused_finder, plan.token_finder)
-            except ForbiddenText as found:
-                refuse(str(found))
-            except UnicodeEncodeError:
-                pass
-        text = repaired(text)
-        self._added.check(text, plan.refused)
-        ids: list[int] = []
-        for section, token, prefix in self._sections(text, plan.allowed):
-            if token is not None:
-                ids.append(token.id)
-            else:
-                ids += self._encoder.encode(prefix + section.encode())
-        return ids
-
-    def _count(self, text: str, allowed: frozenset[str]) -> int:
-        plan = self._added.plan(allowed, NONE)
-        if self._simple:
-            try:
-                return self._encoder.kernel.count(text, None, plan.token_finder)
-            except UnicodeEncodeError:
-                pass
-        return len(self._encode(text, plan))
-
-    def _sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
-        """Each section of `text` with its added token, if it is one, and the bytes that go before it."""
-        for section, token in self._added.split(repaired(text), allowed):
-            bare = token is None and self._vocabulary.add_prefix_space and not section.startswith(" ")
-            yield section, token, b" " if bare else b""
+    def _allowed(self, text: str, allowed_special: Specials, disallowed_special: Specials) -> frozenset[str]:
+        """The control tokens to find in `text`, after the check for those that it must not contain."""
+        plan = self._core.plan(allowed_special, disallowed_special)
+        self._core.added.check(text, plan.refused)
+        return plan.allowed
 
 
-def repaired(text: str | bytes) -> str:
-    """The text as UTF-8 can spell it: surrogate pairs become one character, lone surrogates U+FFFD, as in tiktoken."""
-    if isinstance(text, bytes):
-        return text.decode("utf-8", "replace")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def _widened(ids: Any) -> Any:
-    """Ids as the kernel reads them straight from memory: NumPy arrays of narrower types, as in token files, in 64 bits."""
-    narrow = getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i")
-    return ids.astype("int64") if narrow else ids
-
-
-def _tokens_by_id(vocabulary: Vocabulary) -> list[bytes | None]:
-    """The bytes of every id that may be given out, added tokens included."""
-    tokens = list(vocabulary.tokens)
-    for id in vocabulary.removed:
-        tokens[id] = None
-    tokens += [None] * (vocabulary.n_vocab - len(tokens))
-    for token in vocabulary.added_tokens:
-        tokens[token.id] = token.content.encode()
-    return tokens[: vocabulary.n_vocab]
+def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:
+    """`ids` as the kernel reads them from memory: NumPy arrays of narrow integers become int64."""
+    if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
+        return ids.astype("int64")  # type: ignore[union-attr]
+    return ids
 
 
 def _restore(vocabulary: Vocabulary, name: str, cache_bytes: int) -> Tokenizer:

@@ -1,7 +1,7 @@
 """Word counts to a vocabulary."""
 
-from .further import train_further
+from .extend import extend_vocabulary
 from .options import Options
 from .trainer import Training, estimate_memory, train_from_counts
 
-__all__ = ["Options", "Training", "estimate_memory", "train_from_counts", "train_further"]
+__all__ = ["Options", "Training", "estimate_memory", "extend_vocabulary", "train_from_counts"]

@@ -28,8 +28,15 @@ cdef class Corpus:
     cdef int _new_run(self, size_t start, uint64_t count) except? -1 nogil
 
 
+cdef struct Cursor:
+    # The run that the last position lay in. Zeroed, it stands before the first.
+    size_t run
+    size_t end
+    uint64_t count
+
+
 cdef inline size_t run_at(const Run* runs, size_t run, size_t n_runs, size_t place) noexcept nogil:
-    # The run that `place` lies in, at or after `run`; the next one mostly, so gallop. runs[n_runs].start is the end.
+    # The run that `place` lies in, at or after `run`. It is near, so gallop. runs[n_runs].start is the end.
     cdef size_t stride = 1, high, middle
     while run + stride < n_runs and runs[run + stride].start <= place:
         run += stride
@@ -42,6 +49,22 @@ cdef inline size_t run_at(const Run* runs, size_t run, size_t n_runs, size_t pla
         else:
             high = middle
     return run
+
+
+cdef inline uint64_t count_at(Corpus corpus, Cursor* cursor, size_t place) noexcept nogil:
+    # The count of the pretoken around `place`, which is not before the last one asked for.
+    if place >= cursor.end:
+        cursor.run = run_at(corpus.runs, cursor.run, corpus.n_runs, place)
+        cursor.end = corpus.runs[cursor.run + 1].start
+        cursor.count = corpus.runs[cursor.run].count
+    return cursor.count
+
+
+cdef inline size_t left_of(const uint32_t* node, size_t place) noexcept nogil:
+    # The position of the token before the one at `place`, or of the sentinel before it.
+    if node[place - 1] & LAST:
+        return place - (node[place - 1] & ~LAST)
+    return place - 1
 
 
 cdef inline size_t get_place(const char* places, size_t i, bint wide) noexcept nogil:

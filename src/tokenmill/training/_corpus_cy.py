@@ -23,8 +23,8 @@ is merged costs one cache line, seldom two.
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free, realloc
-from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
+from cython.cimports.libc.stdlib import free
+from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_reserve
 
 BREAK = 0x3FFFFFFF  # as a token id in a pretoken: what stands here merges with nothing
 
@@ -65,9 +65,6 @@ class Corpus:
         count: uint64_t = self.runs[self.n_runs - 1].count if self.n_runs else 0
         with cython.nogil:
             for k in range(total):
-                if k + 32 < total:
-                    tm_prefetch(cython.address(offsets[order[k + 32]]))
-                    tm_prefetch(cython.address(counts[order[k + 32]]))
                 size = offsets[order[k] + 1] - offsets[order[k]]
                 if size < 2:
                     continue
@@ -105,10 +102,6 @@ class Corpus:
             return
         with cython.nogil:
             for k in range(total):
-                if k + 24 < total:
-                    tm_prefetch(cython.address(offsets[order[k + 24]]))
-                if k + 12 < total:
-                    tm_prefetch(cython.address(arena[0]) + offsets[order[k + 12]])
                 i = offsets[order[k]]
                 end = offsets[order[k] + 1]
                 if end - i < 2:
@@ -180,16 +173,13 @@ class Corpus:
     @cython.nogil
     @cython.exceptval(-1)
     def _new_run(self, start: cython.size_t, count: uint64_t) -> cython.int:
-        room: cython.size_t
-        block: cython.p_void
-        if self.n_runs == self.runs_room:
-            room = 2 * self.runs_room + 1024
-            block = realloc(self.runs, room * cython.sizeof(Run))
-            if block == cython.NULL:
-                with cython.gil:
-                    raise MemoryError
-            self.runs = cython.cast(cython.pointer(Run), block)
-            self.runs_room = room
+        block: cython.p_void = tm_reserve(
+            self.runs, cython.address(self.runs_room), self.n_runs + 1, cython.sizeof(Run)
+        )
+        if block == cython.NULL:
+            with cython.gil:
+                raise MemoryError(f"no memory for {self.n_runs} different counts")
+        self.runs = cython.cast(cython.pointer(Run), block)
         self.runs[self.n_runs].start = start
         self.runs[self.n_runs].count = count
         self.n_runs += 1

@@ -9,6 +9,7 @@ their positions into their segments (a counting sort).
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free
+from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map_free
 from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Run, put_place, run_at
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places
 from cython.cimports.tokenmill.training._queue_cy import Queue
@@ -180,7 +181,7 @@ class PairIndex:
         right: uint32_t
         free(self.direct)
         self.direct = cython.NULL
-        pairs.forget_table()
+        tm_pair_map_free(cython.address(pairs.ids))  # the merge loop does not look for pairs
         self.kept = cython.cast(cython.pointer(uint32_t), calloc(pairs.n_pairs, 4))
         if self.kept == cython.NULL:
             raise MemoryError

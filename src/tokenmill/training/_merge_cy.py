@@ -1,54 +1,55 @@
-"""The merge loop by exact positions: byte-pair encoding that neither searches nor hashes while it merges.
+"""The merge loop by exact positions: byte-pair encoding without searching or hashing while it merges.
 
 The words node, position, span, run, segment and threshold are defined in _corpus_cy.py and _pairs_cy.py.
 
 Invariants, between two merges
-    1. The node at position p holds the id q of a pair exactly if that pair stands at p and is in the race; then p is in
-       the segment of q.
+    1. The node at position p holds the id q of a pair exactly if that pair is at p and was not dropped; then p is in the
+       segment of q.
     2. The count of every pair that some node holds is exact.
-    3. All positions of a pair are born in one step: the merge (x1, x2) -> x3 makes pairs with the new token x3 only,
-       and all of x3 comes up in this step. So a segment never grows, and after the step a count only falls.
-    4. A token has one span everywhere: the sum of the spans of its parts.
+    3. All positions of a pair appear in one step: the merge (x1, x2) -> x3 makes only pairs with the new token x3, and all
+       occurrences of x3 appear in this step. So a segment never grows, and after the step a count only falls.
+    4. A token has the same span everywhere: the sum of the spans of its parts.
     5. No two merges make the same bytes. Take a stretch of the corpus that no merge so far has crossed at its ends. It
-       is segmented alike wherever it stands: of two unlike tokens, a merge takes every pair inside; of two like ones,
-       it counts from the left end of their run, and where the run began before the stretch an odd number before would
-       have crossed its end. So when (x1, x2) -> x3 is merged, every uncrossed stretch with the bytes of x3 reads x1 x2
-       and becomes x3, and later no other pair can spell these bytes. This holds whichever pairs are chosen.
+       is segmented in the same way wherever it occurs: a merge of two different tokens takes every such pair inside; a
+       merge of two equal tokens counts from the left end of their run, and if the run began before the stretch, an odd
+       number of tokens before it would have led to a merge across its end. So when (x1, x2) -> x3 is merged, every
+       uncrossed stretch with the bytes of x3 reads x1 x2 and becomes x3, and later no other pair can spell these bytes.
+       This holds whichever pairs are chosen.
 
 One step
-    The heir of an old pair is what takes its place: (a, x1) becomes (a, x3), and (x2, b) becomes (x3, b). Only (x2, x1)
-    has three: (x2, x3), (x3, x1) and, where both sides merge, (x3, x3). So the heir is found through the pair that the
-    node held, without looking for it. It is seen at most as often as that pair: where that is below the threshold, or
-    the token would be too long, there is none, the node is FREE, and FREE begets FREE without any work.
-    `sweep` walks along the segment, in ascending order, or `aaa` comes out wrong. It takes counts from the old pairs,
-    gives them to the heirs and writes down the new positions; `lay_out` then cuts the heirs' segments, whose sizes are
-    now known, and fills them. An heir that stayed below the threshold is taken out of its nodes, which become FREE, and
-    its id and that of the merged pair are given to the heirs of the next steps: the records of pairs stay few and warm.
+    Each old pair has a successor pair in this step: (a, x1) becomes (a, x3), and (x2, b) becomes (x3, b). Only (x2, x1)
+    has three: (x2, x3), (x3, x1) and, where both sides merge, (x3, x3). So the successor is found through the pair that the
+    node held, without a lookup. It occurs at most as often as that pair. If that pair is below the threshold, or the new
+    token would be too long, there is no successor: the node becomes FREE and costs nothing from then on.
+    `_sweep` walks along the segment in ascending order (in any other order `aaa` comes out wrong). It moves counts from
+    the old pairs to the successors and records the new positions. Then the sizes of the new segments are known, and
+    `_lay_out` fills them. A successor that stays below the threshold is dropped: its nodes become FREE. Its id, and that
+    of the merged pair, are used again in the next steps. So the records stay few and in the cache.
 
-    Two merges in three find a handful of entries, and wait for memory more than they work. So while one goes on, what the
-    next ones will read is fetched in waves, each as soon as the one before tells where it is: the queue knows the next
-    sixteen pairs, and fetches their records; eleven merges ahead the segment is fetched, six ahead the nodes at its
-    entries, two ahead the records of the pairs beside those that are alive.
-
-The threshold is a guess that saves work (pairs seen a few times are most of all pairs, and few of them are ever merged),
-never a change of the result: if no pair reaches it and more merges are wanted, the caller compacts the nodes and begins
-a new phase with a lower one.
+The threshold saves work: most pairs are rare, and few rare pairs are ever merged. It never changes the result: if no pair
+reaches it and more merges are wanted, the caller compacts the nodes and begins a new phase with a lower threshold.
 """
 
 import cython
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cython.cimports.cpython.list import PyList_GET_ITEM, PyList_GET_SIZE
-from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.training._corpus_cy import FREE, LAST, Corpus, Run, get_place, put_place, run_at
-from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch
+from cython.cimports.tokenmill.kernels._memory import tm_alloc
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.training._corpus_cy import (
+    FREE,
+    LAST,
+    Corpus,
+    Cursor,
+    count_at,
+    get_place,
+    left_of,
+    put_place,
+)
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places, set_pair
-from cython.cimports.tokenmill.training._queue_cy import Queue, near_pair
+from cython.cimports.tokenmill.training._queue_cy import Queue
 
-SOON = cython.declare(cython.size_t, 16)  # how many entries of a coming merge are fetched before it begins
-AHEAD = cython.declare(cython.size_t, 32)  # how many entries before its turn a node is fetched
+# How many entries ahead nodes are prefetched. Without this, 20 languages took twice as long (docs/experiments/training.md).
+AHEAD = cython.declare(cython.size_t, 32)
 
 
 @cython.final
@@ -56,9 +57,9 @@ AHEAD = cython.declare(cython.size_t, 32)  # how many entries before its turn a 
 class MergeLoop:
     """Merges the pairs of one phase.
 
-    spans, lengths: uint32 by token id, in nodes and in bytes; `n_tokens` of them are set, the rest is written here.
-    merges: int32 rows (left id, right id, new id) by number of the merge; likewise.
-    max_bytes: of a token. With 2**64 - 1 no lengths are looked at, nor kept: that saves a cache miss for each new pair.
+    spans, lengths: uint32 by token id, in nodes and in bytes; `n_tokens` of them are set, the loop writes the rest.
+    merges: int32 rows (left id, right id, new id); `n_merges` of them are set, the loop writes the rest.
+    max_bytes: the limit of a token. With 2**64 - 1 lengths are neither read nor written, which saves cache misses.
     """
 
     corpus: Corpus
@@ -69,30 +70,28 @@ class MergeLoop:
     merges: int32_t[:, ::1]
     max_bytes: cython.size_t
     limited: cython.bint
-    run_of: cython.pointer(uint32_t)  # by block of 1 << run_shift nodes: the run that its first node lies in
-    run_shift: cython.int
     n_tokens: cython.size_t
     n_merges: cython.size_t
     # the step under way
-    stage: cython.int  # 0 none, 1 in `sweep`, 2 in `lay_out`
+    stage: cython.int  # 0 none, 1 in `_sweep`, 2 in `_lay_out`
     step: uint32_t
     merged: cython.size_t  # the pair
-    swap: cython.size_t  # the pair (x2, x1), once it was met
-    after_swap: uint32_t  # and then (x3, x1)
-    twice: uint32_t  # and (x3, x3)
+    swapped: cython.size_t  # the pair (x2, x1), once it was met
+    after_swapped: uint32_t  # then also the pair (x3, x1)
+    doubled: uint32_t  # and the pair (x3, x3)
     at: cython.size_t
-    run: cython.size_t
+    cursor: Cursor
     before: cython.size_t  # the position merged last
-    # positions of the heirs, in the order they came up, and whose they are
+    # the new positions, in the order in which they were found, and their pairs
     fresh: cython.p_char
     fresh_pair: cython.pointer(uint32_t)
     n_fresh: cython.size_t
     fresh_room: cython.size_t
-    # the heirs of the step, and the first of the ids that are free again; pair[id].heir is the next
-    heirs: cython.pointer(uint32_t)
-    n_heirs: cython.size_t
-    heirs_room: cython.size_t
-    spare: cython.size_t
+    # the successors of the step; the first pair id that is free again, whose record names the next one in `successor`
+    successors: cython.pointer(uint32_t)
+    n_successors: cython.size_t
+    successors_room: cython.size_t
+    free_id: cython.size_t
 
     def __cinit__(
         self,
@@ -115,13 +114,11 @@ class MergeLoop:
         self.n_merges = n_merges
         self.max_bytes = max_bytes
         self.limited = max_bytes != cython.cast(cython.size_t, -1)
-        self._find_runs(corpus)
 
     def __dealloc__(self):
         free(self.fresh)
         free(self.fresh_pair)
-        free(self.heirs)
-        free(self.run_of)
+        free(self.successors)
 
     @property
     def done(self) -> int:
@@ -148,68 +145,11 @@ class MergeLoop:
                         break
                     self._begin(pair)
                     spent += 8
-                    self._fetch_ahead()
                 if self.stage == 1:
                     spent += self._sweep(work)
                 if self.stage == 2:
                     spent += self._lay_out(self.pairs, work)
         return self.stage != 0 or self.n_merges >= wanted or spent >= work
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _find_runs(self, corpus: Corpus) -> cython.int:
-        """A short table of where the runs begin: most merges look for one run, and would search all of them."""
-        block: cython.size_t
-        run: cython.size_t = 0
-        while corpus.n_nodes >> self.run_shift > 1 << 14:
-            self.run_shift += 1
-        self.run_of = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * ((corpus.n_nodes >> self.run_shift) + 1)))
-        if self.run_of == cython.NULL:
-            raise MemoryError("no memory for the table of runs")
-        for block in range((corpus.n_nodes >> self.run_shift) + 1):
-            run = run_at(corpus.runs, run, corpus.n_runs, block << self.run_shift)
-            self.run_of[block] = cython.cast(uint32_t, run)
-        return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _fetch_ahead(self) -> cython.void:
-        """Fetch what the next merges will read, one thing after the other: each tells where the next one is."""
-        pair: cython.pointer(Pair) = self.pairs.pair
-        node: cython.pointer(uint32_t) = self.corpus.node
-        wide: cython.bint = self.corpus.wide
-        coming: uint32_t = near_pair(self.queue, 11)
-        places: cython.p_char = self.pairs.places[coming]
-        size: cython.size_t
-        middle: cython.size_t
-        i: cython.size_t
-        place: cython.size_t
-        left: uint32_t
-        right: uint32_t
-        tm_prefetch(places)
-        tm_prefetch(cython.address(self.spans[pair[coming].left]))
-        tm_prefetch(cython.address(self.spans[pair[coming].right]))
-        coming = near_pair(self.queue, 6)
-        places = self.pairs.places[coming]
-        size = pair[coming].size
-        middle = self.spans[pair[coming].left]
-        for i in range(size if size < SOON else SOON):
-            place = get_place(places, i, wide)
-            tm_prefetch(node + place - 1)
-            tm_prefetch(node + place + middle)
-        coming = near_pair(self.queue, 2)
-        places = self.pairs.places[coming]
-        size = pair[coming].size
-        middle = self.spans[pair[coming].left]
-        for i in range(size if size < SOON else SOON):
-            place = get_place(places, i, wide)
-            if node[place] == coming:
-                right = node[place + middle]
-                left = node[place - 1]
-                left = node[place - (left & ~LAST if left & LAST else 1)]
-                tm_prefetch(cython.address(pair[right if right < FREE else 0]))
-                tm_prefetch(cython.address(pair[left if left < FREE else 0]))
 
     @cython.cfunc
     @cython.nogil
@@ -220,17 +160,17 @@ class MergeLoop:
         right: uint32_t = self.pairs.pair[merged].right
         size: cython.size_t = self.pairs.pair[merged].size
         new: cython.size_t = self.n_tokens
-        # Heirs have the new token on one side and an older one on the other; each comes from a position.
-        n_heirs: cython.size_t = 2 * (size if size < new else new) + 3
-        self.pairs.reserve(n_heirs)
-        if self.heirs_room < n_heirs:
-            free(self.heirs)
-            self.heirs_room = 2 * n_heirs
-            self.heirs = cython.cast(cython.pointer(uint32_t), tm_alloc(self.heirs_room * 4))
-            if self.heirs == cython.NULL:
-                self.heirs_room = 0
+        # Successors have the new token on one side and an older one on the other; each comes from a position.
+        n_successors: cython.size_t = 2 * (size if size < new else new) + 3
+        self.pairs.reserve(n_successors)
+        if self.successors_room < n_successors:
+            free(self.successors)
+            self.successors_room = 2 * n_successors
+            self.successors = cython.cast(cython.pointer(uint32_t), tm_alloc(self.successors_room * 4))
+            if self.successors == cython.NULL:
+                self.successors_room = 0
                 with cython.gil:
-                    raise MemoryError(f"no memory for {n_heirs} pairs")
+                    raise MemoryError(f"no memory for {n_successors} pairs")
         if self.fresh_room < 2 * size:
             free(self.fresh)
             free(self.fresh_pair)
@@ -251,11 +191,12 @@ class MergeLoop:
         self.n_tokens += 1
         self.n_fresh = 0
         self.merged = merged
-        self.swap = 0
-        self.n_heirs = 0
+        self.swapped = 0
+        self.n_successors = 0
         self.step += 1
         self.at = 0
-        self.run = 0
+        self.cursor.run = 0
+        self.cursor.end = 0
         self.before = 0
         self.stage = 1
         return 0
@@ -266,15 +207,15 @@ class MergeLoop:
     @cython.exceptval(check=False)
     def _new_pair(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """A new pair, under an id that is free again if there is one: its record is in the cache still."""
-        id: cython.size_t = self.spare
+        id: cython.size_t = self.free_id
         if id:
-            self.spare = self.pairs.pair[id].heir
+            self.free_id = self.pairs.pair[id].successor
         else:
             id = self.pairs.n_pairs
             self.pairs.n_pairs += 1
         set_pair(self.pairs, id, left, right)
-        self.heirs[self.n_heirs] = cython.cast(uint32_t, id)
-        self.n_heirs += 1
+        self.successors[self.n_successors] = cython.cast(uint32_t, id)
+        self.n_successors += 1
         return cython.cast(uint32_t, id)
 
     @cython.cfunc
@@ -283,28 +224,28 @@ class MergeLoop:
     @cython.exceptval(check=False)
     def _free_pair(self, id: cython.size_t) -> cython.void:
         """No node and no queue holds this id: give it to the next new pair."""
-        self.pairs.pair[id].heir = cython.cast(uint32_t, self.spare)
-        self.spare = id
+        self.pairs.pair[id].successor = cython.cast(uint32_t, self.free_id)
+        self.free_id = id
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _make_heir(self, old: cython.size_t, on_left: cython.bint) -> cython.void:
-        """The heir of `old` in this step: of (a, x1) if on_left, else of (x2, b)."""
+    def _make_successor(self, old: cython.size_t, on_left: cython.bint) -> cython.void:
+        """The successor of `old` in this step: of (a, x1) if on_left, else of (x2, b)."""
         pair: cython.pointer(Pair) = self.pairs.pair
         new: uint32_t = cython.cast(uint32_t, self.n_tokens - 1)
         left: uint32_t = pair[old].left
         right: uint32_t = pair[old].right
         pair[old].step = self.step
-        pair[old].heir = FREE | left
+        pair[old].successor = FREE | left
         if pair[old].count < self.pairs.threshold:
             return
         if left == pair[self.merged].right and right == pair[self.merged].left:
             # Three in a row. Whether they fit is asked in `lay_out`.
-            self.swap = old
-            pair[old].heir = self._new_pair(left, new)
-            self.after_swap = self._new_pair(new, right)
-            self.twice = self._new_pair(new, new)
+            self.swapped = old
+            pair[old].successor = self._new_pair(left, new)
+            self.after_swapped = self._new_pair(new, right)
+            self.doubled = self._new_pair(new, new)
         else:
             if on_left:
                 right = new
@@ -312,7 +253,7 @@ class MergeLoop:
                 left = new
             if self.limited and cython.cast(cython.size_t, self.lengths[left]) + self.lengths[right] > self.max_bytes:
                 return
-            pair[old].heir = self._new_pair(left, right)
+            pair[old].successor = self._new_pair(left, right)
 
     @cython.cfunc
     @cython.nogil
@@ -320,7 +261,6 @@ class MergeLoop:
     def _sweep(self, work: cython.size_t) -> cython.size_t:
         """Merge at the next `work` entries of the segment."""
         node: cython.pointer(uint32_t) = self.corpus.node
-        runs: cython.pointer(Run) = self.corpus.runs
         pair: cython.pointer(Pair) = self.pairs.pair
         wide: cython.bint = self.corpus.wide
         merged: uint32_t = cython.cast(uint32_t, self.merged)
@@ -328,77 +268,47 @@ class MergeLoop:
         size: cython.size_t = pair[merged].size
         begin: cython.size_t = self.at
         stop: cython.size_t = size if size - begin < work else begin + work
-        step: uint32_t = self.step
         new: uint32_t = cython.cast(uint32_t, self.n_tokens - 1)
         middle: cython.size_t = self.spans[pair[merged].left]
         whole: cython.size_t = self.spans[new]
         before: cython.size_t = self.before
-        n_fresh: cython.size_t = self.n_fresh
-        run_end: cython.size_t = 0
-        count: uint64_t = 0
+        cursor: Cursor = self.cursor
+        count: uint64_t
         i: cython.size_t
         place: cython.size_t
         left: cython.size_t
-        old: uint32_t
-        heir: uint32_t
+        successor: uint32_t
         for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
-            place = get_place(places, i, wide)
-            tm_prefetch(cython.address(node[place]))
+            tm_prefetch(node + get_place(places, i, wide))
         for i in range(begin, stop):
             if i + AHEAD < size:
                 place = get_place(places, i + AHEAD, wide)
-                tm_prefetch(cython.address(node[place - 1]))
-                tm_prefetch(cython.address(node[place + whole]))
+                tm_prefetch(node + place - 1)
+                tm_prefetch(node + place + whole)
             place = get_place(places, i, wide)
             if node[place] != merged:
                 continue
-            if place >= run_end:
-                self.run = run_at(runs, max(self.run, self.run_of[place >> self.run_shift]), self.corpus.n_runs, place)
-                run_end = runs[self.run + 1].start
-                count = runs[self.run].count
-            left = place - 1
-            if node[left] & LAST:
-                left = place - (node[left] & ~LAST)
-            old = node[left]
-            # Where the token on the left was made just now, the pair of the two was made with it.
-            if old < FREE and left != before:
-                if pair[old].step != step:
-                    self._make_heir(old, True)
-                heir = pair[old].heir
-                pair[old].count -= count
-                node[left] = heir
-                if heir < FREE:
-                    pair[heir].count += count
-                    pair[heir].size += 1
-                    put_place(self.fresh, n_fresh, wide, left)
-                    self.fresh_pair[n_fresh] = heir
-                    n_fresh += 1
-            heir = FREE | new
-            old = node[place + middle]
-            if old < FREE:
-                if pair[old].step != step:
-                    self._make_heir(old, False)
-                pair[old].count -= count
-                if pair[old].heir < FREE:
-                    heir = pair[old].heir
-                    if old == self.swap:
-                        # x1 comes next; if it is about to be merged too, the pair is (x3, x3).
-                        heir = self.twice if node[place + whole] == merged else self.after_swap
-                    pair[heir].count += count
-                    pair[heir].size += 1
-                    put_place(self.fresh, n_fresh, wide, place)
-                    self.fresh_pair[n_fresh] = heir
-                    n_fresh += 1
-            node[place] = heir
+            count = count_at(self.corpus, cython.address(cursor), place)
+            left = left_of(node, place)
+            # If the token on the left was made just now, the pair of the two was made with it.
+            if node[left] < FREE and left != before:
+                node[left] = self._move_count(node[left], True, count, left, False)
+            successor = FREE | new
+            if node[place + middle] < FREE:
+                # Where x1 x2 x1 x2 was, the pair is (x3, x3).
+                successor = self._move_count(
+                    node[place + middle], False, count, place, node[place + whole] == merged
+                )
+            node[place] = successor
             node[place + middle] = FREE
             node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
             before = place
             pair[merged].count -= count
-            if pair[merged].count == 0:  # what is left of the segment is dead
+            if pair[merged].count == 0:  # the rest of the segment is dead
                 stop = size
                 break
         self.before = before
-        self.n_fresh = n_fresh
+        self.cursor = cursor
         self.at = stop
         if stop == size:
             self.stage = 2
@@ -406,10 +316,35 @@ class MergeLoop:
         return stop - begin
 
     @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _move_count(
+        self, old: uint32_t, on_left: cython.bint, count: uint64_t, place: cython.size_t, merges_again: cython.bint
+    ) -> uint32_t:
+        """Give `count` occurrences of the pair `old` to its successor, at `place`; returns what the node there holds."""
+        pair: cython.pointer(Pair) = self.pairs.pair
+        successor: uint32_t
+        if pair[old].step != self.step:
+            self._make_successor(old, on_left)
+        successor = pair[old].successor
+        pair[old].count -= count
+        if successor >= FREE:
+            return successor if on_left else FREE | cython.cast(uint32_t, self.n_tokens - 1)
+        if old == self.swapped and not on_left:
+            successor = self.doubled if merges_again else self.after_swapped
+        pair[successor].count += count
+        pair[successor].size += 1
+        put_place(self.fresh, self.n_fresh, self.corpus.wide, place)
+        self.fresh_pair[self.n_fresh] = successor
+        self.n_fresh += 1
+        return successor
+
+    @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def _lay_out(self, pairs: Pairs, work: cython.size_t) -> cython.longlong:
-        """Give the heirs their segments and write the next `work` positions into them."""
+        """Give the successors their segments and write the next `work` positions into them."""
         pair: cython.pointer(Pair) = pairs.pair
         places: cython.pp_char = pairs.places
         node: cython.pointer(uint32_t) = self.corpus.node
@@ -417,36 +352,36 @@ class MergeLoop:
         width: cython.size_t = pairs.width
         begin: cython.size_t = self.at
         stop: cython.size_t = self.n_fresh if self.n_fresh - begin < work else begin + work
-        heir: cython.size_t
+        successor: cython.size_t
         i: cython.size_t
         if begin == 0:
-            for i in range(self.n_heirs):
-                heir = self.heirs[i]
-                if pair[heir].count >= pairs.threshold and not (
+            for i in range(self.n_successors):
+                successor = self.successors[i]
+                if pair[successor].count >= pairs.threshold and not (
                     self.limited
-                    and cython.cast(cython.size_t, self.lengths[pair[heir].left]) + self.lengths[pair[heir].right]
+                    and cython.cast(cython.size_t, self.lengths[pair[successor].left]) + self.lengths[pair[successor].right]
                     > self.max_bytes
                 ):
-                    places[heir] = new_places(pairs, pair[heir].size)
-                    if places[heir] == cython.NULL:
+                    places[successor] = new_places(pairs, pair[successor].size)
+                    if places[successor] == cython.NULL:
                         with cython.gil:
-                            raise MemoryError(f"no memory for {pair[heir].size} positions")
-                    self.queue.enqueue(cython.cast(uint32_t, heir))
+                            raise MemoryError(f"no memory for {pair[successor].size} positions")
+                    self.queue.enqueue(cython.cast(uint32_t, successor))
         for i in range(begin, stop):
-            heir = self.fresh_pair[i]
-            if places[heir] != cython.NULL:
-                put_place(places[heir], 0, wide, get_place(self.fresh, i, wide))
-                places[heir] += width
+            successor = self.fresh_pair[i]
+            if places[successor] != cython.NULL:
+                put_place(places[successor], 0, wide, get_place(self.fresh, i, wide))
+                places[successor] += width
             else:
-                node[get_place(self.fresh, i, wide)] = FREE | pair[heir].left
+                node[get_place(self.fresh, i, wide)] = FREE | pair[successor].left
         self.at = stop
         if stop == self.n_fresh:
-            for i in range(self.n_heirs):
-                heir = self.heirs[i]
-                if places[heir] != cython.NULL:
-                    places[heir] -= pair[heir].size * width
+            for i in range(self.n_successors):
+                successor = self.successors[i]
+                if places[successor] != cython.NULL:
+                    places[successor] -= pair[successor].size * width
                 else:
-                    self._free_pair(heir)
+                    self._free_pair(successor)
             pairs.free_places(places[self.merged], pair[self.merged].size)
             self._free_pair(self.merged)
             self.stage = 0
@@ -454,20 +389,11 @@ class MergeLoop:
 
 
 def append_tokens(tokens: list, merges: cython.const[int32_t][:, ::1]):
-    """tokens[left] + tokens[right] for each merge (left, right, new); in Python this took a tenth of the whole loop."""
+    """Append tokens[left] + tokens[right] for each merge (left, right, new)."""
     i: cython.Py_ssize_t
     left: bytes
     right: bytes
-    token: bytes
     for i in range(merges.shape[0]):
-        # Of tokens made long ago. The last ones are not made yet, but those are in the cache anyway.
-        if i + 8 < merges.shape[0] and max(merges[i + 8, 0], merges[i + 8, 1]) < PyList_GET_SIZE(tokens):
-            tm_prefetch(cython.cast(cython.pointer(PyObject), PyList_GET_ITEM(tokens, merges[i + 8, 0])))
-            tm_prefetch(cython.cast(cython.pointer(PyObject), PyList_GET_ITEM(tokens, merges[i + 8, 1])))
         left = tokens[merges[i, 0]]
         right = tokens[merges[i, 1]]
-        # Half the time of left + right, which asks both for their buffers.
-        token = PyBytes_FromStringAndSize(cython.NULL, len(left) + len(right))
-        memcpy(PyBytes_AS_STRING(token), PyBytes_AS_STRING(left), len(left))
-        memcpy(PyBytes_AS_STRING(token) + len(left), PyBytes_AS_STRING(right), len(right))
-        tokens.append(token)
+        tokens.append(left + right)

@@ -1,55 +1,69 @@
 """The loop of Picky BPE: merges by exact positions, and removals of tokens that have become junk.
 
-What Picky BPE is, is defined in naive_picky.py; node, position, span, run and segment in _corpus_cy.py and
-_pairs_cy.py. The plain loop (_merge_cy.py) rests on three things that a removal breaks, so this is a loop of its own:
+naive_picky.py defines Picky BPE; node, position, span, run and segment are defined in _corpus_cy.py and _pairs_cy.py. A
+removal breaks three premises of the plain loop (_merge_cy.py), so this is a loop of its own:
 
-    counts only fall           a removal raises counts of old pairs. The queue takes that: the pair is queued once more.
-                               But no pair is out of the race because it is rare, so there is no threshold.
-    positions are born in one  positions of old pairs come up again. They go into further segments of the pair, its
-    step                       late segments; when the pair is merged, all of them are gathered, and sorted.
-    no two pairs spell the     a removed token may be spelt by another pair, and come back. So pairs with a token that
-    same bytes                 is not new are looked up by (left, right).
+    counts only fall           A removal raises counts of old pairs. The pair is queued once more. Rare pairs cannot be
+                               dropped, so there is no threshold.
+    all positions appear in    Old pairs get new positions. These go into more segments of the pair, its late segments;
+    one step                   when the pair is merged, all of them are gathered and sorted.
+    no two pairs spell the     Another pair may spell a removed token, which comes back. So pairs with a token that is not
+    same bytes                 new are looked up by (left, right).
 
 Invariants, between two steps
-    1. The node at position p holds the id q of a pair exactly if that pair stands at p and its joined bytes are not too
-       many; then p is in one of the segments of q. A node of FREE | token: the last of its pretoken, or its pair is too long.
-    2. The count of every pair is exact, and so is that of every token outside of the alphabet.
-    3. Every pair that was ever met has one id; `pairs.find` knows all of them.
-    4. All positions of a token outside of the alphabet are in its births, the segments of the positions at which it was
-       merged or became a part. (A position there may hold another token by now, or stand there twice.)
-    5. A token has one span everywhere: as many nodes as its bytes or characters, since nodes are never compacted here.
+    1. The node at position p holds the id q of a pair exactly if that pair is at p and its joined bytes are not too many;
+       then p is in one of the segments of q. A node holds FREE | token if the token is the last of its pretoken, or its
+       pair is too long.
+    2. The count of every pair is exact, and so is that of every token outside the alphabet.
+    3. Every pair that was ever met has one id, and `pairs.ids` has all of them.
+    4. All positions of a token outside the alphabet are in its births: the segments of the positions at which it was
+       merged or became a part. (A position there may hold another token by now, or be listed twice.)
+    5. A token has the same span everywhere: as many nodes as its bytes or characters, since nodes are not compacted here.
 
-One step: sweep, lay out; then for x1 and for x2, where IoS reaches T: split, lay out. As in the plain loop an old pair
-finds what takes its place, its heir, through its own record, so `find` is asked once for each pair and step, and not
-at all for pairs with a token that is made in this step.
+One step: `_sweep`, lay out; then for x1 and for x2, if its IoS reaches T: `_split`, lay out. As in the plain loop the successor
+of an old pair is found through its record. So `find` is called once for each pair and step, and never for pairs with
+a token that is made in this step.
 """
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.tokenmill.kernels._platform import tm_multiply, tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
     LAST,
     SENTINEL,
     TOKEN,
     Corpus,
-    Run,
+    Cursor,
+    count_at,
     get_place,
+    left_of,
     put_place,
-    run_at,
 )
-from cython.cimports.tokenmill.training._machine import tm_prefetch, tm_reaches
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, set_pair, token_at
 from cython.cimports.tokenmill.training._queue_cy import Queue
 from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
 from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
 
-AHEAD = cython.declare(cython.size_t, 16)  # how many entries before its turn a node is fetched
-NEAR = cython.declare(cython.size_t, 6)  # how many entries before its turn the pairs beside it are fetched
+AHEAD = cython.declare(cython.size_t, 16)  # how many entries ahead nodes are prefetched
 
 IDLE = cython.declare(cython.int, 0)
 SWEEP = cython.declare(cython.int, 1)
 SPLIT = cython.declare(cython.int, 2)
 LAY_OUT = cython.declare(cython.int, 3)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _reaches(a: uint64_t, b: uint64_t, p: uint64_t, q: uint64_t) -> cython.bint:
+    """Whether a / b >= p / q, exactly."""
+    high: uint64_t
+    other: uint64_t
+    low: uint64_t = tm_multiply(a, q, cython.address(high))
+    other_low: uint64_t = tm_multiply(p, b, cython.address(other))
+    return high > other or (high == other and low >= other_low)
 
 
 @cython.final
@@ -78,21 +92,20 @@ class PickyLoop:
     x2: uint32_t
     x3: uint32_t
     unseen: cython.bint  # x3 was made in this step
-    first_heir: cython.size_t  # the pairs from this one on are of this step
+    first_successor: cython.size_t  # the pairs from this one on are of this step
     times: uint64_t  # m
     moved: uint64_t  # occurrences of the removed token
     counts: uint64_t[2]  # f of x1 and x2 before the merge
     merged: uint32_t  # the pair
     removed: uint32_t  # the token, in SPLIT
-    swap: uint32_t  # the pair (x2, x1), once it was met, and its three heirs
-    swap_left: uint32_t
-    swap_right: uint32_t
-    swap_both: uint32_t
-    places: cython.p_char  # the positions to be worked off: of the pair, or of the token that is removed
+    swapped: uint32_t  # the pair (x2, x1), once it was met
+    after_swapped: uint32_t  # then also the pair (x3, x1)
+    doubled: uint32_t  # and the pair (x3, x3)
+    places: cython.p_char  # the positions to visit: of the pair, or of the token that is removed
     size: cython.size_t
-    live: cython.size_t  # of these the ones still valid, moved to the front
+    live: cython.size_t  # how many of these were valid; they are moved to the front
     at: cython.size_t
-    run: cython.size_t
+    cursor: Cursor
     before: cython.size_t
 
     def __cinit__(
@@ -115,6 +128,7 @@ class PickyLoop:
         self.least = min_pair_count
         self.max_bytes = max_bytes
         self.segments = Segments(queue, corpus.wide, expected_pairs)
+        self.pairs.add_ids(1)
 
     @property
     def present(self) -> int:
@@ -122,7 +136,7 @@ class PickyLoop:
         return self.tokens.n_tokens - self.tokens.n_removed
 
     def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
-        """Go on until `wanted` tokens are present or about `work` positions were seen. False when it has ended."""
+        """Go on until `wanted` tokens are present or about `work` positions were seen. False at the end."""
         spent: cython.size_t = 0
         pair: cython.size_t
         with cython.nogil:
@@ -137,7 +151,6 @@ class PickyLoop:
                     spent += 8
                 elif self.stage == SWEEP:
                     spent += self._sweep(work)
-                    self.queue.fetch_nodes(self.corpus.node)
                 elif self.stage == SPLIT:
                     spent += self._split(work)
                 else:
@@ -160,12 +173,12 @@ class PickyLoop:
         self.counts[1] = tokens.token[self.x2].count
         self.x3 = cython.cast(uint32_t, tokens.join(self.x1, self.x2))
         self.unseen = self.x3 == known
-        self.first_heir = pairs.n_pairs
+        self.first_successor = pairs.n_pairs
         self._take(self.segments.gather_pair(self.corpus, pairs, merged))
         self.segments.reserve(pairs, 2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
         self.times = 0
         self.before = 0
-        self.swap = 0
+        self.swapped = 0
         self.turn = 0
         self.stage = SWEEP
         return 0
@@ -174,12 +187,13 @@ class PickyLoop:
     @cython.nogil
     @cython.exceptval(check=False)
     def _take(self, size: cython.size_t) -> cython.void:
-        """Begin to work off the positions that were gathered."""
+        """Begin to visit the positions that were gathered."""
         self.places = self.segments.gathered
         self.size = size
         self.live = 0
         self.at = 0
-        self.run = 0
+        self.cursor.run = 0
+        self.cursor.end = 0
         self.step += 1
 
     @cython.cfunc
@@ -203,8 +217,7 @@ class PickyLoop:
     def _with_new(self, left: uint32_t, right: uint32_t) -> cython.longlong:
         """As `_wanted`, for a pair with x3 that is asked for once in this step.
 
-        Where x3 is new, so is the pair, and nobody looks for it before the end of the sweep: it goes into the table
-        then, together with the others, so that the cache misses of one do not hold up the next.
+        If x3 is new, so is the pair, and it is not looked up before the end of the sweep. It gets its place in the map then.
         """
         if not self.unseen or self._too_long(left, right):
             return self._wanted(left, right)
@@ -215,24 +228,33 @@ class PickyLoop:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _merge_heir(self, old: uint32_t, on_left: cython.bint) -> cython.int:
-        """The heir of `old` in this merge: of (a, x1) if on_left, else of (x2, b)."""
+    def _make_successor(self, old: uint32_t, on_left: cython.bint) -> cython.int:
+        """Set the successor of `old` in this merge: of (a, x1) if on_left, else of (x2, b)."""
         left: uint32_t = self.pairs.pair[old].left
         right: uint32_t = self.pairs.pair[old].right
-        heir: uint32_t
-        if left == self.x2 and right == self.x1:
-            self.swap = old
-            self.swap_left = cython.cast(uint32_t, self._with_new(left, self.x3))
-            self.swap_right = cython.cast(uint32_t, self._with_new(self.x3, right))
-            self.swap_both = cython.cast(uint32_t, self._with_new(self.x3, self.x3))
-            heir = self.swap_left
-        elif on_left:
-            heir = cython.cast(uint32_t, self._with_new(left, self.x3))
+        swapped: cython.bint = left == self.x2 and right == self.x1
+        if on_left or swapped:
+            self.pairs.pair[old].successor = cython.cast(uint32_t, self._with_new(left, self.x3))
         else:
-            heir = cython.cast(uint32_t, self._with_new(self.x3, right))
-        self.pairs.pair[old].heir = heir
+            self.pairs.pair[old].successor = cython.cast(uint32_t, self._with_new(self.x3, right))
+        if swapped:
+            self.swapped = old
+            self.after_swapped = cython.cast(uint32_t, self._with_new(self.x3, right))
+            self.doubled = cython.cast(uint32_t, self._with_new(self.x3, self.x3))
         self.pairs.pair[old].step = self.step
         return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _put(self, place: cython.size_t, held: uint32_t, count: uint64_t) -> cython.void:
+        """Let the node at `place` hold the pair or token `held`; a pair gains `count` occurrences."""
+        pair: cython.pointer(Pair) = self.pairs.pair
+        self.corpus.node[place] = held
+        if held < FREE:
+            pair[held].count += count
+            new_position(self.segments, held, place)
 
     @cython.cfunc
     @cython.nogil
@@ -240,91 +262,58 @@ class PickyLoop:
     def _sweep(self, work: cython.size_t) -> cython.longlong:
         """Merge at the next `work` positions of the pair, in ascending order."""
         node: cython.pointer(uint32_t) = self.corpus.node
-        runs: cython.pointer(Run) = self.corpus.runs
-        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all heirs
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
         wide: cython.bint = self.corpus.wide
         merged: uint32_t = self.merged
-        places: cython.p_char = self.places
-        size: cython.size_t = self.size
         begin: cython.size_t = self.at
-        stop: cython.size_t = size if size - begin < work else begin + work
-        step: uint32_t = self.step
-        new: uint32_t = self.x3
+        stop: cython.size_t = self.size if self.size - begin < work else begin + work
         middle: cython.size_t = self.tokens.token[self.x1].span
-        whole: cython.size_t = self.tokens.token[new].span
-        before: cython.size_t = self.before
-        live: cython.size_t = self.live
-        times: uint64_t = self.times
-        run_end: cython.size_t = 0
-        count: uint64_t = 0
+        whole: cython.size_t = self.tokens.token[self.x3].span
+        cursor: Cursor = self.cursor
+        count: uint64_t
         i: cython.size_t
         place: cython.size_t
         left: cython.size_t
         old: uint32_t
-        heir: uint32_t
+        held: uint32_t
         for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
-            tm_prefetch(node + get_place(places, i, wide))
+            tm_prefetch(node + get_place(self.places, i, wide))
         for i in range(begin, stop):
-            if i + AHEAD < size:
-                place = get_place(places, i + AHEAD, wide)
-                tm_prefetch(cython.address(node[place - 1]))
-                tm_prefetch(cython.address(node[place + whole]))
-            if i + NEAR < stop:
-                place = get_place(places, i + NEAR, wide)
-                if node[place] == merged:
-                    left = place - 1
-                    if node[left] & LAST:
-                        left = place - (node[left] & ~LAST)
-                    if node[left] < FREE:
-                        tm_prefetch(cython.address(pair[node[left]]))
-                    if node[place + middle] < FREE:
-                        tm_prefetch(cython.address(pair[node[place + middle]]))
-            place = get_place(places, i, wide)
+            if i + AHEAD < self.size:
+                place = get_place(self.places, i + AHEAD, wide)
+                tm_prefetch(node + place - 1)
+                tm_prefetch(node + place + whole)
+            place = get_place(self.places, i, wide)
             if node[place] != merged:
                 continue
-            if place >= run_end:
-                self.run = run_at(runs, self.run, self.corpus.n_runs, place)
-                run_end = runs[self.run + 1].start
-                count = runs[self.run].count
-            times += count
-            put_place(places, live, wide, place)
-            live += 1
-            left = place - 1
-            if node[left] & LAST:
-                left = place - (node[left] & ~LAST)
+            count = count_at(self.corpus, cython.address(cursor), place)
+            self.times += count
+            put_place(self.places, self.live, wide, place)
+            self.live += 1
+            left = left_of(node, place)
             old = node[left]
-            # Where the token on the left was made just now, the pair of the two was made with it.
-            if old < FREE and left != before:
-                if pair[old].step != step:
-                    self._merge_heir(old, True)
-                heir = pair[old].heir
+            # If the token on the left was made just now, the pair of the two was made with it.
+            if old < FREE and left != self.before:
+                if pair[old].step != self.step:
+                    self._make_successor(old, True)
                 pair[old].count -= count
-                node[left] = heir
-                if heir < FREE:
-                    pair[heir].count += count
-                    new_position(self.segments, heir, left)
-            heir = FREE | new
+                self._put(left, pair[old].successor, count)
+            held = FREE | self.x3
             old = node[place + middle]
             if old < FREE:
-                if pair[old].step != step:
-                    self._merge_heir(old, False)
-                heir = pair[old].heir
+                if pair[old].step != self.step:
+                    self._make_successor(old, False)
                 pair[old].count -= count
-                if old == self.swap:
-                    # x1 comes next; if it is about to be merged too, the pair is (x3, x3).
-                    heir = self.swap_both if node[place + whole] == merged else self.swap_right
-                if heir < FREE:
-                    pair[heir].count += count
-                    new_position(self.segments, heir, place)
-            node[place] = heir
+                held = pair[old].successor
+                if old == self.swapped:  # where x1 x2 x1 x2 was, the pair is (x3, x3)
+                    held = self.doubled if node[place + whole] == merged else self.after_swapped
+            self._put(place, held, count)
             node[place + middle] = FREE
             node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
-            before = place
-        self.before = before
-        self.live = live
-        self.times = times
+            self.before = place
+        self.cursor = cursor
         self.at = stop
-        if stop == size:
+        if stop == self.size:
             self._end_sweep(self.pairs, self.tokens)
         return stop - begin
 
@@ -333,7 +322,7 @@ class PickyLoop:
     @cython.exceptval(-1)
     def _end_sweep(self, pairs: Pairs, tokens: Tokens) -> cython.int:
         if self.unseen:
-            pairs.enter(self.first_heir)
+            pairs.add_ids(self.first_successor)
         pairs.pair[self.merged].count = 0
         tokens.token[self.x1].count -= self.times
         tokens.token[self.x2].count -= self.times
@@ -368,7 +357,7 @@ class PickyLoop:
             self.turn += 1
             if self.denominator == 0 or x < tokens.n_alphabet or (self.turn == 2 and uses == 2):
                 continue
-            if tm_reaches(uses * self.times, self.counts[self.turn - 1], self.numerator, self.denominator):
+            if _reaches(uses * self.times, self.counts[self.turn - 1], self.numerator, self.denominator):
                 self._begin_split(pairs, tokens, x)
                 return 0
         self.stage = IDLE
@@ -399,84 +388,80 @@ class PickyLoop:
     def _split(self, work: cython.size_t) -> cython.longlong:
         """Replace the removed token by its parts at its next `work` positions, in ascending order."""
         node: cython.pointer(uint32_t) = self.corpus.node
-        runs: cython.pointer(Run) = self.corpus.runs
-        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all heirs
-        token: cython.pointer(Token) = self.tokens.token
-        apart: cython.pointer(Part) = self.tokens.apart
-        n_apart: cython.size_t = self.tokens.n_apart
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
         wide: cython.bint = self.corpus.wide
-        x: uint32_t = self.removed
-        first: uint32_t = apart[0].token
-        last: uint32_t = apart[n_apart - 1].token
+        span: cython.size_t = self.tokens.token[self.removed].span
+        first: uint32_t = self.tokens.apart[0].token
         begin: cython.size_t = self.at
         stop: cython.size_t = self.size if self.size - begin < work else begin + work
-        run_end: cython.size_t = 0
-        count: uint64_t = 0
+        cursor: Cursor = self.cursor
+        count: uint64_t
         i: cython.size_t
-        j: cython.size_t
         place: cython.size_t
         left: cython.size_t
         old: uint32_t
-        heir: uint32_t
-        span: uint32_t
         for i in range(begin, stop):
             if i + AHEAD < self.size:
                 place = get_place(self.places, i + AHEAD, wide)
-                tm_prefetch(cython.address(node[place - 1]))
-                tm_prefetch(cython.address(node[place + token[x].span]))
+                tm_prefetch(node + place - 1)
+                tm_prefetch(node + place + span)
             place = get_place(self.places, i, wide)
-            if token_at(node, pair, place) != x:
+            if token_at(node, pair, place) != self.removed:
                 continue
-            if place >= run_end:
-                self.run = run_at(runs, self.run, self.corpus.n_runs, place)
-                run_end = runs[self.run + 1].start
-                count = runs[self.run].count
+            count = count_at(self.corpus, cython.address(cursor), place)
             self.moved += count
             put_place(self.places, self.live, wide, place)
             self.live += 1
-            left = place - 1
-            if node[left] & LAST:
-                left = place - (node[left] & ~LAST)
+            left = left_of(node, place)
             old = node[left]
-            if old != SENTINEL:
-                if old < FREE:
-                    if pair[old].step != self.step:
-                        pair[old].heir = cython.cast(uint32_t, self._wanted(pair[old].left, first))
-                        pair[old].step = self.step
-                    heir = pair[old].heir
-                    pair[old].count -= count
-                else:  # too long with the whole of x, perhaps not with its first part
-                    heir = cython.cast(uint32_t, self._wanted(old & TOKEN, first))
-                node[left] = heir
-                if heir < FREE:
-                    pair[heir].count += count
-                    new_position(self.segments, heir, left)
-            old = node[place]
-            for j in range(n_apart):
-                if j + 1 < n_apart:
-                    heir = apart[j].held
-                elif old < FREE:
-                    if pair[old].step != self.step:
-                        pair[old].heir = cython.cast(uint32_t, self._wanted(last, pair[old].right))
-                        pair[old].step = self.step
-                    heir = pair[old].heir
-                    pair[old].count -= count
-                elif node[place + token[last].span] == SENTINEL:
-                    heir = FREE | last
-                else:
-                    heir = cython.cast(uint32_t, self._wanted(last, token_at(node, pair, place + token[last].span)))
-                node[place] = heir
-                if heir < FREE:
-                    pair[heir].count += count
-                    new_position(self.segments, heir, place)
-                span = token[apart[j].token].span
-                if span > 1:
-                    node[place + span - 1] = LAST | span
-                place += span
+            if old < FREE:
+                if pair[old].step != self.step:
+                    pair[old].successor = cython.cast(uint32_t, self._wanted(pair[old].left, first))
+                    pair[old].step = self.step
+                pair[old].count -= count
+                self._put(left, pair[old].successor, count)
+            elif old != SENTINEL:  # too long with the whole token, perhaps not with its first part
+                self._put(left, cython.cast(uint32_t, self._wanted(old & TOKEN, first)), count)
+            self._put_parts(place, count)
+        self.cursor = cursor
         self.at = stop
         if stop == self.size:
             self._end_split(self.pairs, self.tokens)
         return stop - begin
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _put_parts(self, place: cython.size_t, count: uint64_t) -> cython.int:
+        """Replace the removed token at `place` by its parts."""
+        node: cython.pointer(uint32_t) = self.corpus.node
+        pair: cython.pointer(Pair) = self.pairs.pair
+        apart: cython.pointer(Part) = self.tokens.apart
+        n_apart: cython.size_t = self.tokens.n_apart
+        last: uint32_t = apart[n_apart - 1].token
+        old: uint32_t = node[place]
+        held: uint32_t
+        span: uint32_t
+        j: cython.size_t
+        for j in range(n_apart):
+            span = self.tokens.token[apart[j].token].span
+            if j + 1 < n_apart:
+                held = apart[j].held
+            elif old < FREE:
+                if pair[old].step != self.step:
+                    pair[old].successor = cython.cast(uint32_t, self._wanted(last, pair[old].right))
+                    pair[old].step = self.step
+                held = pair[old].successor
+                pair[old].count -= count
+            elif node[place + span] == SENTINEL:
+                held = FREE | last
+            else:
+                held = cython.cast(uint32_t, self._wanted(last, token_at(node, pair, place + span)))
+            self._put(place, held, count)
+            if span > 1:
+                node[place + span - 1] = LAST | span
+            place += span
+        return 0
 
     @cython.cfunc
     @cython.nogil

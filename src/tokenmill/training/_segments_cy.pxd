@@ -29,7 +29,7 @@ cdef class Segments:
     cdef Segment* segment
     cdef uint32_t n_segments
     cdef size_t segments_room
-    cdef uint32_t spare
+    cdef uint32_t free_entry
     cdef char* fresh
     cdef uint32_t* fresh_entry
     cdef size_t n_fresh

@@ -7,16 +7,34 @@ pair is merged or a token removed, all its segments are gathered.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint32_t
-from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, qsort
 from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_reserve
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place, put_place
-from cython.cimports.tokenmill.training._machine import tm_alloc, tm_prefetch, tm_sort
 from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_places, token_at
 from cython.cimports.tokenmill.training._queue_cy import Queue
 
 AHEAD = cython.declare(cython.size_t, 24)  # how many entries before its turn a node is fetched
-NEAR = cython.declare(cython.size_t, 8)  # how many entries before its turn the pair there is fetched
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compare_32(a: cython.p_const_void, b: cython.p_const_void) -> cython.int:
+    x: uint32_t = cython.cast(cython.pointer(cython.const[uint32_t]), a)[0]
+    y: uint32_t = cython.cast(cython.pointer(cython.const[uint32_t]), b)[0]
+    return (x > y) - (x < y)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compare_64(a: cython.p_const_void, b: cython.p_const_void) -> cython.int:
+    x: uint64_t = cython.cast(cython.pointer(cython.const[uint64_t]), a)[0]
+    y: uint64_t = cython.cast(cython.pointer(cython.const[uint64_t]), b)[0]
+    return (x > y) - (x < y)
 
 
 @cython.final
@@ -32,7 +50,6 @@ class Segments:
         self.n_segments = 1  # 0 is none
         self.queue = queue
         self.reserve(queue.pairs, expected, 0)
-        queue.pairs.least_slots = 2 * expected  # so that the table does not grow either
 
     def __dealloc__(self):
         free(self.late)
@@ -120,22 +137,21 @@ class Segments:
     @cython.exceptval(-1)
     def add(self, head: cython.pointer(uint32_t), places: cython.p_char, size: cython.size_t) -> cython.int:
         """Put a segment in front of a list; an empty one is left out."""
-        entry: uint32_t = self.spare
+        entry: uint32_t = self.free_entry
         block: cython.p_void
         if size == 0:
             return 0
         if entry:
-            self.spare = self.segment[entry].next
+            self.free_entry = self.segment[entry].next
         else:
             entry = self.n_segments
-            if entry >= self.segments_room:
-                self.segments_room = 2 * cython.cast(cython.size_t, entry) + 1024
-                block = realloc(self.segment, self.segments_room * cython.sizeof(Segment))
-                if block == cython.NULL:
-                    self.segments_room = 0
-                    with cython.gil:
-                        raise MemoryError("no memory for the list of segments")
-                self.segment = cython.cast(cython.pointer(Segment), block)
+            block = tm_reserve(
+                self.segment, cython.address(self.segments_room), self.n_segments + 1, cython.sizeof(Segment)
+            )
+            if block == cython.NULL:
+                with cython.gil:
+                    raise MemoryError("no memory for the list of segments")
+            self.segment = cython.cast(cython.pointer(Segment), block)
             self.n_segments += 1
         self.segment[entry].places = places
         self.segment[entry].size = size
@@ -174,8 +190,8 @@ class Segments:
             return 0
         taken[0] = self.segment[entry]
         head[0] = taken.next
-        self.segment[entry].next = self.spare
-        self.spare = entry
+        self.segment[entry].next = self.free_entry
+        self.free_entry = entry
         return 1
 
     @cython.cfunc
@@ -213,7 +229,6 @@ class Segments:
         size: cython.size_t
         i: cython.size_t
         place: cython.size_t
-        held: uint32_t
         self.gathered = cython.NULL
         while entry:
             total += self.segment[entry].size
@@ -239,14 +254,10 @@ class Segments:
         for i in range(total):
             if i + AHEAD < total:
                 tm_prefetch(node + get_place(self.gathered, i + AHEAD, wide))
-            if of_token and i + NEAR < total:
-                held = node[get_place(self.gathered, i + NEAR, wide)]
-                if held < FREE:
-                    tm_prefetch(cython.address(pairs.pair[held]))
             place = get_place(self.gathered, i, wide)
             if (token_at(node, pairs.pair, place) if of_token else node[place]) == key:
                 put_place(self.gathered, size, wide, place)
                 size += 1
         pairs.free_places(self.gathered + size * pairs.width, total - size)
-        tm_sort(self.gathered, size, pairs.width)
+        qsort(self.gathered, size, pairs.width, _compare_64 if wide else _compare_32)
         return size

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ..counting import WordCounts
 from ..errors import InputError, UsageError
 from ..vocabulary import AddedToken, Vocabulary
-from . import driving
+from . import loops
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
 from .naive_picky import train_naive_picky
-from .options import Options, exact
+from .options import Options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +68,7 @@ class Training:
         if options.algorithm == "naive":
             self.pretokens = _as_lists(start, counts.counts, order)
         else:
-            self.corpus = driving.lay_down(start, np.ascontiguousarray(counts.counts), order, self.progress)
+            self.corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, self.progress)
 
     def run(self) -> Vocabulary:
         """Train."""
@@ -85,16 +85,8 @@ class Training:
             rows = train_naive(self.pretokens, tokens, options.n_ordinary, options.min_pair_count, options.max_bytes)
             events = np.array(rows, np.int32).reshape(-1, 3)
         else:
-            events = driving.merge(
-                self.corpus,
-                tokens,
-                options.n_ordinary - len(tokens),
-                self.weight,
-                options.min_pair_count,
-                options.max_bytes,
-                self.progress,
-            )
-            driving.spell(tokens, events)
+            events = loops.merge(self.corpus, tokens, options, self.weight, self.progress)
+            loops.append_tokens(tokens, events)
         return self._vocabulary(tokens, [], events, "merges")
 
     def _picky(self) -> Vocabulary:
@@ -110,16 +102,7 @@ class Training:
             events = np.array(rows, np.int32).reshape(-1, 3)
             removed = sorted(removed_at_the_end(rows))
         else:
-            events, tokens, removed = driving.refine(
-                self.corpus,
-                tokens,
-                None,
-                options.n_ordinary,
-                exact(options.refine).as_integer_ratio(),
-                options.min_pair_count,
-                options.max_bytes,
-                self.progress,
-            )
+            events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress)
         gone = set(removed)
         present = [id for id in range(len(tokens)) if id not in gone]
         final = np.full(len(tokens) + 1, -1, np.int32)  # the last one for the -1 of a removal
@@ -160,7 +143,7 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     frequent = counts.counts >= min_count
     pretokens = int(np.count_nonzero(frequent))
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + pretokens
-    place = 4 if nodes <= driving._NARROW_LIMIT else 8
+    place = 4 if nodes <= loops._MAX_NODES_32 else 8
     # Nodes; positions of the first pairs, and half as many of later ones; pairs; tokens; the order of the pretokens.
     plain = 4 * nodes + place * nodes * 3 // 2 + 40 * min(nodes, 30 * vocab_size) + 32 * vocab_size + 24 * pretokens
     return plain if refine is None else 2 * plain

@@ -1,0 +1,55 @@
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+
+from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.training._take_apart cimport Made
+
+cdef enum:
+    SHORT_REPLAY = 128  # symbols that replay_short takes
+    SIGNALLED_REPLAY = -1  # returned by a replay when a signal handler raised: call raise_signalled
+
+cdef struct Event:
+    uint32_t left    # the pair that a merge joins, or the token that a removal takes apart
+    uint32_t right   # NO_EVENT in a removal
+    uint32_t result  # the token that a merge makes, or the number of a removal's parts list
+    uint32_t list    # in the first event of a pair or token that has several: where `lists` has all of them; else 0
+
+cdef struct Parts:
+    size_t start  # in `part`
+    uint32_t size
+
+# A symbol or token of a long pretoken, in the place of its first symbol. `event` is the next event of the token or of the
+# pair that begins with it, NO_EVENT for none.
+cdef struct Node:
+    uint32_t id, prev, next, event
+
+
+cdef class EventTable:
+    cdef Event* event
+    cdef uint32_t n_events, n_ids
+    cdef tm_pair_map pairs  # (left, right) -> the first event that merges them
+    cdef uint32_t* removal  # by id: the first event that removes it, or NO_EVENT
+    cdef uint32_t* length  # by id: the number of symbols that it spans
+    cdef uint32_t* lists  # from lists[1] on, one after the other: n, then n events in order
+    cdef Parts* parts  # by number of the parts list
+    cdef size_t n_parts, parts_room
+    cdef uint32_t* part
+    cdef size_t part_used, part_room
+
+    # Replay all events over the n symbols `ids`, in place. Returns the number of ids, or SIGNALLED_REPLAY. If `happened` is
+    # not NULL, adds `weight` to happened[event] each time an event applies. `memory` has replay_memory(n) bytes.
+    cdef Py_ssize_t replay_short(self, uint32_t* ids, Py_ssize_t n, uint64_t* happened, uint64_t weight) noexcept nogil
+    cdef Py_ssize_t replay_long(
+        self, uint32_t* ids, Py_ssize_t n, void* memory, uint64_t* happened, uint64_t weight) noexcept nogil
+
+    cdef int _load(self, const int32_t[:, ::1] events) except -1
+    cdef int _add_merge(self, uint32_t event, Made* made) except -1
+    cdef int _add_removal(self, uint32_t event, Made* made, uint32_t* latest) except -1
+    cdef int _fill_lists(self, const uint32_t* first) except -1
+
+
+cdef inline size_t replay_memory(size_t n) noexcept nogil:
+    return n * sizeof(Node) + heap_room(n) * sizeof(uint64_t)
+
+
+cdef inline size_t heap_room(size_t n) noexcept nogil:
+    return 4 * n + 16

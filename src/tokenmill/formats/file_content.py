@@ -1,0 +1,220 @@
+"""The content of a vocabulary file: its bytes, decompressed; its lines; its JSON; its tokens by id.
+
+All damage is a FormatError that names the file, the place in it (a line or a JSON path) and what is wrong there.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn
+
+from ..errors import FormatError, InputError, require
+from ..vocabulary.validation import show
+
+__all__ = [
+    "MAX_ID",
+    "Json",
+    "decode_utf8",
+    "fail",
+    "lines_of",
+    "missing_bytes",
+    "parse_json",
+    "place_tokens",
+    "read_bytes",
+    "show",
+]
+
+MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
+_MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
+_BYTES_OF_TEXT = frozenset(bytes([byte]) for byte in range(256) if byte not in (0xC0, 0xC1) and byte < 0xF5)
+
+
+def fail(file: str, where: str, what: str) -> NoReturn:
+    """Raise the one FormatError of a damaged file."""
+    raise FormatError(f"{file}: {where}: {what}" if where else f"{file}: {what}")
+
+
+def read_bytes(path: str | os.PathLike) -> bytes:
+    """The content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
+    name = os.fspath(path)
+    try:
+        with open(path, "rb") as file:
+            head = file.read(6)
+            file.seek(0)
+            opened: Any = file
+            if head.startswith(b"\x1f\x8b"):
+                opened = gzip.GzipFile(fileobj=file)
+            elif head.startswith(b"BZh"):
+                opened = bz2.BZ2File(file)
+            elif head.startswith(b"\xfd7zXZ\x00"):
+                opened = lzma.LZMAFile(file)  # noqa: SIM115
+            elif head.startswith(b"\x28\xb5\x2f\xfd"):
+                zstandard = require("zstandard", "corpus", "reading a vocabulary compressed with Zstandard")
+                opened = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+            data = opened.read(_MAX_BYTES + 1)
+    except FileNotFoundError as error:
+        raise InputError(f"{name}: no such file. Check the path.") from error
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise FormatError(f"{name}: the compressed data is damaged or cut short ({error})") from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot read {name}: {reason}") from error
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise FormatError(f"{name}: the compressed data is damaged or cut short ({error})") from error
+    if len(data) > _MAX_BYTES:
+        raise FormatError(f"{name}: holds more than {_MAX_BYTES >> 20} MiB, too much for a vocabulary")
+    return data
+
+
+def decode_utf8(data: bytes, file: str) -> str:
+    """The text of `data`, without a byte order mark, or a FormatError that names the line of the first wrong byte."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        fail(
+            file,
+            f"line {line}",
+            f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})",
+        )
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of `text`, cut at LF and CR LF only: other separators may be part of a token."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines
+
+
+def parse_json(data: bytes, file: str) -> Json:
+    """The JSON document in `data`. A key that occurs twice in one object is an error."""
+    text = decode_utf8(data, file)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            literal = json.dumps(twice, ensure_ascii=False)
+            first = text.find(literal)
+            again = text.find(literal, first + 1)
+            line = text.count("\n", 0, max(first, again)) + 1
+            fail(file, f"line {line}", f"the key {show(twice)} occurs twice in one object")
+        return made
+
+    def constant(name: str) -> NoReturn:
+        fail(file, "", f"holds {name}, which is not JSON")
+
+    try:
+        return Json(json.loads(text, object_pairs_hook=unique, parse_constant=constant), file)
+    except json.JSONDecodeError as error:
+        fail(file, f"line {error.lineno} column {error.colno}", f"not JSON: {error.msg}")
+    except RecursionError:
+        fail(file, "", "not a tokenizer: its JSON is nested too deep")
+    except ValueError as error:  # an integer of more digits than Python converts
+        fail(file, "", f"not a tokenizer: {error}")
+
+
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    int: "an integer",
+    bool: "true or false",
+    float: "a number",
+}
+
+
+class Json:
+    """A value in a JSON file with its place, so that every error can name both."""
+
+    __slots__ = ("file", "value", "where")
+
+    def __init__(self, value: Any, file: str, where: str = "$"):
+        self.value, self.file, self.where = value, file, where
+
+    def fail(self, what: str) -> NoReturn:
+        fail(self.file, f"at {self.where}", what)
+
+    def expect(self, kind: type) -> Any:
+        """The value, which must be of `kind` (True is not an integer)."""
+        value = self.value
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            self.fail(f"expected {_KINDS[kind]}, found {show(value)}")
+        return value
+
+    def __getitem__(self, key: str) -> Json:
+        """The member `key` of an object; an absent member is a null with its place."""
+        return Json(self.expect(dict).get(key), self.file, f"{self.where}.{key}")
+
+    def __iter__(self) -> Iterator[Json]:
+        """The members of a list; none of a null."""
+        for i, value in enumerate([] if self.absent else self.expect(list)):
+            yield Json(value, self.file, f"{self.where}[{i}]")
+
+    def items(self) -> Iterator[tuple[str, Json]]:
+        """The members of an object by key; none of a null."""
+        for key, value in ({} if self.absent else self.expect(dict)).items():
+            yield key, Json(value, self.file, f"{self.where}.{key}")
+
+    @property
+    def absent(self) -> bool:
+        return self.value is None
+
+    def get(self, key: str, kind: type, default: Any) -> Any:
+        """The value of the member `key`, which must be of `kind`; `default` where it is absent or null."""
+        member = self[key]
+        return default if member.absent else member.expect(kind)
+
+
+def place_tokens(
+    tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]
+) -> list[bytes | None]:
+    """Tokens in a list by id, None for unused ids. FormatError for an id or a token that occurs twice or is invalid.
+
+    at(n): the place of the nth token in the file, for the messages. A token that is None only has its id checked.
+    """
+    distinct = set(tokens)
+    if (
+        not set(map(type, ids)) <= {int}
+        or (ids and (min(ids) < 0 or max(ids) > MAX_ID))
+        or (len(distinct) < len(tokens) and len(distinct) - (None in distinct) < len(tokens) - tokens.count(None))
+        or b"" in distinct
+        or len(set(ids)) < len(ids)
+    ):
+        _refuse_first(tokens, ids, file, at)
+    placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
+    for id, token in zip(ids, tokens, strict=True):
+        placed[id] = token
+    return placed
+
+
+def _refuse_first(tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]) -> NoReturn:
+    """Fail on the first id or token that is invalid or occurs a second time."""
+    by_id: dict[int, int] = {}
+    by_token: dict[bytes, int] = {}
+    for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):
+        if type(id) is not int or not 0 <= id <= MAX_ID:
+            fail(file, at(n), f"the id {show(id)} of {show(token)} is not an integer from 0 to {MAX_ID}")
+        if token == b"":
+            fail(file, at(n), "the token is empty")
+        if token is not None and (first := by_token.setdefault(token, n)) != n:
+            what = f"the token {show(token)} occurs twice, with the ids {ids[first]} ({at(first)}) and {id}"
+            fail(file, at(n), what)
+        if (first := by_id.setdefault(id, n)) != n:
+            fail(file, at(n), f"the id {id} of {show(token)} is that of {show(tokens[first])} already ({at(first)})")
+    raise AssertionError("no token is wrong")
+
+
+def missing_bytes(tokens: Iterable[bytes | None]) -> list[bytes]:
+    """The bytes without a token. Bytes that no UTF-8 text holds do not count: published vocabularies may lack them."""
+    return sorted(_BYTES_OF_TEXT.difference(token for token in tokens if token and len(token) == 1))

@@ -1,0 +1,164 @@
+"""The published encodings: known by the SHA-256 of their files, with the pattern and the special tokens they belong to.
+
+By name (`read("o200k_base")`) their files are looked for in tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else
+DATA_GYM_CACHE_DIR, else data-gym-cache in the folder for temporary files; a file is named by the SHA-1 of its address) and
+in ours (TOKENMILL_CACHE, else tokenmill in the user's cache folder). They are downloaded only when asked for, and what
+comes is used only if its hash is right.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import FormatError, InputError, OutputError
+from ..jobs.outputs import atomic_file
+from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.patterns import PATTERNS
+from .file_content import read_bytes
+from .merges_txt import parse_pair
+from .tiktoken_file import parse_tiktoken
+
+__all__ = ["PUBLISHED", "Published", "known_by_hash", "load_published", "published_vocabulary"]
+
+_HOST = "https://openaipublic.blob.core.windows.net/"
+_TIMEOUT = 60  # seconds without an answer
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published encoding: its files (address below the host -> SHA-256), split pattern and special tokens."""
+
+    files: dict[str, str]
+    split: str
+    special_tokens: dict[str, int] = field(default_factory=dict)
+
+
+_R50K = {"encodings/r50k_base.tiktoken": "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"}
+_P50K = {"encodings/p50k_base.tiktoken": "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069"}
+_CL100K = {"encodings/cl100k_base.tiktoken": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"}
+_O200K = {"encodings/o200k_base.tiktoken": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"}
+_GPT2 = {
+    "gpt-2/encodings/main/encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+    "gpt-2/encodings/main/vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+}
+_END = {"<|endoftext|>": 50256}
+_HARMONY_NAMES = {
+    199998: "startoftext", 199999: "endoftext", 200002: "return", 200003: "constrain", 200005: "channel",
+    200006: "start", 200007: "end", 200008: "message", 200012: "call", 200018: "endofprompt",
+}  # fmt: skip
+_HARMONY = {f"<|{_HARMONY_NAMES.get(id, f'reserved_{id}')}|>": id for id in range(199998, 201088)}
+
+# Of two encodings with the same file, the one that the file is known as by its hash comes first.
+PUBLISHED = {
+    "gpt2": Published(_GPT2, "gpt2", _END),
+    "r50k_base": Published(_R50K, "gpt2", _END),
+    "p50k_base": Published(_P50K, "gpt2", _END),
+    "p50k_edit": Published(
+        _P50K, "gpt2", {**_END, "<|fim_prefix|>": 50281, "<|fim_middle|>": 50282, "<|fim_suffix|>": 50283}
+    ),
+    "cl100k_base": Published(
+        _CL100K,
+        "cl100k",
+        {
+            "<|endoftext|>": 100257,
+            "<|fim_prefix|>": 100258,
+            "<|fim_middle|>": 100259,
+            "<|fim_suffix|>": 100260,
+            "<|endofprompt|>": 100276,
+        },
+    ),
+    "o200k_base": Published(_O200K, "o200k", {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+    # The id 200018 has two names; it is decoded as the last one, <|endofprompt|>, as tiktoken does.
+    "o200k_harmony": Published(_O200K, "o200k", {"<|reserved_200018|>": 200018, **_HARMONY}),
+}
+
+
+def known_by_hash(data: bytes) -> Published | None:
+    """The published encoding that a file with this content belongs to."""
+    digest = hashlib.sha256(data).hexdigest()
+    return next((known for known in PUBLISHED.values() if digest in known.files.values()), None)
+
+
+def load_published(name: str, download: bool = False) -> Vocabulary:
+    """The published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`.
+
+    >>> load_published("o200k_base").n_vocab
+    200019
+    """
+    known = PUBLISHED[name]
+    contents = [_find(name, file, digest, download) for file, digest in known.files.items()]
+    return published_vocabulary(known, contents, name)
+
+
+def published_vocabulary(known: Published, contents: list[bytes], file: str) -> Vocabulary:
+    """The vocabulary of a published encoding, from the content of its files."""
+    added = tuple(AddedToken(content, id) for content, id in known.special_tokens.items())
+    if len(contents) == 2:
+        tokens = parse_pair(contents[0], contents[1], file, file, added).tokens
+    else:
+        tokens = parse_tiktoken(contents[0], file)
+    return Vocabulary(tokens, (PATTERNS[known.split],), added_tokens=added)
+
+
+def _find(name: str, file: str, digest: str, download: bool) -> bytes:
+    """The content of one file of the encoding `name`, its hash checked."""
+    url = _HOST + file
+    ours = _our_folder() / file.replace("/", "_")
+    places = [folder / hashlib.sha1(url.encode()).hexdigest() for folder in _tiktoken_folders()] + [ours]
+    damaged = []
+    for place in places:
+        if place.is_file():
+            data = read_bytes(place)
+            if hashlib.sha256(data).hexdigest() == digest:
+                return data
+            damaged.append(place)
+    if not download:
+        looked = ", ".join(map(str, places))
+        wrong = f" ({', '.join(map(str, damaged))} is there, but damaged: its hash is wrong)" if damaged else ""
+        raise InputError(
+            f"the published encoding {name!r} is not on this machine: looked for {looked}{wrong}. Allow the download with "
+            f"download=True (--download), or put {url} there."
+        )
+    data = _download(url)
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise FormatError(
+            f"{url}: what came is not the published file: its SHA-256 is not {digest}. Try again, or another network."
+        )
+    try:
+        with atomic_file(ours) as opened:
+            opened.write(data)
+    except OutputError:
+        pass  # a cache that cannot be written is no reason to fail: the data is here
+    return data
+
+
+def _download(url: str) -> bytes:
+    import urllib.error  # late: it takes longer to import than the rest of the package
+    import urllib.request
+
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
+            return answer.read()
+    except (urllib.error.URLError, OSError) as error:
+        reason = getattr(error, "reason", error)
+        raise InputError(
+            f"cannot download {url}: {reason}. Check the network, or fetch the file elsewhere and load it by path."
+        ) from error
+
+
+def _tiktoken_folders() -> list[Path]:
+    """Where tiktoken keeps its files; nowhere if its variable is set to nothing."""
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if variable in os.environ:
+            return [Path(os.environ[variable])] if os.environ[variable] else []
+    return [Path(tempfile.gettempdir()) / "data-gym-cache"]
+
+
+def _our_folder() -> Path:
+    if os.environ.get("TOKENMILL_CACHE"):
+        return Path(os.environ["TOKENMILL_CACHE"])
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tokenmill"

@@ -1,0 +1,244 @@
+"""Read a vocabulary from any file or folder, told by content, and write one in any format."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ..errors import FormatError, InputError, UsageError
+from ..jobs.outputs import atomic_file, atomic_folder
+from ..split import Splitter
+from ..vocabulary import PATTERNS, AddedToken, Vocabulary
+from ..vocabulary.validation import VocabularyError
+from . import ddtok, events_file, published_encodings, tokenmill_json
+from .file_content import read_bytes
+from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
+from .merges_txt import pair_bytes, parse_pair, read_side_files
+from .rank_merges import present_by_rank
+from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
+
+__all__ = ["FORMATS", "read", "write"]
+
+FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
+
+# A vocabulary, and whether its file tells how text is split.
+_Found = tuple[Vocabulary, bool]
+
+_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
+
+
+def read(
+    path: str | os.PathLike,
+    split: str | None = None,
+    *,
+    special_tokens: Mapping[str, int] | None = None,
+    download: bool = False,
+) -> Vocabulary:
+    """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
+
+    path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
+        merges.ddtok, or the name of a published encoding, such as "o200k_base".
+    split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
+        .tiktoken). It is never guessed: without it, reading such a file is a UsageError.
+    special_tokens: text -> id, for a file that does not hold them.
+    download: whether a published encoding may be downloaded if it is not on this machine.
+
+    >>> read("cl100k_base.tiktoken").n_vocab
+    100277
+    """
+    place = Path(path)
+    try:
+        if not place.exists() and os.fspath(path) in published_encodings.PUBLISHED:
+            found = published_encodings.load_published(os.fspath(path), download), True
+        else:
+            place = _file_in(place) if place.is_dir() else place
+            if not place.exists():
+                known = ", ".join(published_encodings.PUBLISHED)
+                raise InputError(
+                    f"{place}: no such file or folder, and not one of the published encodings ({known}). "
+                    "Check the path or the name."
+                )
+            found = _read_file(place, read_bytes(place))
+        return _with_options(*found, split, special_tokens, place)
+    except VocabularyError as error:
+        raise FormatError(f"{place}: {error}") from error
+
+
+def _file_in(folder: Path) -> Path:
+    """The file of `folder` to begin with."""
+    names = ["tokenizer.json", *(vocab for vocab, _ in _PAIRS)]
+    found = [folder / name for name in names if (folder / name).is_file()] or sorted(folder.glob("*.tiktoken"))
+    if not found:
+        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {', '.join(names)} or a .tiktoken file.")
+    return found[0]
+
+
+def _read_file(place: Path, data: bytes) -> _Found:
+    start = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if ddtok.looks_like_ddtok(data):
+        return _read_pair(place, ddtok.parse_ddtok)
+    if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
+        return _read_huggingface(place, data)
+    if start.startswith((b"{", b"#version")):
+        return _read_pair(place, parse_pair)
+    if looks_like_tiktoken(data):
+        return _read_tiktoken(place, data)
+    raise FormatError(f"{place}: not a vocabulary in a format that tokenmill reads ({', '.join(FORMATS)})")
+
+
+def _read_huggingface(place: Path, data: bytes) -> _Found:
+    vocabulary = parse_tokenizer_json(data, str(place))
+    events = place.with_name(events_file.NAME)
+    if events.is_file():
+        vocabulary = events_file.parse_events(read_bytes(events), str(events), vocabulary)
+    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
+    return beside.complete(vocabulary) if beside else vocabulary, True
+
+
+def _read_tiktoken(place: Path, data: bytes) -> _Found:
+    known = published_encodings.known_by_hash(data)
+    if known is not None:
+        return published_encodings.published_vocabulary(known, [data], str(place)), True
+    vocabulary = Vocabulary(parse_tiktoken(data, str(place)), ())
+    beside = tokenmill_json.read_companion(companion_path(place), data)
+    return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
+
+
+def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
+    """The vocabulary of two files, of which `place` is one."""
+    vocab_path, merges_path = _partner(place)
+    vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
+    known = published_encodings.known_by_hash(vocab_data)
+    if known is not None and published_encodings.known_by_hash(merges_data) is known:
+        return published_encodings.published_vocabulary(known, [vocab_data, merges_data], str(vocab_path)), True
+    files = vocab_data, merges_data, str(vocab_path), str(merges_path)
+    beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
+    if beside:
+        return beside.complete(parse(*files, beside.fields["added_tokens"])), True
+    if parse is ddtok.parse_ddtok:
+        return dataclasses.replace(parse(*files), split_patterns=(ddtok.SPLIT,)), False
+    added, split, prefix = read_side_files(vocab_path.parent, vocab_data)
+    vocabulary = parse(*files, added)
+    if split is None:
+        return vocabulary, False
+    return dataclasses.replace(vocabulary, split_patterns=(split,), add_prefix_space=prefix), True
+
+
+def _partner(place: Path) -> tuple[Path, Path]:
+    """The vocabulary and the merges, of which `place` is one; model-vocab.json goes with model-merges.txt."""
+    for names in _PAIRS:
+        for own, other in (names, names[::-1]):
+            if place.name.endswith(own):
+                partner = place.with_name(place.name[: -len(own)] + other)
+                if not partner.is_file():
+                    raise InputError(
+                        f"{place}: this is half of a vocabulary. Put the other half, {partner.name}, beside it."
+                    )
+                return (place, partner) if own == names[0] else (partner, place)
+    names_text = "; ".join(" and ".join(names) for names in _PAIRS)
+    raise InputError(
+        f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "
+        f"The names are: {names_text}"
+    )
+
+
+def _with_options(
+    vocabulary: Vocabulary, told: bool, split: str | None, special_tokens: Mapping[str, int] | None, place: Path
+) -> Vocabulary:
+    """`vocabulary` with what the caller named, where the file did not tell it."""
+    if split is not None:
+        patterns = tuple(Splitter(split).patterns)
+        if told and vocabulary.split_patterns != patterns:
+            held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
+            raise UsageError(
+                f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out split (--split)."
+            )
+        vocabulary = dataclasses.replace(vocabulary, split_patterns=patterns)
+    elif not told and not vocabulary.split_patterns:
+        raise UsageError(
+            f"{place}: the file does not hold its split pattern, and it is not a published encoding. Name the pattern: "
+            f'split="cl100k" (--split cl100k), one of {", ".join(PATTERNS)} or any regular expression.'
+        )
+    if special_tokens:
+        held_ids = {token.content: token.id for token in vocabulary.added_tokens}
+        for content, id in special_tokens.items():
+            if held_ids.get(content, id) != id:
+                raise UsageError(f"{place}: the special token {content!r} has the id {held_ids[content]}, not {id}")
+        added = (AddedToken(content, id) for content, id in special_tokens.items() if content not in held_ids)
+        vocabulary = dataclasses.replace(vocabulary, added_tokens=(*vocabulary.added_tokens, *added))
+    return vocabulary
+
+
+def write(
+    vocabulary: Vocabulary, path: str | os.PathLike, format: str = "huggingface", *, lossy: bool = False
+) -> list[str]:
+    """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
+
+    path: a file for "tiktoken", a folder for the others. An earlier output is replaced.
+    lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank.
+    A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
+    tokenizer.json; the other formats cannot hold them.
+    """
+    if format not in FORMATS:
+        raise UsageError(f"the format is {format!r}; expected one of {', '.join(FORMATS)}")
+    target, notes = Path(path), []
+    if vocabulary.order == "events" and lossy:
+        notes = [
+            f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get other ids"
+        ]
+        vocabulary = present_by_rank(vocabulary)
+    if format == "tiktoken":
+        data, more = tiktoken_bytes(vocabulary)
+        for place, content in (
+            (companion_path(target), tokenmill_json.companion_bytes(vocabulary, data)),
+            (target, data),
+        ):
+            with atomic_file(place) as file:
+                file.write(content)
+    else:
+        files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
+        _write_folder(target, files)
+    return notes + more
+
+
+def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[str]]:
+    by_events = vocabulary.order == "events"
+    main, notes = tokenizer_json(present_by_rank(vocabulary))
+    files = {
+        "tokenizer.json": main,
+        "tokenizer_config.json": tokenizer_config_json(vocabulary),
+        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
+    }
+    if by_events:
+        files[events_file.NAME] = events_file.events_bytes(vocabulary)
+        notes.append(
+            f"the events are in {events_file.NAME}, which only tokenmill reads: elsewhere some texts get other ids"
+        )
+    return files, notes
+
+
+def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], list[str]]:
+    names, content = (_PAIRS[0], pair_bytes) if format == "merges" else (_PAIRS[2], ddtok.ddtok_bytes)
+    vocab, merges, notes = content(vocabulary)
+    return {
+        names[0]: vocab,
+        names[1]: merges,
+        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, vocab + merges),
+    }, notes
+
+
+def _write_folder(target: Path, files: dict[str, bytes]) -> None:
+    """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
+    ours = {"tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2]}
+    if target.is_dir() and any(path.name not in ours for path in target.iterdir()):
+        for name, content in files.items():
+            with atomic_file(target / name) as file:
+                file.write(content)
+        if "tokenizer.json" in files and events_file.NAME not in files:  # the events of another vocabulary
+            (target / events_file.NAME).unlink(missing_ok=True)
+        return
+    with atomic_folder(target) as folder:
+        for name, content in files.items():
+            (folder / name).write_bytes(content)

@@ -1,0 +1,110 @@
+"""tokenmill.json: what another format cannot hold, in a file beside it that tokenmill reads.
+
+.tiktoken holds tokens only. merges.txt and .ddtok hold no split pattern and no special tokens. tokenizer.json holds
+patterns in another dialect. The rest is in `tokenmill.json` in the same folder, or in `NAME.tiktoken.json` beside
+NAME.tiktoken. It is called the companion of that file, and names its SHA-256: a companion of another file is not used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ..vocabulary import AddedToken, Vocabulary
+from .file_content import MAX_ID, Json, parse_json, read_bytes
+
+__all__ = ["NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
+
+NAME = "tokenmill.json"
+_FORMAT = "tokenmill vocabulary"
+_VERSION = 1
+_FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
+
+
+def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
+    """The companion of the file whose content is `main`, as JSON."""
+    held: dict[str, Any] = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "sha256": hashlib.sha256(main).hexdigest(),
+        "order": vocabulary.order,
+        "whole_pretokens": vocabulary.whole_pretokens,
+        "alphabet": vocabulary.alphabet,
+        "unknown": vocabulary.unknown,
+        "normalizers": vocabulary.normalizers,
+        "add_prefix_space": vocabulary.add_prefix_space,
+        "split_patterns": vocabulary.split_patterns,
+        "added_tokens": [dataclasses.asdict(token) for token in vocabulary.added_tokens],
+    }
+    if vocabulary.refine is not None:
+        held["refine"] = vocabulary.refine
+    held["check"] = _check(held)
+    return (json.dumps(held, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def _check(held: dict[str, Any]) -> str:
+    """SHA-256 of all other members, so that a companion that was damaged or half edited is noticed."""
+    rest = {key: value for key, value in held.items() if key != "check"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Companion:
+    """What a companion says: the order of the vocabulary as it was, and the fields that the main file does not hold."""
+
+    order: str
+    whole_pretokens: bool
+    fields: dict[str, Any]
+
+    def complete(self, vocabulary: Vocabulary) -> Vocabulary:
+        """`vocabulary`, read from the main file, with the rest.
+
+        A vocabulary of ranks that was written as merges becomes one of ranks again. One of merges that was written as
+        ranks stays one of ranks: the ids are the same.
+        """
+        fields = dict(self.fields)
+        if self.order == "ranks" and vocabulary.order == "merges":
+            fields |= {"order": "ranks", "events": ()}
+        if vocabulary.order != "events":  # its events file is not beside it
+            fields["refine"] = None
+        if self.order in (vocabulary.order, "ranks"):
+            fields["whole_pretokens"] = self.whole_pretokens
+        return dataclasses.replace(vocabulary, **fields)
+
+
+def read_companion(path: Path, main: bytes) -> Companion | None:
+    """The companion at `path` of the file whose content is `main`; None where there is none, or it is another file's."""
+    if not path.is_file():
+        return None
+    root = parse_json(read_bytes(path), str(path))
+    if root["format"].value != _FORMAT or root["sha256"].value != hashlib.sha256(main).hexdigest():
+        return None
+    if root["version"].value != _VERSION:
+        root["version"].fail(
+            f"version {root['version'].value!r}; this tokenmill reads version {_VERSION}. Install a newer tokenmill."
+        )
+    if root["check"].value != _check(root.value):
+        root["check"].fail("damaged: its SHA-256 is not that of the rest. Delete the file to read without it.")
+    fields = {name: root[name].value for name in ("alphabet", "unknown", "add_prefix_space", "refine")}
+    for name in ("split_patterns", "normalizers"):
+        fields[name] = tuple(root[name].expect(list))
+    fields["added_tokens"] = tuple(added_token(item) for item in root["added_tokens"])
+    return Companion(root["order"].expect(str), root["whole_pretokens"].expect(bool), fields)
+
+
+def added_token(item: Json) -> AddedToken:
+    """An added token as companions and tokenizer.json write it."""
+    content = item["content"].expect(str)
+    id = item["id"].expect(int)
+    if not 0 <= id <= MAX_ID:
+        item["id"].fail(f"the id {id} of {content!r} is not from 0 to {MAX_ID}")
+    if not content:
+        item["content"].fail("an added token is empty")
+    try:
+        content.encode()
+    except UnicodeEncodeError:
+        item["content"].fail(f"the added token {content!r} is not Unicode text: it holds a lone surrogate")
+    return AddedToken(content, id, **{flag: item.get(flag, bool, False) for flag in _FLAGS})

@@ -1,0 +1,35 @@
+/* What the kernels read of Python objects, without the GIL, while the caller holds references to them. */
+#ifndef TOKENMILL_OBJECTS_H
+#define TOKENMILL_OBJECTS_H
+
+#include <Python.h>
+#include <stddef.h>
+
+/* The value of a non-negative int of one digit; -1 for anything else. */
+static inline long long tm_small_int(PyObject *o) {
+    if (!PyLong_CheckExact(o)) return -1;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (!PyUnstable_Long_IsCompact((const PyLongObject *)o)) return -1;
+    return PyUnstable_Long_CompactValue((const PyLongObject *)o);
+#else
+    Py_ssize_t size = Py_SIZE(o);
+    return size == 1 ? (long long)((PyLongObject *)o)->ob_digit[0] : size == 0 ? 0 : -1;
+#endif
+}
+
+/* The contents of a str or bytes object: stores the address and the number of units, and returns the bytes per unit, 0
+ * where they are UTF-8, -1 for any other object. The UTF-8 that a str may hold besides is not used: another thread may be
+ * about to make it. */
+static inline int tm_text_units(PyObject *o, void **data, size_t *n) {
+    if (PyUnicode_Check(o)) {
+        *data = PyUnicode_DATA(o);
+        *n = (size_t)PyUnicode_GET_LENGTH(o);
+        return PyUnicode_IS_ASCII(o) ? 0 : (int)PyUnicode_KIND(o);
+    }
+    if (!PyBytes_Check(o)) return -1;
+    *data = PyBytes_AS_STRING(o);
+    *n = (size_t)PyBytes_GET_SIZE(o);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,371 @@
+# cython: language_level=3
+"""The decoding kernel: ids to bytes and text.
+
+What each token adds to the length and the width of a text is known beforehand, so a str is made at once, in its final width.
+Tokens of ASCII are copied straight into it; others go through a small buffer, from which whole characters are decoded into it.
+Bytes that turn out not to be UTF-8 go through Python's decoder and its error handlers.
+"""
+
+from operator import index
+
+import cython
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython.cimports.cpython.exc import PyErr_CheckSignals
+from cython.cimports.cpython.long import PyLong_AsLongLongAndOverflow
+from cython.cimports.cpython.object import PyObject
+from cython.cimports.cpython.unicode import PyUnicode_DATA, PyUnicode_DecodeUTF8, PyUnicode_New
+from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.string import memcpy, memmove
+from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_decode
+from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_small_int
+
+from ...errors import UnknownTokenError
+
+# Tokens are copied 16 bytes at a time, whatever their length: both sides have that much room at the end.
+SLACK = cython.declare(cython.size_t, 16)
+MOST = cython.declare(cython.size_t, (1 << 28) - 1)  # bytes of a token
+HOLD = cython.declare(cython.Py_ssize_t, 1024)  # up to so many ids are decoded without releasing the GIL
+SLICE = cython.declare(cython.Py_ssize_t, 1 << 20)  # ids between two checks for signals
+PART_BYTES = cython.declare(cython.size_t, 4 << 20)  # bytes that Python's decoder gets between two checks for signals
+BUFFER = cython.declare(cython.size_t, 4096)
+
+# What a token adds to a text, in one number: its bytes, its lead bytes (those that begin a character) from bit 28 on, and one of
+# three bits if it has characters above U+007F, U+00FF or U+FFFF.
+LEADS = cython.declare(cython.int, 28)
+LATIN = cython.declare(uint64_t, 1 << 60)
+BASIC = cython.declare(uint64_t, 1 << 61)
+ASTRAL = cython.declare(uint64_t, 1 << 62)
+NO_TOKEN = cython.declare(uint64_t, 1 << 63)
+
+# The bytes of a token.
+Span = cython.struct(start=uint32_t, size=uint32_t)
+
+# Ids given by a caller, checked: they decode to `size` bytes, with `leads` lead bytes; `kinds` has the bits of all.
+Wanted = cython.struct(
+    ids=cython.pointer(uint32_t), n=cython.Py_ssize_t, size=cython.size_t, leads=cython.size_t, kinds=uint64_t
+)
+
+# A str that is being filled: `count` characters of `width` bytes, and `filled` bytes in the buffer that come next.
+Output = cython.struct(
+    data=cython.p_void, width=cython.int, count=cython.size_t, filled=cython.size_t, buffer=uint8_t[4096 + 16]
+)
+
+
+@cython.cclass
+class Decoder:
+    """Ids to bytes and text. Immutable; threads share it.
+
+    tokens: the bytes of each id, or None for an unused id.
+    """
+
+    _tokens: list
+    _blob: cython.pointer(uint8_t)
+    _spans: cython.pointer(Span)
+    _adds: cython.pointer(uint64_t)
+    _n: cython.size_t
+
+    def __cinit__(self, tokens: list):
+        i: cython.size_t
+        at: cython.size_t = 0
+        size: cython.size_t = sum([len(t) for t in tokens if t is not None])
+        if size > MOST:
+            raise MemoryError("the tokens have 256 MiB or more")
+        self._tokens = tokens
+        self._n = len(tokens)
+        self._blob = cython.cast(cython.pointer(uint8_t), malloc(size + SLACK))
+        self._spans = cython.cast(cython.pointer(Span), malloc((self._n + 1) * cython.sizeof(Span)))
+        self._adds = cython.cast(cython.pointer(uint64_t), malloc((self._n + 1) * 8))
+        if self._blob == cython.NULL or self._spans == cython.NULL or self._adds == cython.NULL:
+            raise MemoryError
+        for i in range(self._n):
+            token = tokens[i]
+            size = 0 if token is None else len(token)
+            self._spans[i] = Span(cython.cast(uint32_t, at), cython.cast(uint32_t, size))
+            self._adds[i] = NO_TOKEN
+            if token is not None:
+                memcpy(self._blob + at, PyBytes_AS_STRING(token), size)
+                self._adds[i] = _adds(self._blob + at, size)
+                at += size
+
+    def __dealloc__(self):
+        free(self._blob)
+        free(self._spans)
+        free(self._adds)
+
+    def token(self, id: object) -> bytes:
+        """The bytes of one id."""
+        i: cython.longlong = _number(index(id))
+        if i < 0 or cython.cast(cython.size_t, i) >= self._n or self._adds[i] & NO_TOKEN:
+            self._unknown(id)
+        return self._tokens[i]
+
+    def decode_bytes(self, ids: object) -> bytes:
+        """The bytes of ids: a list, a tuple, an array of integers, or any iterable."""
+        wanted: Wanted
+        wanted.ids = cython.NULL
+        try:
+            self._take(ids, cython.address(wanted))
+            result: bytes = PyBytes_FromStringAndSize(cython.NULL, wanted.size)
+            self._write(cython.address(wanted), cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(result)))
+            return result
+        finally:
+            tm_free(wanted.ids)
+
+    def decode(self, ids: object, errors: str) -> str:
+        """The text of ids; `errors` as in bytes.decode."""
+        wanted: Wanted
+        wanted.ids = cython.NULL
+        how: bytes = errors.encode()
+        out: cython.pointer(uint8_t) = cython.NULL
+        widest: uint32_t
+        try:
+            self._take(ids, cython.address(wanted))
+            if wanted.kinds == 0:
+                result: str = PyUnicode_New(wanted.size, 127)
+                if wanted.size > 0:
+                    self._write(cython.address(wanted), cython.cast(cython.pointer(uint8_t), PyUnicode_DATA(result)))
+                return result
+            if wanted.leads > 0:
+                widest = 0x10FFFF if wanted.kinds & ASTRAL else 0xFFFF if wanted.kinds & BASIC else 0xFF
+                result = PyUnicode_New(wanted.leads, widest)
+                if self._fill(cython.address(wanted), PyUnicode_DATA(result)):
+                    return result
+            out = cython.cast(cython.pointer(uint8_t), tm_alloc(wanted.size + SLACK))
+            if out == cython.NULL:
+                raise MemoryError
+            self._write(cython.address(wanted), out)
+            return _decode_any(out, wanted.size, how)
+        finally:
+            tm_free(wanted.ids)
+            tm_free(out)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _take(self, ids: object, wanted: cython.pointer(Wanted)) -> cython.int:
+        """Copy the ids after a check, and add up what they stand for."""
+        i: cython.Py_ssize_t = 0
+        stop: cython.Py_ssize_t
+        items: cython.pointer(cython.pointer(PyObject))
+        numbers: cython.const[uint32_t][:] = None
+        wide: cython.const[int64_t][:] = None
+        kind = "" if isinstance(ids, (list, tuple)) else _kind(ids)
+        if kind == "I":
+            numbers = ids
+        elif kind == "l":
+            wide = ids
+        elif not isinstance(ids, (list, tuple)):
+            ids = list(ids)
+        wanted.n = len(ids)
+        wanted.size = wanted.leads = wanted.kinds = 0
+        wanted.ids = cython.cast(cython.pointer(uint32_t), tm_alloc((wanted.n + 1) * 4))
+        if wanted.ids == cython.NULL:
+            raise MemoryError
+        while i < wanted.n:
+            stop = min(i + SLICE, wanted.n)
+            sums: Wanted = wanted[0]  # a local copy, which the compiler keeps in registers
+            if kind == "I":
+                while i < stop and self._add(cython.address(sums), i, numbers[i]):
+                    i += 1
+            elif kind == "l":
+                while i < stop and self._add(cython.address(sums), i, wide[i]):
+                    i += 1
+            else:
+                items = tm_items(ids)
+                while i < stop and self._add(cython.address(sums), i, tm_small_int(items[i])):
+                    i += 1
+            wanted[0] = sums
+            if i < stop:  # a large int, another integer type, or no id
+                if kind != "" or not self._add(wanted, i, _number(index(ids[i]))):
+                    self._unknown(ids[i])
+                i += 1
+            if i < wanted.n:
+                PyErr_CheckSignals()
+        return 0
+
+    @cython.cfunc
+    @cython.inline
+    @cython.exceptval(check=False)
+    def _add(self, wanted: cython.pointer(Wanted), i: cython.Py_ssize_t, id: cython.longlong) -> cython.bint:
+        """Add one id; False if it is not in the vocabulary."""
+        if cython.cast(cython.size_t, id) >= self._n:
+            return False
+        adds: uint64_t = self._adds[id]
+        if adds & NO_TOKEN:
+            return False
+        wanted.size += adds & MOST
+        wanted.leads += adds >> LEADS & MOST
+        wanted.kinds |= adds & (LATIN | BASIC | ASTRAL)
+        wanted.ids[i] = cython.cast(uint32_t, id)
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _write(self, wanted: cython.pointer(Wanted), out: cython.pointer(uint8_t)) -> cython.int:
+        """Write the bytes to out[0:wanted.size]."""
+        first: cython.Py_ssize_t = 0
+        end: cython.pointer(uint8_t) = out + wanted.size
+        if wanted.n <= HOLD:
+            self._copy(wanted, 0, wanted.n, out, end)
+            return 0
+        while first < wanted.n:
+            with cython.nogil:
+                out = self._copy(wanted, first, min(first + SLICE, wanted.n), out, end)
+            first += SLICE
+            PyErr_CheckSignals()
+        return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _copy(self, wanted: cython.pointer(Wanted), first: cython.Py_ssize_t, last: cython.Py_ssize_t,
+              out: cython.pointer(uint8_t), end: cython.pointer(uint8_t)) -> cython.pointer(uint8_t):
+        """Write the bytes of ids first to last; returns the end."""
+        i: cython.Py_ssize_t
+        span: Span
+        length: cython.size_t
+        ids: cython.pointer(uint32_t) = wanted.ids
+        for i in range(first, last):
+            span = self._spans[ids[i]]
+            length = span.size
+            if length <= SLACK and cython.cast(cython.size_t, end - out) >= SLACK:
+                memcpy(out, self._blob + span.start, 16)
+            else:
+                memcpy(out, self._blob + span.start, length)
+            out += length
+        return out
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _fill(self, wanted: cython.pointer(Wanted), data: cython.p_void) -> cython.int:
+        """Write the characters to the memory of a str. 0 where the bytes are not UTF-8, otherwise 1."""
+        output: Output
+        first: cython.Py_ssize_t = 0
+        fine: cython.bint = True
+        output.data = data
+        output.width = 4 if wanted.kinds & ASTRAL else 2 if wanted.kinds & BASIC else 1
+        output.count = output.filled = 0
+        if wanted.n <= HOLD:
+            fine = self._decode_slice(wanted, 0, wanted.n, cython.address(output))
+        else:
+            while first < wanted.n and fine:
+                with cython.nogil:
+                    fine = self._decode_slice(wanted, first, min(first + SLICE, wanted.n), cython.address(output))
+                first += SLICE
+                PyErr_CheckSignals()
+        return fine and _flush(cython.address(output)) and output.filled == 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _decode_slice(self, wanted: cython.pointer(Wanted), first: cython.Py_ssize_t, last: cython.Py_ssize_t,
+                      output: cython.pointer(Output)) -> cython.bint:
+        """Decode ids first to last; False where the bytes are not UTF-8."""
+        buffer: cython.pointer(uint8_t) = output.buffer
+        filled: cython.size_t = output.filled
+        i: cython.Py_ssize_t
+        span: Span
+        left: cython.size_t  # of a token's bytes
+        some: cython.size_t
+        for i in range(first, last):
+            span = self._spans[wanted.ids[i]]
+            left = span.size
+            if left <= SLACK and filled + left <= BUFFER:
+                memcpy(buffer + filled, self._blob + span.start, 16)
+                filled += left
+                continue
+            while True:
+                some = BUFFER - filled if left > BUFFER - filled else left
+                memcpy(buffer + filled, self._blob + span.start, some)
+                filled += some
+                span.start += cython.cast(uint32_t, some)
+                left -= some
+                if left == 0:
+                    break
+                output.filled = filled
+                if not _flush(output):
+                    return False
+                filled = output.filled
+        output.filled = filled
+        return True
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _unknown(self, id: object) -> cython.int:
+        raise UnknownTokenError(f"{id} is not an id of this vocabulary; its ids are between 0 and {self._n - 1}")
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _flush(output: cython.pointer(Output)) -> cython.bint:
+    """Decode the whole characters in the buffer; False where the bytes are not UTF-8."""
+    used: cython.Py_ssize_t = tm_utf8_decode(output.buffer, output.filled, output.width, output.data, cython.address(output.count))
+    if used < 0:
+        return False
+    output.filled -= used
+    memmove(output.buffer, output.buffer + used, output.filled)
+    return True
+
+
+@cython.cfunc
+def _decode_any(data: cython.pointer(uint8_t), size: cython.size_t, errors: bytes) -> str:
+    """Decode with Python's error handlers, part by part, so that signals are heard.
+
+    Parts end before a lead byte, so no error spans two. A handler that may look at the positions of an error gets
+    the whole."""
+    how: cython.p_char = PyBytes_AS_STRING(errors)
+    if size <= PART_BYTES or errors not in (b"replace", b"ignore", b"backslashreplace", b"surrogateescape"):
+        return PyUnicode_DecodeUTF8(cython.cast(cython.p_char, data), size, how)
+    parts: list = []
+    first: cython.size_t = 0
+    last: cython.size_t
+    back: cython.size_t
+    while first < size:
+        last = min(first + PART_BYTES, size)
+        for back in range(4 if last < size else 0):  # after more than three continuation bytes any place will do
+            if data[last - back] & 0xC0 != 0x80:
+                last -= back
+                break
+        parts.append(PyUnicode_DecodeUTF8(cython.cast(cython.p_char, data + first), last - first, how))
+        first = last
+        PyErr_CheckSignals()
+    return "".join(parts)
+
+
+@cython.cfunc
+def _adds(token: cython.pointer(cython.const[uint8_t]), size: cython.size_t) -> uint64_t:
+    """What a token adds to a text."""
+    i: cython.size_t
+    highest: uint8_t = 0
+    leads: uint64_t = 0
+    for i in range(size):
+        leads += token[i] & 0xC0 != 0x80
+        highest = max(highest, token[i])
+    kind: uint64_t = 0 if highest < 0x80 else LATIN if highest < 0xC4 else BASIC if highest < 0xF0 else ASTRAL
+    return size | leads << LEADS | kind
+
+
+@cython.cfunc
+@cython.inline
+def _number(id: object) -> cython.longlong:
+    """The value of an int; -1, which is not an id either, if it does not fit."""
+    overflow: cython.int = 0
+    return PyLong_AsLongLongAndOverflow(id, cython.address(overflow))
+
+
+@cython.cfunc
+def _kind(ids: object) -> str:
+    """The format of one-dimensional ids that are read from their buffer, otherwise ""."""
+    try:
+        view = memoryview(ids)
+    except TypeError:
+        return ""
+    if view.ndim != 1:
+        return ""
+    if view.format in ("I", "@I", "=I", "<I"):
+        return "I"
+    if view.format in ("l", "q", "@l", "<l", "@q", "<q") and view.itemsize == 8:
+        return "l"
+    return ""

@@ -1,0 +1,1 @@
+"""The kernels that encode text: added tokens, the pretoken cache, batches."""

@@ -1,0 +1,354 @@
+# cython: language_level=3
+"""The batch kernel: many texts at once, on threads that never wait for the GIL.
+
+The threads take jobs in turn: runs of texts of about the same total length. All read the str objects themselves, which do not
+change while the batch holds them. The caller's thread also collects the results in order, with the GIL where they become
+lists; while there is nothing to collect it takes jobs like the others.
+"""
+
+from array import array
+
+import cython
+from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cython.cimports.cpython.exc import PyErr_CheckSignals
+from cython.cimports.cpython.object import PyObject
+from cython.cimports.libc.stdint import int64_t, uint8_t, uint32_t
+from cython.cimports.libc.stdlib import calloc, free, malloc
+from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.kernels._lock import (
+    tm_lock,
+    tm_lock_acquire,
+    tm_lock_destroy,
+    tm_lock_init,
+    tm_lock_notify_all,
+    tm_lock_release,
+    tm_lock_wait,
+)
+from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
+from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_text_units
+from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED
+
+# Characters of a job: about a millisecond of work, so that the threads end together.
+JOB = cython.declare(cython.size_t, 1 << 18)
+JOB_TEXTS = cython.declare(cython.Py_ssize_t, 1 << 14)
+MIN_WORK = cython.declare(cython.size_t, 1 << 15)  # characters: with fewer, a thread takes longer to start than to work
+SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes of a text after which a thread looks whether it should stop
+FALLBACK = cython.declare(cython.Py_ssize_t, -9)  # the text must be encoded in Python
+
+Job = cython.struct(
+    first=cython.Py_ssize_t,  # texts[first:last]
+    last=cython.Py_ssize_t,
+    code=cython.Py_ssize_t,  # negative where the job failed as a whole
+    done=cython.bint,
+    ids=cython.pointer(uint32_t),
+    used=cython.size_t,
+)
+
+
+@cython.cclass
+class Batch:
+    """Texts to encode, once, by `work` in some threads and `lists` or `flat` in one.
+
+    texts: str or bytes.
+    refused: finds strings that a text must not contain. finder: finds added tokens.
+    fallback: returns the ids, as a list, of a text that the kernel cannot encode, or raises what is wrong with it.
+    threads: the most that may work; afterwards the number that the texts are worth.
+    """
+
+    encoder: Encoder
+    texts: tuple
+    item: cython.pointer(cython.pointer(PyObject))
+    n: cython.Py_ssize_t
+    refused: Finder
+    finder: Finder
+    fallback: object
+    threads = cython.declare(cython.Py_ssize_t, visibility="readonly")
+    most: cython.size_t
+    ends: bytearray
+    # end[i + 1]: where the ids of text i end, counted from the first of its job; -1 for a text that needs the fallback
+    end: cython.pointer(int64_t)
+
+    lock: tm_lock  # for all that follows
+    jobs: cython.pointer(Job)  # a ring: job k is jobs[k % room]
+    room: cython.Py_ssize_t
+    taken: cython.Py_ssize_t  # jobs
+    collected: cython.Py_ssize_t
+    next: cython.Py_ssize_t  # the first text that is in no job
+    stopped: cython.bint
+
+    def __cinit__(self, encoder: Encoder, texts: tuple, refused: Finder | None, finder: Finder | None, fallback,
+                  threads: cython.Py_ssize_t):
+        tm_lock_init(cython.address(self.lock))
+        self.encoder = encoder
+        self.texts = texts
+        self.item = tm_items(texts)
+        self.n = len(texts)
+        self.refused = refused
+        self.finder = finder
+        self.fallback = fallback
+        self.ends = PyByteArray_FromStringAndSize(cython.NULL, (self.n + 1) * 8)
+        self.end = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(self.ends))
+        self.end[0] = 0
+        self._divide(threads)
+        self.jobs = cython.cast(cython.pointer(Job), calloc(self.room, cython.sizeof(Job)))
+        if self.jobs == cython.NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        k: cython.Py_ssize_t
+        if self.jobs != cython.NULL:
+            for k in range(self.room):
+                free(self.jobs[k].ids)
+        free(self.jobs)
+        tm_lock_destroy(cython.address(self.lock))
+
+    @cython.cfunc
+    def _divide(self, threads: cython.Py_ssize_t) -> cython.void:
+        """Choose the number of threads and the size of a job: of little text, each thread gets some."""
+        i: cython.Py_ssize_t
+        total: cython.size_t = 0
+        enough: cython.size_t = JOB * 4 * threads
+        for i in range(self.n):
+            total += _length(self.item[i])
+            if total >= enough:
+                break
+        self.threads = max(1, min(threads, self.n, cython.cast(cython.Py_ssize_t, total // MIN_WORK)))
+        self.most = JOB if total >= enough else total // (4 * self.threads) + 1
+        self.room = 4 * self.threads if self.threads > 1 else 1
+
+    def stop(self) -> None:
+        """Make all threads end soon, whatever is left to do."""
+        with cython.nogil:
+            tm_lock_acquire(cython.address(self.lock))
+            self.stopped = True
+            tm_lock_notify_all(cython.address(self.lock))
+            tm_lock_release(cython.address(self.lock))
+
+    # ------------------------------------------------------------------ jobs
+
+    def work(self) -> None:
+        """Encode until there is nothing left to take."""
+        job: cython.pointer(Job)
+        state: State = self.encoder.take()
+        try:
+            with cython.nogil:
+                tm_lock_acquire(cython.address(self.lock))
+                while self.next < self.n and not self.stopped:
+                    job = self._begin()
+                    if job == cython.NULL:
+                        tm_lock_wait(cython.address(self.lock))
+                    else:
+                        self._do(job, state)
+                tm_lock_release(cython.address(self.lock))
+        finally:
+            self.encoder.give(state)
+
+    @cython.cfunc
+    @cython.exceptval(check=True)
+    def _collect(self, state: State) -> cython.pointer(Job):
+        """The next job in order when it is done, NULL after the last; encodes meanwhile. To be followed by _collected."""
+        job: cython.pointer(Job)
+        mine: cython.pointer(Job)
+        while True:
+            PyErr_CheckSignals()
+            mine = cython.NULL
+            with cython.nogil:
+                tm_lock_acquire(cython.address(self.lock))
+                job = self.jobs + self.collected % self.room
+                if not (self.collected < self.taken and job.done):
+                    mine = self._begin()
+                    if mine != cython.NULL:
+                        self._do(mine, state)
+                    elif self.collected < self.taken:
+                        tm_lock_wait(cython.address(self.lock))
+                    else:
+                        job = cython.NULL
+                tm_lock_release(cython.address(self.lock))
+            if mine != cython.NULL and mine.code == SIGNALLED:
+                raise_signalled()
+            if job == cython.NULL:
+                return job
+            if job.done:
+                if job.code == NO_MEMORY:
+                    raise MemoryError
+                return job
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _collected(self, job: cython.pointer(Job)) -> cython.void:
+        tm_lock_acquire(cython.address(self.lock))
+        free(job.ids)
+        job.ids = cython.NULL
+        job.done = False
+        self.collected += 1
+        tm_lock_notify_all(cython.address(self.lock))
+        tm_lock_release(cython.address(self.lock))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _begin(self) -> cython.pointer(Job):
+        """Take the next texts; NULL where there are none, or no room for their ids. The caller holds the lock."""
+        job: cython.pointer(Job) = self.jobs + self.taken % self.room
+        size: cython.size_t = 0
+        if self.next == self.n or self.taken - self.collected == self.room:
+            return cython.NULL
+        job.first = self.next
+        while self.next < self.n and size < self.most and self.next - job.first < JOB_TEXTS:
+            size += _length(self.item[self.next])
+            self.next += 1
+        job.last = self.next
+        self.taken += 1
+        return job
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _do(self, job: cython.pointer(Job), state: State) -> cython.void:
+        """Encode the texts of a job. The caller holds the lock, which is released meanwhile."""
+        i: cython.Py_ssize_t
+        before: cython.Py_ssize_t
+        code: cython.Py_ssize_t
+        ids: cython.pointer(uint32_t)
+        tm_lock_release(cython.address(self.lock))
+        state.ids.used = 0
+        job.code = 0
+        for i in range(job.first, job.last):
+            before = state.ids.used
+            code = self._encode(state, self.item[i])
+            if code == SIGNALLED:
+                job.code = code
+                break
+            if code < 0:
+                state.ids.used = before
+            self.end[i + 1] = state.ids.used if code >= 0 else -1
+        job.used = state.ids.used
+        ids = cython.cast(cython.pointer(uint32_t), malloc(4 * job.used + 1))
+        if ids == cython.NULL:
+            job.code = NO_MEMORY
+        elif job.used > 0:
+            memcpy(ids, state.ids.data, 4 * job.used)
+        job.ids = ids
+        tm_lock_acquire(cython.address(self.lock))
+        job.done = True
+        tm_lock_notify_all(cython.address(self.lock))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _encode(self, state: State, item: cython.pointer(PyObject)) -> cython.Py_ssize_t:
+        """Append the ids of a text to state.ids. Returns 0 or a negative number."""
+        data: cython.p_void = cython.NULL
+        size: cython.size_t = 0
+        text: cython.pointer(cython.const[uint8_t])
+        code: cython.Py_ssize_t
+        width: cython.int = tm_text_units(item, cython.address(data), cython.address(size))
+        if width < 0:
+            return FALLBACK
+        if width > 0:
+            if not self.encoder.reserve_text(state, 0, size, width):
+                return NO_MEMORY
+            code = tm_utf8_encode(data, size, width, state.text)
+            if code < 0:
+                return FALLBACK
+            size = code
+            data = state.text
+        text = cython.cast(cython.pointer(cython.const[uint8_t]), data)
+        if self.refused is not None and self.refused.search(text, 0, size, cython.address(state.which)) < size:
+            return FALLBACK
+        state.at = 0
+        while state.at < size:
+            if self.stopped:
+                return SIGNALLED
+            code = self.encoder.sections(state, text, state.at, size, state.at + SLICE, self.finder)
+            if code < 0:
+                return code
+            if state.at < size and signalled():
+                return SIGNALLED
+        return 0
+
+    # ------------------------------------------------------------------ results
+
+    def lists(self) -> list:
+        """The ids of each text as a list."""
+        i: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        job: cython.pointer(Job)
+        lists: list = [[]] * self.n
+        state: State = self.encoder.take()
+        try:
+            while True:
+                job = self._collect(state)
+                if job == cython.NULL:
+                    return lists
+                start = 0
+                for i in range(job.first, job.last):
+                    if self.end[i + 1] < 0:
+                        lists[i] = self.fallback(self.texts[i])
+                    else:
+                        lists[i] = self.encoder.list_of(job.ids + start, self.end[i + 1] - start)
+                        start = self.end[i + 1]
+                self._collected(job)
+        finally:
+            self.encoder.give(state)
+
+    def flat(self) -> tuple:
+        """The ids of all texts in one array, and n + 1 64-bit offsets into it."""
+        i: cython.Py_ssize_t
+        copied: cython.size_t  # ids of the job
+        position: cython.size_t  # in the job, the end of the last text
+        job: cython.pointer(Job)
+        whole: Ids = Ids()
+        state: State = self.encoder.take()
+        try:
+            while True:
+                job = self._collect(state)
+                if job == cython.NULL:
+                    return whole, self.ends
+                copied = position = 0
+                for i in range(job.first, job.last):
+                    if self.end[i + 1] < 0:
+                        self._append(whole, job, copied, position)
+                        copied = position
+                        whole.extend(array("I", self.fallback(self.texts[i])))
+                        self.end[i + 1] = whole.used
+                    else:
+                        position = self.end[i + 1]
+                        self.end[i + 1] = whole.used + position - copied
+                self._append(whole, job, copied, job.used)
+                self._collected(job)
+        finally:
+            self.encoder.give(state)
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def _append(self, whole: Ids, job: cython.pointer(Job), first: cython.size_t, last: cython.size_t) -> cython.int:
+        """Append ids first to last of a job. The array grows to what the texts so far let expect, and an eighth more."""
+        n: cython.size_t = last - first
+        expected: cython.double = cython.cast(cython.double, whole.used + n) / job.last * self.n * 1.125
+        done: cython.bint
+        with cython.nogil:
+            done = whole.reserve(n, cython.cast(cython.size_t, expected))
+            if done and n > 0:
+                memcpy(whole.data + whole.used, job.ids + first, 4 * n)
+                whole.used += n
+        if not done:
+            raise MemoryError
+        return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _length(item: cython.pointer(PyObject)) -> cython.size_t:
+    """The length of a str or bytes object; 1 for any other."""
+    data: cython.p_void
+    size: cython.size_t = 1
+    tm_text_units(item, cython.address(data), cython.address(size))
+    return size

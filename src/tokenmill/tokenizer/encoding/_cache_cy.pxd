@@ -1,0 +1,49 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from tokenmill.kernels._pretoken_key cimport tm_seed
+from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
+
+cdef enum:
+    BATCH = 128  # pretokens that are looked up at once
+    SCAN = 512  # pretokens that are cut at once: the scanner leaves some of the room unused
+
+# A pretoken and its ids. `lo` and `hi` are its key (kernels/_pretoken_key.h); `hi` is 0 in an empty slot. The top byte of
+# ids[3] is the number of ids, 1 to 4, that are in the entry; if it is 0, ids[0] and ids[1] are the place of the pretoken's
+# record in the arena.
+cdef struct Entry:
+    uint64_t lo, hi
+    uint32_t ids[4]
+
+# A record in the arena. The ids follow, then `length` bytes: those of a long pretoken, none of one that is its own key.
+cdef struct Record:
+    uint32_t length, count
+
+
+cdef class InitialEntries:
+    cdef Entry* entries
+    cdef size_t used, slots  # slots: of the table that the entries come from
+    cdef uint8_t* arena
+    cdef size_t arena_used
+
+
+cdef class PretokenCache:
+    cdef Merger merger
+    cdef Workspace work
+    cdef tm_seed seed  # of the hash
+    cdef Entry* entries
+    cdef size_t slots, used
+    cdef uint8_t* arena
+    cdef size_t arena_used, arena_room
+    cdef size_t limit  # of all bytes held; 0: nothing is added
+    cdef InitialEntries initial
+
+    # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
+    # ends at text[length], written to `out`, which has room for as many ids as the pretokens have bytes and 4 more.
+    # Returns their number, or a negative number of _merger_cy.
+    cdef Py_ssize_t encode(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
+                           uint32_t* out) noexcept nogil
+    # The ids of a pretoken if it is in the cache, otherwise 0; nothing is merged. `out` has room for 4 ids.
+    cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
+    # Add a pretoken that is not in the cache. False where there is no memory.
+    cdef bint insert(self, const uint8_t* pretoken, size_t length, const uint8_t* end, const uint32_t* ids,
+                     Py_ssize_t count) noexcept nogil

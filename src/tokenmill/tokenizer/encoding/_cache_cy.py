@@ -1,0 +1,360 @@
+# cython: language_level=3
+"""The pretoken cache: pretokens seen before, with their ids. The merge kernel runs only for the others.
+
+Open addressing with linear probing: entries of 32 bytes, two to a cache line, at most half of the slots used. Pretokens come
+in batches. All keys, hashes and prefetches of a batch come before its first probe, so that cache misses overlap. When the
+bytes held would exceed the limit, the cache returns to its initial entries, the tokens of the vocabulary. One thread at a
+time uses a cache.
+
+The hash is seeded at random in each process, so nobody can prepare text whose pretokens collide. Slots are the low bits of
+the hash; only speed depends on them, never an id.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.string import memcmp, memcpy, memset
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of, tm_seed
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, release
+
+from ...kernels.random_seed import random_seed
+
+COUNT_SHIFT = cython.declare(cython.int, 24)
+ID_MASK = cython.declare(uint32_t, 0xFFFFFF)
+MAX_LENGTH = cython.declare(cython.size_t, 4096)  # bytes of a cached pretoken; longer ones hardly ever occur twice
+ARENA = cython.declare(cython.size_t, 1 << 18)  # bytes of the arena at first
+MIN_ARENA = cython.declare(cython.size_t, 1 << 16)  # a cache with less room in its arena would be cleared all the time
+WORK_KEPT = cython.declare(cython.size_t, 1 << 20)
+UNLIMITED = cython.declare(cython.size_t, ~cython.cast(cython.size_t, 0))
+
+
+@cython.cclass
+class InitialEntries:
+    """The entries of a cache, in the order of its slots, and its arena. Immutable; threads share it."""
+
+    def __cinit__(self, cache: PretokenCache):
+        i: cython.size_t
+        self.slots = cache.slots
+        self.entries = cython.cast(cython.pointer(Entry), malloc((cache.used + 1) * cython.sizeof(Entry)))
+        self.arena = cython.cast(cython.pointer(uint8_t), malloc(cache.arena_used + 1))
+        if self.entries == cython.NULL or self.arena == cython.NULL:
+            raise MemoryError
+        for i in range(cache.slots):
+            if cache.entries[i].hi != 0:
+                self.entries[self.used] = cache.entries[i]
+                self.used += 1
+        if cache.arena_used:
+            memcpy(self.arena, cache.arena, cache.arena_used)
+        self.arena_used = cache.arena_used
+
+    def __dealloc__(self):
+        free(self.entries)
+        free(self.arena)
+
+
+@cython.cclass
+class PretokenCache:
+    """Pretokens with their ids.
+
+    merger: encodes the pretokens that are not in the cache.
+    initial: the entries to begin with. A cache without them has no limit until `begin` is called.
+    slots: the number of slots to begin with, without `initial`.
+    """
+
+    def __cinit__(self, merger: Merger, initial: InitialEntries = None, slots: cython.size_t = 0):
+        self.merger = merger
+        self.initial = initial
+        self.limit = UNLIMITED
+        self.seed.a, self.seed.b = random_seed()
+        self.slots = 4096 if initial is None else initial.slots
+        while self.slots < slots:
+            self.slots *= 2
+        self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
+        if self.entries == cython.NULL:
+            raise MemoryError
+        if initial is not None:
+            if not _reserve_arena(self, initial.arena_used):
+                raise MemoryError
+            if initial.arena_used:
+                memcpy(self.arena, initial.arena, initial.arena_used)
+            _add_initial(self)
+
+    def __dealloc__(self):
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
+        tm_pages_free(self.arena, self.arena_room)
+        release(cython.address(self.work), 0)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory held."""
+        return self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
+
+    def __len__(self):
+        return self.used
+
+    @property
+    def mean_probe_length(self) -> float:
+        """How many slots past its home an entry is on average."""
+        i: cython.size_t
+        steps: cython.size_t = 0
+        for i in range(self.slots):
+            if self.entries[i].hi != 0:
+                steps += i - _hash(self, self.entries + i) & self.slots - 1
+        return cython.cast(cython.double, steps) / max(self.used, 1)
+
+    def begin(self):
+        """Make the present entries the initial ones. To be called once, on a cache that has none."""
+        self.initial = InitialEntries(self)
+
+    # ------------------------------------------------------------------ lookup
+
+    def encode(self, text, start, length, ends, n, out):
+        keys: tm_key[BATCH]
+        hashes: uint64_t[BATCH]
+        limit: cython.pointer(cython.const[uint8_t]) = text + length
+        pretoken: cython.pointer(cython.const[uint8_t]) = text + start
+        after: cython.pointer(cython.const[uint8_t])
+        o: cython.pointer(uint32_t) = out
+        entries: cython.pointer(Entry) = self.entries
+        entry: cython.pointer(Entry)
+        seed: tm_seed = self.seed
+        mask: cython.size_t = self.slots - 1
+        count: cython.Py_ssize_t
+        tail: uint32_t
+        i: cython.Py_ssize_t
+        for i in range(n):
+            after = text + ends[i]
+            keys[i] = tm_key_of(pretoken, after - pretoken, limit, seed)
+            hashes[i] = tm_hash(keys[i], seed)
+            tm_prefetch_write(entries + (hashes[i] & mask))
+            pretoken = after
+        for i in range(n):
+            entry = entries + (hashes[i] & mask)
+            tail = entry.ids[3]
+            if entry.lo == keys[i].lo and entry.hi == keys[i].hi and tail > ID_MASK:
+                memcpy(o, entry.ids, 16)
+                o[3] = tail & ID_MASK
+                o += tail >> COUNT_SHIFT
+            else:
+                pretoken = text + (ends[i - 1] if i > 0 else start)
+                count = _seek(self, pretoken, text + ends[i] - pretoken, keys[i], hashes[i], o)
+                if count < 0:
+                    return count
+                o += count
+                entries = self.entries
+                mask = self.slots - 1
+        return o - out
+
+    def find(self, pretoken, length, end, out):
+        key: tm_key = tm_key_of(pretoken, length, end, self.seed)
+        return _probe(self, pretoken, length, key, tm_hash(key, self.seed), out)
+
+    # ------------------------------------------------------------------ insertion
+
+    def insert(self, pretoken, length, end, ids, count):
+        key: tm_key = tm_key_of(pretoken, length, end, self.seed)
+        return _put(self, pretoken, length, key, tm_hash(key, self.seed), ids, count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _seek(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+          out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    """The ids of a pretoken that is not in its home slot, or whose ids do not fit there. A new pretoken is merged."""
+    count: cython.Py_ssize_t = _probe(cache, pretoken, length, key, hash, out)
+    if count == 0:
+        count = cache.merger.merge(pretoken, length, out, cython.address(cache.work))
+        if count > 0 and length <= MAX_LENGTH:
+            _put(cache, pretoken, length, key, hash, out, count)
+        elif cache.work.room > WORK_KEPT:
+            release(cython.address(cache.work), WORK_KEPT)
+    return count
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _probe(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+           out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    """The ids of a pretoken if it is in the cache, otherwise 0.
+
+    The entry is swapped with the one in its home slot, which stays within reach of a search. So frequent pretokens move
+    home, where the first probe finds them.
+    """
+    slot: cython.size_t = hash & cache.slots - 1
+    entry: cython.pointer(Entry) = cache.entries + slot
+    record: cython.pointer(Record)
+    count: uint32_t
+    found: Entry
+    while entry.hi != 0:
+        if entry.lo == key.lo and entry.hi == key.hi:
+            count = entry.ids[3] >> COUNT_SHIFT
+            if count > 0:
+                memcpy(out, entry.ids, 16)
+                out[3] &= ID_MASK
+                found = entry[0]
+                entry[0] = cache.entries[hash & cache.slots - 1]
+                cache.entries[hash & cache.slots - 1] = found
+                return count
+            record = _record(cache, entry)
+            count = record.count
+            if record.length == 0 or (
+                record.length == length
+                and memcmp(cython.cast(cython.pointer(uint32_t), record + 1) + count, pretoken, length) == 0
+            ):
+                memcpy(out, record + 1, 4 * count)
+                return count
+        slot = slot + 1 & cache.slots - 1
+        entry = cache.entries + slot
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _record(cache: PretokenCache, entry: cython.pointer(Entry)) -> cython.pointer(Record):
+    return cython.cast(cython.pointer(Record), cache.arena + (cython.cast(uint64_t, entry.ids[1]) << 32 | entry.ids[0]))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _hash(cache: PretokenCache, entry: cython.pointer(Entry)) -> uint64_t:
+    key: tm_key
+    key.lo = entry.lo
+    key.hi = entry.hi
+    return tm_hash(key, cache.seed)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _free_slot(cache: PretokenCache, hash: uint64_t) -> cython.pointer(Entry):
+    """The first free slot from the home of `hash` on."""
+    slot: cython.size_t = hash & cache.slots - 1
+    while cache.entries[slot].hi != 0:
+        slot = slot + 1 & cache.slots - 1
+    return cache.entries + slot
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+         ids: cython.pointer(cython.const[uint32_t]), count: cython.Py_ssize_t) -> cython.bint:
+    entry: cython.pointer(Entry)
+    record: cython.pointer(Record)
+    kept: cython.size_t = length if key.hi >> 56 == 0xFF else 0  # bytes to compare: of a key that is a hash
+    size: cython.size_t = 0
+    at: uint64_t
+    if kept > 0 or count > 4 or (count == 4 and ids[3] > ID_MASK):
+        size = (cython.sizeof(Record) + 4 * cython.cast(cython.size_t, count) + kept + 7) & ~cython.cast(cython.size_t, 7)
+    if not _make_room(cache, size):
+        return False
+    entry = _free_slot(cache, hash)
+    entry.lo = key.lo
+    entry.hi = key.hi
+    entry.ids[3] = 0
+    if size == 0:
+        memcpy(entry.ids, ids, 4 * count)
+        entry.ids[3] |= cython.cast(uint32_t, count) << COUNT_SHIFT
+    else:
+        at = cache.arena_used
+        record = cython.cast(cython.pointer(Record), cache.arena + at)
+        record.length = cython.cast(uint32_t, kept)
+        record.count = cython.cast(uint32_t, count)
+        memcpy(record + 1, ids, 4 * count)
+        memcpy(cython.cast(cython.pointer(uint32_t), record + 1) + count, pretoken, kept)
+        entry.ids[0] = cython.cast(uint32_t, at)
+        entry.ids[1] = cython.cast(uint32_t, at >> 32)
+        cache.arena_used += size
+    cache.used += 1
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _make_room(cache: PretokenCache, size: cython.size_t) -> cython.bint:
+    """Make room for one more entry and `size` bytes in the arena, within the limit. False if it cannot be made.
+
+    The table may take half of the limit and the arena a quarter; the rest is what growing needs temporarily. A
+    table of initial entries stays three quarters empty, so that its copies have room for others."""
+    quarter: cython.size_t = cache.limit // 4
+    if cache.limit == UNLIMITED:
+        return _reserve_arena(cache, size) and (4 * cache.used < cache.slots or _grow(cache))
+    if cache.limit == 0:
+        return False
+    if cache.arena_used + size > cache.arena_room and cache.arena_used + size > quarter:
+        if cache.initial.arena_used + MIN_ARENA > quarter:
+            return False
+        _clear(cache)
+    if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.limit // 2 or not _grow(cache)):
+        _clear(cache)
+    return _reserve_arena(cache, size)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
+    need: cython.size_t = cache.arena_used + size
+    room: cython.size_t = max(2 * cache.arena_room, ARENA)
+    if need <= cache.arena_room:
+        return True
+    if room > cache.limit // 4:
+        room = cache.limit // 4
+    if room < need:
+        room = need
+    arena: cython.p_void = tm_pages_grow(cache.arena, cache.arena_room, room)
+    if arena == cython.NULL:
+        return False
+    cache.arena = cython.cast(cython.pointer(uint8_t), arena)
+    cache.arena_room = room
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _grow(cache: PretokenCache) -> cython.bint:
+    """Double the table. False where there is no memory."""
+    old: cython.pointer(Entry) = cache.entries
+    n: cython.size_t = cache.slots
+    i: cython.size_t
+    fresh: cython.p_void = tm_pages_new(2 * n * cython.sizeof(Entry))
+    if fresh == cython.NULL:
+        return False
+    cache.entries = cython.cast(cython.pointer(Entry), fresh)
+    cache.slots = 2 * n
+    for i in range(n):
+        if old[i].hi != 0:
+            _free_slot(cache, _hash(cache, old + i))[0] = old[i]
+    tm_pages_free(old, n * cython.sizeof(Entry))
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _clear(cache: PretokenCache) -> cython.void:
+    memset(cache.entries, 0, cache.slots * cython.sizeof(Entry))
+    _add_initial(cache)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_initial(cache: PretokenCache) -> cython.void:
+    """Put the initial entries into the empty table. Their records are already at the front of the arena."""
+    i: cython.size_t
+    for i in range(cache.initial.used):
+        _free_slot(cache, _hash(cache, cache.initial.entries + i))[0] = cache.initial.entries[i]
+    cache.used = cache.initial.used
+    cache.arena_used = cache.initial.arena_used

@@ -1,0 +1,62 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint32_t
+
+from tokenmill.split._scan_cy cimport Scanner
+from tokenmill.tokenizer.encoding._cache_cy cimport InitialEntries, PretokenCache
+from tokenmill.tokenizer.encoding._finder_cy cimport Finder
+from tokenmill.tokenizer.encoding._ids_cy cimport Ids
+from tokenmill.tokenizer.merging._merger_cy cimport Merger
+
+
+# A window of a long str as UTF-8, in State.text.
+cdef struct Window:
+    void* data  # the str: n characters of `width` bytes
+    size_t n
+    int width
+    size_t taken  # characters so far
+    size_t filled  # bytes in State.text
+    size_t cut  # where encoding of the window ends
+
+
+cdef class State:
+    cdef PretokenCache cache
+    cdef Ids ids
+    cdef uint8_t* text  # the UTF-8 of a str
+    cdef size_t text_size
+    cdef size_t at  # the position in the text
+    cdef size_t section  # where the next added token begins
+    cdef Py_ssize_t which  # which one it is
+    cdef Py_ssize_t counted  # ids that were counted and dropped from `ids`
+
+
+cdef class Encoder:
+    cdef Merger _merger
+    cdef PretokenCache _first  # None once it is taken
+    cdef InitialEntries _initial
+    cdef Scanner _scanner
+    cdef list _pool
+    cdef list _ints
+    cdef PyObject** _int
+    cdef size_t _cache_bytes, _states
+
+    cdef State take(self)  # what a thread needs to encode, to be given back
+    cdef void give(self, State state)
+    cdef list list_of(self, uint32_t* ids, Py_ssize_t n)
+    # The UTF-8 of a str, or the contents of bytes, valid until the state is used for another text. UnicodeEncodeError for
+    # lone surrogates.
+    cdef const uint8_t* _bytes(self, State state, text, Py_ssize_t* size) except NULL
+    # Make room in state.text for the UTF-8 of n characters of `width` bytes after `used` bytes. False where there is no memory.
+    cdef bint reserve_text(self, State state, size_t used, size_t n, int width) noexcept nogil
+    # Encode a whole text into state.ids; or with keep=False only count the ids, in state.counted and state.ids.used.
+    cdef int _run(self, State state, text, Finder refused, Finder finder, ends, bint keep) except -1
+    cdef int _run_windows(self, State state, text, Finder refused, Finder finder, bint keep) except -1
+    cdef Py_ssize_t _next_window(self, State state, Window* window, Finder refused, Finder finder) noexcept nogil
+    cdef size_t _certain_cut(self, const uint8_t* text, size_t length, Finder refused, Finder finder) noexcept nogil
+    cdef int _slice_done(self, State state, bint keep) except -1
+    # Encode text[at:length] with the added tokens that `finder` finds, if it is not None, until `stop` or a little
+    # further, and set state.at to the end. A text begins where `at` is 0. Returns 0, or a negative number of _merger_cy.
+    cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
+                             Finder finder) noexcept nogil
+    cdef Py_ssize_t _encode(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
+                            const size_t* given, Py_ssize_t n_given) noexcept nogil
+    cdef int _check(self, Py_ssize_t code, text) except -1

@@ -1,0 +1,449 @@
+# cython: language_level=3
+"""The encoding kernel: text to ids, by the scanner, the cache and the merger in turn.
+
+An Encoder is shared by all threads. What changes while it encodes, the cache and the buffers, is in a State; a thread takes
+one from the pool while it holds the GIL, and gives it back afterwards. So the loops need no locks, and a process that is
+forked while others encode finds no half-changed state, only fewer states.
+"""
+
+import cython
+from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cython.cimports.cpython.exc import PyErr_CheckSignals
+from cython.cimports.cpython.list import PyList_New
+from cython.cimports.cpython.object import PyObject
+from cython.cimports.libc.stdint import uint8_t, uint32_t
+from cython.cimports.libc.string import memcpy, memmove, memset
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate
+from cython.cimports.tokenmill.kernels._signals import raise_signalled
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
+from cython.cimports.tokenmill.split._scan_cy import Scanner
+from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, InitialEntries, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
+    NO_MEMORY,
+    NO_TOKEN,
+    SIGNALLED,
+    TOO_LONG,
+    Merger,
+)
+
+from ...errors import UsageError
+
+
+class ForbiddenText(Exception):
+    """A text contains a string that it must not contain."""
+
+
+# Texts of up to so many bytes are encoded without releasing the GIL: handing it over takes as long as they do.
+HOLD = cython.declare(cython.size_t, 4096)
+MANY = cython.declare(cython.Py_ssize_t, 1 << 17)  # ids of a list whose pages are requested at once
+# Signals are checked for after so many bytes, which take a tenth of a second where every pretoken is new.
+SLICE = cython.declare(cython.size_t, 4 << 20)
+WINDOW = cython.declare(cython.size_t, 1 << 16)  # characters of a long str that are converted to UTF-8 at a time
+KEPT = cython.declare(cython.size_t, 1 << 20)  # ids, or bytes of UTF-8, that a state keeps room for between calls
+
+
+# Beside the negative numbers of _merger_cy:
+NOT_UTF8 = cython.declare(cython.Py_ssize_t, -11)
+FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
+
+
+@cython.cclass
+class State:
+    """What one thread changes while it encodes."""
+
+    def __cinit__(self, cache: PretokenCache):
+        self.cache = cache
+        self.ids = Ids()
+
+    def __dealloc__(self):
+        tm_pages_free(self.text, self.text_size)
+
+
+@cython.cclass
+class Encoder:
+    """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
+
+    cache: the pretokens that all caches begin with; it becomes the cache of the first thread.
+    scanner: cuts text into pretokens; None where the caller gives their ends.
+    n_ids: all ids are below this.
+    cache_bytes: the limit of the caches of all threads together; 0 for no caches beyond the initial entries.
+    """
+
+    def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
+        cache.begin()
+        self._merger = merger
+        self._first = cache
+        self._initial = cache.initial
+        self._scanner = scanner
+        self._cache_bytes = cache_bytes
+        self._pool = []
+        self._ints = list(range(n_ids))
+        self._int = tm_items(self._ints)
+
+    # ------------------------------------------------------------------ the pool
+
+    def take(self):
+        state: State
+        if self._pool:
+            state = self._pool.pop()
+        else:
+            cache: PretokenCache = self._first if self._first is not None else PretokenCache(self._merger, self._initial)
+            self._first = None
+            self._states += 1
+            state = State(cache)
+        state.cache.limit = self._cache_bytes // self._states
+        state.ids.used = 0
+        state.counted = 0
+        return state
+
+    def give(self, state):
+        if state.ids.room > KEPT:
+            state.ids = Ids()
+        if state.text_size > 4 * KEPT:
+            tm_pages_free(state.text, state.text_size)
+            state.text = cython.NULL
+            state.text_size = 0
+        self._pool.append(state)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory that the caches in the pool hold."""
+        return sum([cython.cast(State, state).cache.nbytes for state in self._pool])
+
+    @property
+    def cached(self) -> int:
+        """The number of pretokens in the caches of the pool."""
+        return sum([len(cython.cast(State, state).cache) for state in self._pool])
+
+    @property
+    def mean_probe_length(self) -> float:
+        """How many slots past its home an entry is on average, in the worst cache of the pool."""
+        return max([cython.cast(State, state).cache.mean_probe_length for state in self._pool], default=0)
+
+    # ------------------------------------------------------------------ texts
+
+    def encode(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> list:
+        """The ids of a str or of bytes.
+
+        refused: finds strings that the text must not contain: ForbiddenText with the first of them.
+        finder: finds added tokens, which become their ids; the text between two of them is split on its own.
+        ends: where the pretokens end, for an encoder without a scanner; not together with a finder.
+        """
+        state: State = self.take()
+        try:
+            self._run(state, text, refused, finder, ends, True)
+            return self.list_of(state.ids.data, state.ids.used)
+        finally:
+            self.give(state)
+
+    def encode_to_ids(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None):
+        """The same as an array, which has the buffer protocol."""
+        state: State = self.take()
+        try:
+            self._run(state, text, refused, finder, ends, True)
+            return _array(state)
+        finally:
+            self.give(state)
+
+    def count(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> int:
+        """The number of ids."""
+        state: State = self.take()
+        try:
+            self._run(state, text, refused, finder, ends, False)
+            return state.counted + state.ids.used
+        finally:
+            self.give(state)
+
+    def encode_pretoken(self, pretoken: bytes) -> list:
+        """The ids of bytes that are one pretoken."""
+        state: State = self.take()
+        end: cython.size_t = len(pretoken)
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
+        try:
+            if end > 0:
+                self._check(self._encode(state, p, 0, end, end, cython.address(end), 1), pretoken)
+            return self.list_of(state.ids.data, state.ids.used)
+        finally:
+            self.give(state)
+
+    def encode_until(self, data: bytes, start: cython.size_t, limit: cython.Py_ssize_t) -> tuple:
+        """Core.encode_until."""
+        state: State = self.take()
+        length: cython.size_t = len(data)
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        done: cython.Py_ssize_t = 0
+        code: cython.Py_ssize_t
+        try:
+            while start < length:
+                state.ids.used = 0
+                with cython.nogil:
+                    code = self._encode(state, p, start, length, start + 1, cython.NULL, 0)
+                self._check(code, data)
+                if done + state.ids.used > limit:
+                    return done, start, self.list_of(state.ids.data, state.ids.used)
+                done += state.ids.used
+                start = state.at
+            return done, length, []
+        finally:
+            self.give(state)
+
+    def list_of(self, ids, n):
+        """A list of ints. Each int object is made once, with the encoder: counting a reference is cheaper than making one."""
+        i: cython.Py_ssize_t
+        item: cython.pointer(PyObject)
+        result: list = PyList_New(n)
+        items: cython.pointer(cython.pointer(PyObject)) = tm_items(result)
+        if n >= MANY:
+            tm_pages_populate(items, n * cython.sizeof(cython.p_void))
+        for i in range(n):
+            item = self._int[ids[i]]
+            tm_incref(item)
+            items[i] = item
+        return result
+
+    # ------------------------------------------------------------------ what a text is to the kernel
+
+    def _bytes(self, state, text, size):
+        """Not by PyUnicode_AsUTF8, which converts into fresh memory twice and keeps the result with the str."""
+        data: cython.p_void = cython.NULL
+        n: cython.size_t = 0
+        width: cython.int = tm_text_units(cython.cast(cython.pointer(PyObject), text), cython.address(data), cython.address(n))
+        if width < 0:
+            raise TypeError(f"text is str or bytes, not {type(text).__name__}")
+        size[0] = n
+        if width == 0:
+            return cython.cast(cython.pointer(cython.const[uint8_t]), data)
+        if not self.reserve_text(state, 0, n, width):
+            raise MemoryError
+        if n <= HOLD:
+            size[0] = tm_utf8_encode(data, n, width, state.text)
+        else:
+            with cython.nogil:
+                size[0] = tm_utf8_encode(data, n, width, state.text)
+        if size[0] < 0:
+            text.encode()  # raises: there are surrogates
+        return state.text
+
+    def reserve_text(self, state, used, n, width):
+        size: cython.size_t = used + n * (4 if width == 4 else width + 1) + 16
+        fresh: cython.pointer(uint8_t)
+        if state.text_size < size:
+            size = max(size, KEPT)
+            fresh = cython.cast(cython.pointer(uint8_t), tm_pages_new(size))
+            if fresh == cython.NULL:
+                return False
+            if used > 0:
+                memcpy(fresh, state.text, used)
+            tm_pages_free(state.text, state.text_size)
+            state.text = fresh
+            state.text_size = size
+        return True
+
+    # ------------------------------------------------------------------ the loops
+
+    def _run(self, state, text, refused, finder, ends, keep):
+        size: cython.Py_ssize_t = 0
+        p: cython.pointer(cython.const[uint8_t])
+        code: cython.Py_ssize_t
+        if ends is None and isinstance(text, str) and len(text) > WINDOW and not tm_is_ascii(text):
+            return self._run_windows(state, text, refused, finder, keep)
+        p = self._bytes(state, text, cython.address(size))
+        length: cython.size_t = size
+        if refused is not None and refused.is_in(p, size):
+            _refuse(text, refused)
+        if ends is not None:
+            if length > 0:
+                given: cython.const[cython.size_t][::1] = ends
+                with cython.nogil:
+                    code = self._encode(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
+                return self._check(code, text)
+            return 0
+        if length <= HOLD:
+            return self._check(self.sections(state, p, 0, length, length, finder), text)
+        state.at = 0
+        while state.at < length:
+            with cython.nogil:
+                code = self.sections(state, p, state.at, length, state.at + SLICE, finder)
+            self._check(code, text)
+            self._slice_done(state, keep)
+        return 0
+
+    def _run_windows(self, state, text, refused, finder, keep):
+        """The same for a long str, with one window of UTF-8 at a time: all of it at once would take fresh memory."""
+        window: Window
+        code: cython.Py_ssize_t = 0
+        start: cython.size_t
+        since: cython.size_t
+        memset(cython.address(window), 0, cython.sizeof(Window))
+        window.width = tm_text_units(
+            cython.cast(cython.pointer(PyObject), text), cython.address(window.data), cython.address(window.n)
+        )
+        state.at = 0
+        while True:
+            with cython.nogil:
+                since = 0
+                while since < SLICE and code == 0:
+                    if state.at == window.cut:
+                        code = self._next_window(state, cython.address(window), refused, finder)
+                        if code < 0 or window.cut == 0:
+                            break
+                    start = state.at
+                    code = self.sections(state, state.text, start, window.cut, start + SLICE - since, finder)
+                    since += state.at - start
+            if code == FORBIDDEN:
+                _refuse(text, refused)
+            if code == NOT_UTF8:
+                text.encode()  # raises
+            self._check(code, text)
+            if window.cut == 0:
+                return 0
+            self._slice_done(state, keep)
+
+    def _next_window(self, state, window, refused, finder):
+        """Put the next window of UTF-8 into state.text[0:window.cut]; cut is 0 after the last. It ends where the text on both
+        sides can be encoded independently."""
+        size: cython.Py_ssize_t
+        more: cython.size_t
+        which: cython.Py_ssize_t
+        window.filled -= window.cut
+        if window.filled > 0:
+            memmove(state.text, state.text + window.cut, window.filled)
+        window.cut = 0
+        state.at = 0
+        while window.cut == 0 and (window.taken < window.n or window.filled > 0):
+            more = WINDOW if window.filled < WINDOW else window.filled
+            if more > window.n - window.taken:
+                more = window.n - window.taken
+            if not self.reserve_text(state, window.filled, more, window.width):
+                return NO_MEMORY
+            size = tm_utf8_encode(cython.cast(cython.pointer(uint8_t), window.data) + window.taken * window.width, more,
+                             window.width, state.text + window.filled)
+            if size < 0:
+                return NOT_UTF8
+            if not state.ids.reserve(size + 4, state.ids.used + (window.n - window.taken) * window.width // 2):
+                return NO_MEMORY
+            window.taken += more
+            window.filled += size
+            if refused is not None and refused.search(state.text, 0, window.filled, cython.address(which)) < window.filled:
+                return FORBIDDEN
+            if window.taken == window.n:
+                window.cut = window.filled
+            else:
+                window.cut = self._certain_cut(state.text, window.filled, refused, finder)
+        return 0
+
+    def _certain_cut(self, text, length, refused, finder):
+        """The last place where a pretoken begins whatever follows, and that no string of the finders spans."""
+        which: cython.Py_ssize_t
+        at: cython.size_t
+        longest: cython.size_t = 0
+        cut: cython.size_t
+        if finder is not None and finder.n > 0:
+            longest = finder.lengths[0]
+        if refused is not None and refused.n > 0 and refused.lengths[0] > longest:
+            longest = refused.lengths[0]
+        if length <= longest:
+            return 0
+        cut = self._scanner.cut(text, 0, length - longest)
+        if finder is None:
+            return cut
+        at = cut - longest if cut > longest else 0
+        while at < cut:
+            at = finder.search(text, at, length, cython.address(which))
+            if at < cut and at + finder.lengths[which] > cut:
+                cut = self._scanner.cut(text, 0, at)
+                at = cut - longest if cut > longest else 0
+            else:
+                at += 1
+        return cut
+
+    def _slice_done(self, state, keep):
+        if not keep:
+            state.counted += state.ids.used
+            state.ids.used = 0
+        return PyErr_CheckSignals()
+
+    def sections(self, state, text, at, length, stop, finder):
+        code: cython.Py_ssize_t
+        if at == 0:
+            state.section = 0
+            state.which = -1
+        while at < length and at < stop:
+            if at == state.section:
+                state.section = length if finder is None else finder.search(text, at, length, cython.address(state.which))
+            if at < state.section:
+                code = self._encode(state, text, at, state.section, stop, cython.NULL, 0)
+                if code < 0:
+                    return code
+                at = state.at
+            if at == state.section and at < length:
+                if not state.ids.reserve(1, 0):
+                    return NO_MEMORY
+                state.ids.data[state.ids.used] = finder.ids[state.which]
+                state.ids.used += 1
+                at += finder.lengths[state.which]
+                state.section = at
+        state.at = at
+        return 0
+
+    def _encode(self, state, text, at, length, stop, given, n_given):
+        """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
+        ends: cython.size_t[SCAN]
+        n: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        batch: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        while at < length and at < stop:
+            if given != cython.NULL:
+                n = n_given if n_given < SCAN else SCAN
+                memcpy(ends, given, n * cython.sizeof(cython.size_t))
+                given += n
+                n_given -= n
+            else:
+                n = self._scanner.scan(text, at, length, ends, SCAN)
+            if not state.ids.reserve(ends[n - 1] - at + 4, state.ids.used + (length - at) // 2 if length > HOLD else 0):
+                return NO_MEMORY
+            i = 0
+            while i < n:
+                batch = n - i if n - i < BATCH else BATCH
+                count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
+                if count < 0:
+                    return count
+                state.ids.used += count
+                i += batch
+                at = ends[i - 1]
+        state.at = at
+        return 0
+
+    def _check(self, code, text):
+        """Raise the exception that a negative number of the kernels stands for."""
+        if code >= 0:
+            return 0
+        if code == SIGNALLED:
+            raise_signalled()
+        if code == TOO_LONG:
+            raise UsageError("a pretoken of the text has 1 GiB or more; the split pattern does not cut it")
+        if code == NO_TOKEN:
+            missing = self._merger.first_missing(text.encode() if isinstance(text, str) else text)
+            raise UsageError(f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text")
+        raise MemoryError
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _refuse(text, refused: Finder) -> cython.int:
+    raise ForbiddenText(refused.find(text.encode() if isinstance(text, str) else text).decode())
+
+
+@cython.cfunc
+def _array(state: State) -> object:
+    """The ids as an object of their own: a copy of a few ids, the state's own array of many."""
+    ids: Ids = state.ids
+    if ids.used <= HOLD:
+        return PyByteArray_FromStringAndSize(cython.cast(cython.p_char, ids.data), ids.used * 4)
+    state.ids = Ids()
+    return ids

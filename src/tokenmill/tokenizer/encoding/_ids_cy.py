@@ -1,0 +1,58 @@
+# cython: language_level=3
+"""A growing array of ids."""
+
+import cython
+from cython.cimports.cpython.buffer import PyBUF_FORMAT
+from cython.cimports.libc.stdint import uint32_t
+from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow
+
+
+@cython.cclass
+class Ids:
+    """A growing array of ids. Its buffer is unsigned 32-bit integers."""
+
+    def __cinit__(self):
+        self.format[0] = 73  # "I"
+
+    def __dealloc__(self):
+        tm_pages_free(self.data, self.room * 4)
+
+    def __len__(self):
+        return self.used
+
+    def reserve(self, more, expected):
+        need: cython.size_t = self.used + more
+        if need <= self.room:
+            return True
+        need = max(need, self.room + self.room // 2, expected, 1024)
+        data: cython.p_void = tm_pages_grow(self.data, self.room * 4, need * 4)
+        if data == cython.NULL:
+            return False
+        self.data = cython.cast(cython.pointer(uint32_t), data)
+        self.room = need
+        return True
+
+    def extend(self, ids: cython.const[uint32_t][::1]) -> None:
+        """Append ids."""
+        n: cython.size_t = ids.shape[0]
+        if n == 0:
+            return
+        if not self.reserve(n, 0):
+            raise MemoryError
+        memcpy(self.data + self.used, cython.address(ids[0]), 4 * n)
+        self.used += n
+
+    def __getbuffer__(self, view: cython.pointer(Py_buffer), flags: cython.int):
+        self.shape[0] = self.used
+        view.buf = self.data
+        view.obj = self
+        view.len = self.used * 4
+        view.readonly = 0
+        view.itemsize = 4
+        view.format = self.format if flags & PyBUF_FORMAT else cython.NULL
+        view.ndim = 1
+        view.shape = self.shape
+        view.strides = cython.address(view.itemsize)
+        view.suboffsets = cython.NULL
+        view.internal = cython.NULL

@@ -1,0 +1,1 @@
+"""The kernels that merge one pretoken to ids."""

@@ -1,0 +1,32 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from tokenmill.tokenizer.merging._merger_cy cimport Merger
+from tokenmill.tokenizer.merging._trie_cy cimport Trie
+
+cdef enum:
+    # Pretokens of up to so many bytes are merged by scanning, which is as fast or faster since it touches less memory. Tokens
+    # that are not ASCII have fewer characters, so the way through the trie is shorter.
+    SCAN_ASCII = 16
+    SCAN_OTHER = 12
+    WORDS = 4  # pretokens of fewer than 64 times as many bytes need no memory of their own
+
+# How a token was merged: the rank and the two parts, and its length in bytes. A single byte has rank 0, others that of
+# their merge plus 1. A token that is not built yet has size 0.
+cdef struct Origin:
+    uint32_t rank, left, right, size
+
+
+cdef class BacktrackMerger(Merger):
+    cdef Origin* origins  # by id
+    cdef uint64_t* filter  # a Bloom filter of the pairs that merge, with at least 16 bits for each
+    cdef int filter_shift
+    cdef uint32_t* shorter  # by id: the longest token that is a proper prefix of it, or NO_ID
+    cdef uint64_t* trie  # see Trie.lay_out
+    cdef size_t trie_size
+
+    # Let `left` and `right` merge to the token `id`: to be called in order of rank. False where there is no memory.
+    cdef bint make(self, uint32_t left, uint32_t right, uint32_t rank, uint32_t id) noexcept
+    # Whether merging the text of these two tokens leaves the two side by side, by what was built so far.
+    cdef bint compatible(self, uint32_t left, uint32_t right) noexcept nogil
+    cdef int finish(self, Trie trie) except -1  # after the last token; the trie holds all that were built, and the bytes
+    cdef Py_ssize_t encode(self, const uint8_t* pretoken, size_t n, uint32_t* out, uint64_t* dead) noexcept nogil

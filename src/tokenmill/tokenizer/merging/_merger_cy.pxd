@@ -1,0 +1,50 @@
+from libc.stdint cimport uint8_t, uint32_t
+
+from tokenmill.kernels._pair_map cimport tm_pair_map
+
+cdef extern from "tokenmill/kernels/_pair_map.h":
+    const uint32_t NO_ID "TM_NO_VALUE"  # no token, or no rank: above every id and every rank
+
+cdef enum:
+    SHORT = 128  # parts that are merged in an array
+    LONGEST = 0x40000000  # bytes of a pretoken
+    NO_MEMORY = -1
+    NO_TOKEN = -2  # a byte or a character that the vocabulary does not have, and no unknown token
+    SIGNALLED = -3  # a signal handler raised: call raise_signalled with the GIL
+    TOO_LONG = -4  # a pretoken of LONGEST bytes or more
+
+# Memory that a merge works in. It grows to what the longest pretoken needed, and belongs to the caller.
+cdef struct Workspace:
+    uint8_t* memory
+    size_t room
+
+# A part or token of a long pretoken; `rank` is that of the pair that begins here.
+cdef struct Node:
+    uint32_t id, prev, next, rank
+
+
+cdef class Merger:
+    cdef uint32_t byte_ids[256]
+    cdef uint32_t* byte_pairs  # the rank of two bytes: byte_pairs[left << 8 | right]
+    cdef uint32_t* made  # the id that the merge of a rank makes; NULL where a rank is the id
+    cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
+    cdef uint32_t n_characters
+    cdef uint32_t n_ids  # higher ids stand for bytes and characters that have no token
+    cdef uint32_t unknown  # the id for those, or NO_ID
+    cdef tm_pair_map pairs  # (left id, right id) -> rank
+    cdef bint complete  # every byte has a token
+
+    # The rank of a pair, or NO_ID.
+    cdef uint32_t pair_rank(self, uint32_t left, uint32_t right) noexcept nogil
+    cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
+    cdef bint finish_pairs(self) noexcept nogil
+    cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
+    # The ids of pretoken[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
+    # negative numbers above.
+    cdef Py_ssize_t merge(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil
+    # The same for parts in place. `pretoken` are their bytes, or NULL if they are characters.
+    cdef Py_ssize_t merge_parts(self, uint32_t* ids, Py_ssize_t n, const uint8_t* pretoken, Workspace* work) noexcept nogil
+
+
+cdef bint reserve(Workspace* work, size_t size) noexcept nogil  # room for `size` bytes; false without memory
+cdef void release(Workspace* work, size_t keep) noexcept nogil  # free the memory if it is more than `keep` bytes

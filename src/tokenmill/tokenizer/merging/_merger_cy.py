@@ -1,0 +1,265 @@
+# cython: language_level=3
+"""The merge kernel: the bytes of one pretoken to ids, by ranks of pairs.
+
+Both orders of merging use one table, (left id, right id) -> rank, and an array, rank -> new id. For the order "merges" the
+table is the list of merges. For "ranks", where any two neighbours whose joined bytes are a token merge, it holds each split
+of each token into two tokens, since neighbours are always tokens; the rank is the id.
+
+Two loops give the same ids for any vocabulary. Short pretokens use an array, whose minimum is searched for each merge. Longer
+ones use a heap of (rank, place). Nearly all vocabularies allow a faster way, in _backtrack_cy.py.
+"""
+
+import cython
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.string import memset
+from cython.cimports.tokenmill.kernels._heap import tm_heap_pop, tm_heap_push
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.kernels._pair_map import (
+    tm_pair_map_free,
+    tm_pair_map_get,
+    tm_pair_map_get_or_put,
+    tm_pair_map_prefetch,
+    tm_pair_map_reserve,
+)
+from cython.cimports.tokenmill.kernels._signals import signalled
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+
+NOWHERE = cython.declare(uint32_t, 0xFFFFFFFF)
+
+
+def reserve(work, size):
+    """Make room for `size` bytes; the contents are lost. False where there is no memory."""
+    if work.room < size:
+        tm_pages_free(work.memory, work.room)
+        work.room = 0
+        work.memory = cython.cast(cython.pointer(uint8_t), tm_pages_new(size))
+        if work.memory == cython.NULL:
+            return False
+        work.room = size
+    return True
+
+
+def release(work, keep):
+    """Free the memory if it is more than `keep` bytes."""
+    if work.room > keep:
+        tm_pages_free(work.memory, work.room)
+        work.memory = cython.NULL
+        work.room = 0
+
+
+@cython.cclass
+class Merger:
+    """Merges pretokens by ranks of pairs. Immutable once `finish_pairs` has been called; threads share it."""
+
+    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, pairs: cython.size_t = 0):
+        """n_ids: all ids are below this. byte_ids: the id of each of the 256 bytes, None for a byte without a token.
+        characters: the id of each code point instead, where the alphabet is characters. pairs: how many to expect."""
+        i: cython.size_t
+        self.n_ids = n_ids
+        self.unknown = NO_ID if unknown is None else unknown
+        self.complete = characters is None and None not in byte_ids
+        for i in range(256):
+            self.byte_ids[i] = n_ids + i if byte_ids is None or byte_ids[i] is None else byte_ids[i]
+        if characters is not None:
+            self.n_characters = max(characters, default=-1) + 1
+            self.characters = cython.cast(cython.pointer(uint32_t), malloc((self.n_characters + 1) * 4))
+            if self.characters == cython.NULL:
+                raise MemoryError
+            memset(self.characters, 0xFF, (self.n_characters + 1) * 4)
+            for point, id in characters.items():
+                self.characters[cython.cast(cython.size_t, point)] = id
+        if not tm_pair_map_reserve(cython.address(self.pairs), pairs):
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.byte_pairs)
+        free(self.made)
+        free(self.characters)
+        tm_pair_map_free(cython.address(self.pairs))
+
+    # ------------------------------------------------------------------ the pair table
+
+    def pair_rank(self, left, right):
+        return tm_pair_map_get(cython.address(self.pairs), left, right)
+
+    def add_pair(self, left, right, rank):
+        """Add a pair; one that is in the table keeps its rank. False where there is no memory."""
+        if not tm_pair_map_reserve(cython.address(self.pairs), 1):
+            return False
+        tm_pair_map_get_or_put(cython.address(self.pairs), left, right, rank)
+        return True
+
+    def finish_pairs(self):
+        """Build the table of byte pairs, after the last pair. False where there is no memory."""
+        i: cython.size_t
+        self.byte_pairs = cython.cast(cython.pointer(uint32_t), malloc(65536 * 4))
+        if self.byte_pairs == cython.NULL:
+            return False
+        for i in range(65536):
+            self.byte_pairs[i] = self.pair_rank(self.byte_ids[i >> 8], self.byte_ids[i & 255])
+        return True
+
+    # ------------------------------------------------------------------ one pretoken
+
+    def first_missing(self, data: bytes) -> bytes:
+        """The first byte or character of `data` that has no token; b"" if all have one."""
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(data))
+        i: cython.size_t = 0
+        n: cython.size_t = len(data)
+        length: cython.size_t = 1
+        id: uint32_t
+        while i < n:
+            if self.characters != cython.NULL:
+                length = max(tm_utf8_read(p + i, n - i, cython.address(id)), 1)
+            self.parts(p + i, length, cython.address(id))
+            if id >= self.n_ids:
+                return data[i:i + length]
+            i += length
+        return b""
+
+    def parts(self, pretoken, n, ids):
+        """The ids of the bytes or characters of a pretoken, before any merge. Returns their number."""
+        i: cython.size_t = 0
+        count: cython.Py_ssize_t = 0
+        length: cython.size_t
+        point: uint32_t = 0
+        if self.characters == cython.NULL:
+            for i in range(n):
+                ids[i] = self.byte_ids[pretoken[i]]
+            return n
+        while i < n:
+            length = tm_utf8_read(pretoken + i, n - i, cython.address(point))
+            if length == 0:  # a byte outside of any character stands for itself, as in Python's surrogateescape
+                length = 1
+                point = 0xDC00 | pretoken[i]
+            ids[count] = self.characters[point] if point < self.n_characters else NO_ID
+            count += 1
+            i += length
+        return count
+
+    def merge(self, pretoken, n, out, work):
+        if n >= LONGEST:
+            return TOO_LONG
+        count: cython.Py_ssize_t = self.parts(pretoken, n, out)
+        if count > 1:
+            count = self.merge_parts(out, count, cython.NULL if self.characters != cython.NULL else pretoken, work)
+        if not self.complete and count > 0:
+            i: cython.Py_ssize_t
+            for i in range(count):
+                if out[i] >= self.n_ids:
+                    if self.unknown == NO_ID:
+                        return NO_TOKEN
+                    out[i] = self.unknown
+        return count
+
+    def merge_parts(self, ids, n, pretoken, work):
+        return _by_scan(self, ids, n, pretoken) if n <= SHORT else _by_heap(self, ids, n, work)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
+             pretoken: cython.pointer(cython.const[uint8_t])) -> cython.Py_ssize_t:
+    """Merge up to SHORT parts. ranks[i] is the rank of the pair at i; both arrays close up after each merge."""
+    ranks: uint32_t[SHORT]
+    i: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    best: uint32_t
+    for i in range(n - 1):
+        if pretoken != cython.NULL:
+            ranks[i] = self.byte_pairs[pretoken[i] << 8 | pretoken[i + 1]]
+        else:
+            ranks[i] = tm_pair_map_get(cython.address(self.pairs), ids[i], ids[i + 1])
+    if self.made == cython.NULL:  # the ids of the next merges are known: fetch the slots they will ask for
+        for i in range(n - 2):
+            tm_pair_map_prefetch(cython.address(self.pairs), ranks[i], ids[i + 2])
+            tm_pair_map_prefetch(cython.address(self.pairs), ids[i], ranks[i + 1])
+    while n > 1:
+        best = NO_ID
+        at = 0
+        for i in range(n - 1):
+            if ranks[i] < best:
+                best = ranks[i]
+                at = i
+        if best == NO_ID:
+            break
+        ids[at] = self.made[best] if self.made != cython.NULL else best
+        n -= 1
+        for i in range(at + 1, n):
+            ids[i] = ids[i + 1]
+        for i in range(at + 1, n - 1):
+            ranks[i] = ranks[i + 1]
+        if at + 1 < n:
+            ranks[at] = tm_pair_map_get(cython.address(self.pairs), ids[at], ids[at + 1])
+        if at > 0:
+            ranks[at - 1] = tm_pair_map_get(cython.address(self.pairs), ids[at - 1], ids[at])
+    return n
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
+             work: cython.pointer(Workspace)) -> cython.Py_ssize_t:
+    """Any number of parts, with a heap of (rank, place)."""
+    if not reserve(work, n * cython.sizeof(Node) + 3 * n * 8):
+        return NO_MEMORY
+    nodes: cython.pointer(Node) = cython.cast(cython.pointer(Node), work.memory)
+    heap: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), nodes + n)
+    used: cython.size_t = 0
+    place: uint32_t
+    other: uint32_t
+    rank: uint32_t
+    steps: cython.size_t = 0
+    i: cython.Py_ssize_t
+    for i in range(n):
+        nodes[i].id = ids[i]
+        nodes[i].prev = i - 1 if i > 0 else NOWHERE
+        nodes[i].next = i + 1 if i + 1 < n else NOWHERE
+        nodes[i].rank = tm_pair_map_get(cython.address(self.pairs), ids[i], ids[i + 1]) if i + 1 < n else NO_ID
+        if nodes[i].rank != NO_ID:
+            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[i].rank) << 32 | i)
+    while used > 0:
+        place = cython.cast(uint32_t, heap[0])
+        rank = cython.cast(uint32_t, heap[0] >> 32)
+        used = tm_heap_pop(heap, used)
+        steps += 1
+        if steps & 0x3FFFF == 0 and signalled():
+            return SIGNALLED
+        if nodes[place].rank != rank:
+            continue  # the pair that stood here is gone
+        other = _join(self, nodes, place)
+        nodes[place].rank = NO_ID if other == NOWHERE else tm_pair_map_get(cython.address(self.pairs), nodes[place].id, nodes[other].id)
+        if nodes[place].rank != NO_ID:
+            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[place].rank) << 32 | place)
+        other = nodes[place].prev
+        if other != NOWHERE:
+            nodes[other].rank = tm_pair_map_get(cython.address(self.pairs), nodes[other].id, nodes[place].id)
+            if nodes[other].rank != NO_ID:
+                used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[other].rank) << 32 | other)
+    i = 0
+    place = 0
+    while place != NOWHERE:
+        ids[i] = nodes[place].id
+        i += 1
+        place = nodes[place].next
+    return i
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _join(merger: Merger, nodes: cython.pointer(Node), place: uint32_t) -> uint32_t:
+    """Merge the pair at `place`; returns the next place. The caller updates the ranks on both sides."""
+    gone: uint32_t = nodes[place].next
+    after: uint32_t = nodes[gone].next
+    nodes[place].id = merger.made[nodes[place].rank] if merger.made != cython.NULL else nodes[place].rank
+    nodes[place].next = after
+    nodes[gone].rank = NO_ID
+    if after != NOWHERE:
+        nodes[after].prev = place
+    return after

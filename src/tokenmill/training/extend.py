@@ -1,0 +1,183 @@
+"""Continue the training of a vocabulary: old ids stay, new tokens follow."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..counting import WordCounts
+from ..errors import UsageError
+from ..vocabulary import AddedToken, Vocabulary
+from . import loops
+from .alphabet import Alphabet
+from .options import Options
+from .trainer import by_falling_count, pair_weight
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["extend_vocabulary"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+
+def extend_vocabulary(
+    counts: WordCounts,
+    vocab_size: int,
+    vocabulary: Vocabulary,
+    ids: np.ndarray,
+    offsets: np.ndarray,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Vocabulary:
+    """Continue the training of `vocabulary` on the pretokens of `counts` as it encodes them.
+
+    vocab_size: the `n_vocab` of the result. New tokens get the ids from the old `n_vocab` on, new special tokens the last
+        ones.
+    ids, offsets: pretoken i of `counts`, encoded, is ids[offsets[i]:offsets[i + 1]].
+    options: special_tokens (the new ones), min_count, min_pair_count, max_token_bytes and refine of `Options`. For a
+        vocabulary of events, refine defaults to the threshold it was trained with.
+    A pair that spells an old token becomes that token and takes no id. In plain BPE, 300 tokens extended to 400 on the same
+    counts are the 400 tokens of one training.
+
+    In Picky BPE the new events follow the old ones. Tokens that were present are never removed, whatever their IoS,
+    because models have rows for them. Removed tokens may come back, as new tokens with new ids. The ids of removed tokens,
+    which encoding never gives, change: they are the highest ones again.
+
+    Raises UsageError for a vocabulary of characters.
+    """
+    import numpy as np
+
+    progress = progress or (lambda stage, done, total: None)
+    wanted = Options(vocab_size=vocab_size, **options)
+    wanted = dataclasses.replace(wanted, refine=_threshold(vocabulary, wanted.refine))
+    _check(counts, vocabulary, wanted)
+    old, gone = vocabulary.n_vocab, sorted(vocabulary.removed)
+    tokens = [*vocabulary.tokens[:old], *[None] * (old - len(vocabulary.tokens))]
+    for id in gone:
+        if id < old:
+            tokens[id] = None
+    spelt = [token or b"" for token in tokens]
+    start = _encoded_pretokens(
+        counts, spelt, np.ascontiguousarray(ids, np.uint32), np.ascontiguousarray(offsets, np.uint64)
+    )
+    pair_weight(counts.offsets, counts.counts)
+    order = by_falling_count(counts, wanted.min_count)
+    corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, progress)
+    # During training, the removed tokens have the ids from `old` on, and new ones follow.
+    inside = _moved(len(vocabulary.tokens), gone, old)
+    recalled = _first_made(vocabulary, gone, inside)
+    events, known, removed = loops.refine(corpus, spelt, wanted, progress, spans=start.spans, gone=recalled)
+    if vocabulary.order != "ranks":
+        events = np.concatenate([inside[vocabulary.events], events])
+    return _extended(vocabulary, wanted, tokens, events, known, removed)
+
+
+def _extended(
+    vocabulary: Vocabulary,
+    options: Options,
+    tokens: list[bytes | None],
+    events: np.ndarray,
+    known: list[bytes],
+    removed: list[int],
+) -> Vocabulary:
+    """`vocabulary` with the tokens known[len(tokens):] that are not removed, the new special tokens, and the removed tokens."""
+    import numpy as np
+
+    old, lost = len(tokens), set(removed)
+    special = tuple(options.special_tokens)
+    present = [id for id in range(old, len(known)) if id not in lost]
+    final = _moved(len(known), present, old)
+    final[removed] = old + len(present) + len(special) + np.arange(len(removed), dtype=np.int32)
+    tokens += [known[id] for id in present]
+    if removed:
+        tokens += [*[None] * len(special), *[known[id] for id in removed]]
+    added = (AddedToken(text, id) for id, text in enumerate(special, old + len(present)))
+    return dataclasses.replace(
+        vocabulary,
+        tokens=tuple(tokens),
+        events=() if vocabulary.order == "ranks" else final[events],
+        added_tokens=(*vocabulary.added_tokens, *added),
+        refine=options.refine,
+    )
+
+
+def _check(counts: WordCounts, vocabulary: Vocabulary, options: Options) -> None:
+    """Raise UsageError for what cannot be extended."""
+    if vocabulary.alphabet != "bytes":
+        raise UsageError("a vocabulary of characters cannot be extended; only one of bytes can")
+    if options.alphabet != "bytes" or options.algorithm != "heap":
+        raise UsageError('a vocabulary is extended with alphabet="bytes" and algorithm="heap"; leave these options out')
+    if counts.split_patterns and vocabulary.split_patterns and counts.split_patterns != vocabulary.split_patterns:
+        raise UsageError(
+            f"the counts were split by {counts.split_patterns}, the vocabulary splits by {vocabulary.split_patterns}; "
+            "count the corpus with the pattern of the vocabulary"
+        )
+    old, special = vocabulary.n_vocab, tuple(options.special_tokens)
+    if options.n_ordinary < old:
+        raise UsageError(
+            f"vocab_size is {options.vocab_size}, but the {old} old ids and {len(special)} special tokens need "
+            f"{old + len(special)}"
+        )
+    known = {token.content for token in vocabulary.added_tokens}
+    clash = next((text for text in special if text in known), None)
+    if clash is not None:
+        raise UsageError(f"the vocabulary has a special token {clash!r} already")
+
+
+def _threshold(vocabulary: Vocabulary, refine: float | None) -> float | None:
+    """T, or None for plain BPE. Raises UsageError if it is not known, or given for plain BPE."""
+    if vocabulary.order != "events":
+        if refine is not None:
+            raise UsageError(
+                f"refine is {refine}, but this vocabulary is of order {vocabulary.order!r}; only one of events can be refined"
+            )
+        return None
+    if refine is None:
+        refine = vocabulary.refine
+    if refine is None:
+        raise UsageError(
+            "the files of this Picky tokenizer do not say with which threshold it was trained; give refine, such as 0.9"
+        )
+    return refine
+
+
+def _moved(size: int, ids: Sequence[int], first: int) -> np.ndarray:
+    """int32: by id the new one, which is first, first + 1, ... for `ids` and else the same; -1 stays -1."""
+    import numpy as np
+
+    moved = np.arange(size + 1, dtype=np.int32)
+    moved[list(ids)] = np.arange(first, first + len(ids))
+    moved[size] = -1
+    return moved
+
+
+def _first_made(vocabulary: Vocabulary, gone: Sequence[int], inside: np.ndarray) -> list[tuple[bytes, int, int]]:
+    """The removed tokens, each with the pair that it was first made from, by their ids `inside`."""
+    pairs: dict[int, tuple[int, int]] = {}
+    if gone:
+        for left, right, new in vocabulary.events.tolist():
+            if right >= 0:
+                pairs.setdefault(new, (int(inside[left]), int(inside[right])))
+    return [(vocabulary.tokens[id], *pairs[id]) for id in gone]  # type: ignore[misc]
+
+
+def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, offsets: np.ndarray) -> Alphabet:
+    """The old tokens as an alphabet, with the pretokens written in it; UsageError if they do not spell the pretokens."""
+    import numpy as np
+
+    spans = [len(token) for token in spelt]
+    if len(offsets) != len(counts) + 1 or (len(offsets) and int(offsets[-1]) != len(ids)):
+        raise UsageError(f"{len(offsets) - 1} encoded pretokens were given with word counts of {len(counts)}")
+    if len(ids) and int(ids.max()) >= len(spelt):
+        raise UsageError(f"an encoded pretoken holds the id {int(ids.max())}; the vocabulary has {len(spelt)}")
+    ends = np.zeros(len(ids) + 1, np.uint64)
+    np.cumsum(np.asarray(spans, np.uint64)[ids], out=ends[1:])
+    wrong = np.flatnonzero(ends[offsets] != counts.offsets)
+    if len(wrong):
+        raise UsageError(
+            f"the encoded pretokens are not those of the word counts: pretoken {int(wrong[0]) - 1} is of another length"
+        )
+    return Alphabet(tuple(spelt), ids, offsets, spans=spans, nodes=counts.offsets)

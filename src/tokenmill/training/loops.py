@@ -1,0 +1,182 @@
+"""Run the training kernels in slices of a fraction of a second, so that progress is shown and Ctrl-C works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from .options import Options, exact
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ._corpus_cy import Corpus
+    from ._index_cy import PairIndex
+    from ._pairs_cy import Pairs
+    from .alphabet import Alphabet
+
+__all__ = ["append_tokens", "load_corpus", "merge", "refine"]
+
+Progress = Callable[[str, int, "int | None"], None]
+
+_SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
+_PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason
+_FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time
+_MAX_NODES_32 = 2**32 - 1  # up to so many nodes, positions have 32 bits
+_NO_LIMIT = 2**64 - 1
+
+
+def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress: Progress) -> Corpus:
+    """The corpus of the pretokens order[0], order[1], ..., whose counts must not rise."""
+    import numpy as np
+
+    from ._corpus_cy import Corpus
+
+    corpus = Corpus()
+    slices = [order[first : first + _PRETOKENS] for first in range(0, len(order), _PRETOKENS)]
+    sizes = start.offsets if start.nodes is None else start.nodes
+    firsts = [corpus.measure(sizes, counts, part) for part in slices]
+    corpus.allocate(_MAX_NODES_32)
+    for number, (first, part) in enumerate(zip(firsts, slices, strict=True)):
+        progress("load", number * _PRETOKENS, len(order))
+        if start.ids.dtype == np.uint8:
+            corpus.load(start.ids, start.offsets, part, first)
+        elif start.nodes is None:
+            corpus.load_ids(start.ids, start.offsets, part, first)
+        else:
+            corpus.load_spread(start.ids, start.offsets, part, first, np.asarray(start.spans, np.uint32))
+    progress("load", len(order), len(order))
+    return corpus
+
+
+def merge(corpus: Corpus, tokens: Sequence[bytes], options: Options, weight: int, progress: Progress) -> np.ndarray:
+    """Plain BPE: the merges as int32 rows (left id, right id, new id).
+
+    tokens: the alphabet. weight: the number of pairs in the corpus, each counted as often as its pretoken.
+    """
+    import numpy as np
+
+    from ._index_cy import PairIndex
+    from ._merge_cy import MergeLoop
+    from ._pairs_cy import Pairs
+    from ._queue_cy import Queue
+
+    first = len(tokens)
+    wanted = min(options.n_ordinary - first, corpus.nodes)  # each merge leaves one token less in the corpus
+    spans = np.zeros(first + wanted, np.uint32)
+    spans[:first] = 1
+    lengths = np.zeros(first + wanted, np.uint32)
+    lengths[:first] = [len(token) for token in tokens]
+    merges = np.zeros((wanted, 3), np.int32)
+    can_be_too_long = corpus.nodes * max(map(len, tokens)) > options.max_bytes
+    max_bytes = options.max_bytes if can_be_too_long else _NO_LIMIT
+    threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
+    pairs = Pairs(threshold, corpus.wide, min(2 * corpus.nodes, 8 * wanted + (1 << 16)))
+    queue = Queue(pairs)
+    index = PairIndex(corpus, queue, spans, lengths, max_bytes)
+    done = 0
+    look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
+    while True:
+        _build(index, corpus, progress)
+        loop = MergeLoop(corpus, queue, spans, lengths, merges, first + done, done, max_bytes)
+        while loop.done < wanted and loop.merge(min(look, wanted), _SLICE):
+            progress("merge", loop.done, wanted)
+            if look <= loop.done < wanted:
+                pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.done))
+                look = 2 * loop.done
+        done = loop.done
+        if done == wanted or pairs.threshold == options.min_pair_count:
+            progress("merge", done, done)
+            return merges[:done]
+        # The threshold was too high. Start a phase with a lower one, which must not rise again at once: where many pairs
+        # have like counts, the same estimate would end that phase after a few merges, and so on.
+        look = max(look, 2 * done)
+        threshold = max(options.min_pair_count, pairs.threshold // 16)
+        index = PairIndex(corpus, queue, spans, lengths, max_bytes)
+        while not index.compact(_SLICE):
+            progress("index", 0, 2 * corpus.nodes)
+        pairs.clear(threshold)
+        queue.clear()
+
+
+def append_tokens(tokens: list[bytes], merges: np.ndarray) -> None:
+    """Append the bytes of each merged token to the tokens by id."""
+    from . import _merge_cy
+
+    _merge_cy.append_tokens(tokens, merges)
+
+
+def refine(
+    corpus: Corpus,
+    tokens: Sequence[bytes],
+    options: Options,
+    progress: Progress,
+    *,
+    spans: Sequence[int] | None = None,
+    gone: Sequence[tuple[bytes, int, int]] = (),
+) -> tuple[np.ndarray, list[bytes], list[int]]:
+    """Picky BPE: the events, all tokens by id, and the ids of the removed ones. Nothing is removed if refine is None.
+
+    spans: the number of nodes of each token of `tokens`, if the corpus was loaded that way; None if each has one.
+    gone: tokens removed in an earlier training, with the pair that each was first made from. Their ids follow `tokens`, they
+        span as many nodes as they have bytes, and they may come back.
+    """
+    import numpy as np
+
+    from ._index_cy import PairIndex
+    from ._pairs_cy import Pairs
+    from ._picky_cy import PickyLoop
+    from ._queue_cy import Queue
+    from ._tokens_cy import Tokens
+
+    wanted = options.n_ordinary
+    threshold = (0, 0) if options.refine is None else exact(options.refine).as_integer_ratio()
+    widths = list(spans or [1] * len(tokens))
+    known = Tokens(list(tokens), widths)
+    known.recall([(token, left, right, len(token)) for token, left, right in gone])
+    lengths = np.array([len(token) for token in tokens], np.uint32)
+    queue = Queue(Pairs(1, corpus.wide))
+    index = PairIndex(corpus, queue, np.asarray(widths, np.uint32), lengths, options.max_bytes, spans is not None)
+    _build(index, corpus, progress)
+    # English and code met 14 pairs for each token of 32,768, many languages 49.
+    expected = min(corpus.nodes, 16 * wanted)
+    loop = PickyLoop(corpus, queue, known, *threshold, options.min_pair_count, options.max_bytes, expected)
+    while loop.run_on(wanted, _SLICE):
+        progress("merge", loop.present - len(tokens), wanted - len(tokens))
+    progress("merge", loop.present - len(tokens), loop.present - len(tokens))
+    events = np.frombuffer(known.event_bytes(), np.int32).reshape(-1, 3)
+    return events, known.to_list(), known.removed()
+
+
+def _build(index: PairIndex, corpus: Corpus, progress: Progress) -> None:
+    while not index.count(_SLICE):
+        progress("index", index.at, 2 * corpus.nodes)
+    index.choose()
+    while not index.place(_SLICE):
+        progress("index", corpus.nodes + index.at, 2 * corpus.nodes)
+    progress("index", 2 * corpus.nodes, 2 * corpus.nodes)
+
+
+def _guess_threshold(weight: int, wanted: int) -> int:
+    """A count that the last merged pair will probably reach. `_estimate_threshold` does better once there are pairs of many
+    kinds. If the guess is too high, another phase follows.
+
+    If all merges had equal shares of the corpus, each would take weight / wanted of it. At 32,768 and at 100,000 tokens
+    the last pair's count was 20 to 120 times smaller than that, on English, on 20 languages and on code.
+    """
+    return weight // max(1, 400 * wanted)
+
+
+def _estimate_threshold(pairs: Pairs, wanted: int) -> int:
+    """Half the count of the `wanted`-th best pair there is now: a count that the last of so many more merges will probably reach.
+
+    New pairs come up and old ones lose counts, and the two nearly cancel out: docs/experiments/training.md.
+    """
+    import numpy as np
+
+    counts, stride = pairs.sample_counts(1 << 14)
+    counts = counts[counts >= pairs.threshold]
+    rank = wanted // stride
+    if rank >= len(counts):
+        return 0
+    return int(np.partition(counts, len(counts) - 1 - rank)[len(counts) - 1 - rank]) // 2

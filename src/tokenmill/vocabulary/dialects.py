@@ -1,0 +1,250 @@
+"""The two dialects of split patterns: ours (Rust's, as in tiktoken) and Oniguruma's, which Hugging Face tokenizers uses.
+
+Nearly everything reads the same in both. What differs, and is rewritten here:
+
+    ours            Oniguruma       meaning
+    {n,m}+          (?>...{n,m})    possessive; Oniguruma reads {n,m}+ as "one or more times {n,m}"
+    {n}?            {n}             lazy; Oniguruma reads {n}? as "{n} or nothing"
+    $  ^            \\z  \\A          the end and the start of the text; Oniguruma's are those of every line
+    (?m:$) (?m:^)   $  ^            the end and the start of a line
+    (?s:.)          (?m:.)          any character, newlines too
+    \\pL             \\p{L}
+    (?P<x>...)      (...)           names of groups mean nothing to a split pattern
+
+`\\p{N}{1,3}+` in a tokenizer.json is therefore not what it is in tiktoken: it takes a whole run of digits at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..errors import ConversionError
+
+__all__ = ["canonical", "from_oniguruma", "to_oniguruma"]
+
+_TOKEN = re.compile(
+    r"""
+      (?P<escape> \\ (?: [pP]\{[^}]*\} | [pP][A-Za-z] | x\{[0-9A-Fa-f]+\} | x[0-9A-Fa-f]{2} | u[0-9A-Fa-f]{4}
+                      | [kg]<[^>]*> | [0-9]+ | . ) )
+    | (?P<open> \( (?: \?P?<[A-Za-z_]\w*> | \?(?:[:=!>|]|<[=!]) | \?[A-Za-z]*(?:-[A-Za-z]+)?[:)] | \?. )? )
+    | (?P<close> \) )
+    | (?P<range> \{ (?: [0-9]+ (?:,[0-9]*)? | ,[0-9]+ ) \} )
+    | (?P<repeat> [*+?] )
+    | (?P<bar> \| )
+    | (?P<class> \[ )
+    | (?P<other> . )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_CLASS_TOKEN = re.compile(
+    r"\[:\^?\w+:\]|\\(?:[pP]\{[^}]*\}|[pP][A-Za-z]|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|&&|--|~~|.",
+    re.DOTALL,
+)
+_LINE_ANCHOR = re.compile(r"\(\?m:([$^])\)(?![*+?{])")  # as from_oniguruma writes it
+
+
+def to_oniguruma(pattern: str) -> str:
+    """`pattern` as Oniguruma must read it to cut the same pretokens. ConversionError for what it has no words for.
+
+    >>> to_oniguruma(r"\\p{N}{1,3}+|\\s++$")
+    '(?>\\\\p{N}{1,3})|\\\\s++\\\\z'
+    """
+    return _Rewriter(pattern, outwards=True).run()
+
+
+def from_oniguruma(pattern: str) -> str:
+    """A pattern of Oniguruma in our dialect, cutting the same pretokens. ConversionError for what it has no words for.
+
+    >>> from_oniguruma(r"\\p{N}{1,3}+|\\s+$")
+    '(?:\\\\p{N}{1,3})+|\\\\s+(?m:$)'
+    """
+    return _Rewriter(pattern, outwards=False).run()
+
+
+def canonical(pattern: str) -> str:
+    """The one spelling of a pattern that survives being written to a tokenizer.json and read back.
+
+    >>> canonical(r"\\p{N}{1,3}+|\\pL$") == canonical(r"(?>\\p{N}{1,3})|\\p{L}\\z")
+    True
+    """
+    try:
+        return from_oniguruma(to_oniguruma(pattern))
+    except ConversionError:
+        return pattern
+
+
+class _Rewriter:
+    """One pass over a pattern: copies it pretoken by pretoken, and knows where the last atom began, for its quantifier."""
+
+    def __init__(self, pattern: str, outwards: bool):
+        self.pattern, self.outwards = pattern, outwards
+        self.out: list[str] = []
+        self.atom = 0  # where in `out` the last atom begins
+        self.groups: list[tuple[int, bool]] = []  # of the open groups: where each begins, the multi-line flag before it
+        self.lines = False  # whether ^ and $ are those of lines (ours; Oniguruma's always are)
+
+    def run(self) -> str:
+        position = 0
+        while position < len(self.pattern):
+            line_anchor = _LINE_ANCHOR.match(self.pattern, position)
+            if line_anchor and self.outwards:
+                self.emit(line_anchor[1])
+                position = line_anchor.end()
+                continue
+            found = _TOKEN.match(self.pattern, position)
+            assert found is not None  # the last alternative takes any character
+            kind, text = found.lastgroup, found.group()
+            position = found.end()
+            if kind == "class":
+                self.emit("".join(self.character_class(position - 1)))
+                position = self.class_end
+            elif kind == "range":
+                position = self.counted(text, position)
+            elif kind == "repeat":
+                following = self.pattern[position : position + 1]
+                position += following in ("?", "+") and following != ""
+                self.out.append(text + (following if following in ("?", "+") else ""))
+            elif kind == "open":
+                self.open(text)
+            elif kind == "close":
+                if not self.groups:
+                    self.refuse(")", "closes no group")
+                self.out.append(text)
+                self.atom, self.lines = self.groups.pop()
+            elif kind == "escape":
+                self.emit(self.escape(text))
+            elif kind == "other" and text in "^$":
+                self.emit(self.anchor(text))
+            elif kind == "bar":
+                self.out.append(text)
+            else:
+                self.emit(text)
+        if self.groups:
+            self.refuse("(", "is never closed")
+        return "".join(self.out)
+
+    def emit(self, atom: str) -> None:
+        self.atom = len(self.out)
+        self.out.append(atom)
+
+    def refuse(self, what: str, why: str = "") -> None:
+        ours, theirs = "tokenmill", "Hugging Face's regular expressions (Oniguruma)"
+        reader = theirs if self.outwards else ours
+        raise ConversionError(
+            f"the split pattern {self.pattern!r} holds {what!r}, which {why or f'{reader} cannot say'}"
+        )
+
+    def counted(self, text: str, position: int) -> int:
+        """A counted repetition with the ? or + after it; returns where reading goes on."""
+        after = self.pattern[position : position + 1]
+        exact = "," not in text
+        if after == "+" or (after == "?" and exact):
+            if not self.out:
+                self.refuse(text, "repeats nothing")
+            body = "".join(self.out[self.atom :]) + text
+            if self.outwards:
+                body = f"(?>{body})" if after == "+" else body
+            else:
+                body = f"(?:{body}){after}"
+            self.out[self.atom :] = [body]
+            return position + 1
+        self.out.append(text + (after if after == "?" else ""))
+        return position + (after == "?")
+
+    def open(self, text: str) -> None:
+        start, before = len(self.out), self.lines
+        flags = re.fullmatch(r"\(\?([A-Za-z]*)(?:-([A-Za-z]+))?([:)])", text)
+        if flags and text != "(?:":
+            on, off = set(flags[1]), set(flags[2] or "")
+            newline_dot, line_anchors = ("s", "m") if self.outwards else ("m", None)
+            known = {"i", "x", newline_dot, line_anchors}
+            if (on | off) - known:
+                self.refuse(text)
+            if line_anchors in on | off:
+                self.lines = line_anchors in on
+            other = "m" if self.outwards else "s"
+            rename = {newline_dot: other, line_anchors: ""}
+            words = ["".join(sorted(rename.get(flag, flag) for flag in side)) for side in (on, off)]
+            text = "(?" + words[0] + (f"-{words[1]}" if words[1] else "") + flags[3]
+            if flags[3] == ")":  # flags for the rest of the group, where the two disagree on what a later "|" ends
+                if start != (self.groups[-1][0] + 1 if self.groups else 0):
+                    self.refuse(text, "stands in the middle of a group: write (?i:...) instead")
+                if text != "(?)":
+                    self.out.append(text)
+                return
+        elif re.fullmatch(r"\(\?P?<[A-Za-z_]\w*>", text):
+            text = "("
+        elif text.startswith("(?") and text not in ("(?:", "(?=", "(?!", "(?>", "(?<=", "(?<!"):
+            self.refuse(text)
+        self.out.append(text)
+        self.groups.append((start, before))
+
+    def anchor(self, text: str) -> str:
+        if self.outwards:
+            return text if self.lines else {"^": r"\A", "$": r"\z"}[text]
+        return f"(?m:{text})"
+
+    def escape(self, text: str) -> str:
+        if text[1] in "pP":
+            return _property(text, self.outwards)
+        if self.outwards:
+            if text == r"\Z":
+                return r"\z"
+            if text[1] in "KGRXhHkg":
+                self.refuse(text)
+            return text
+        if text == r"\Z":
+            return r"(?=\n?\z)"
+        if text == r"\h":
+            return "[0-9A-Fa-f]"
+        if text == r"\H":
+            return "[^0-9A-Fa-f]"
+        if text == r"\N":
+            return r"[^\n]"
+        if text == r"\O":
+            return "(?s:.)"
+        if text[1] in "KGRXyYkg":
+            self.refuse(text)
+        return text
+
+    def character_class(self, start: int) -> Iterator[str]:
+        """The class that begins at `start`, nested classes included; sets `class_end`."""
+        depth, position, first = 0, start, False
+        while position < len(self.pattern):
+            found = _CLASS_TOKEN.match(self.pattern, position)
+            assert found is not None
+            text = found.group()
+            position = found.end()
+            if text == "[":
+                depth, first = depth + 1, True
+                if self.pattern[position : position + 1] == "^":
+                    text, position = "[^", position + 1
+                yield text
+                continue
+            if text == "]" and not first:
+                depth -= 1
+                yield text
+                if depth == 0:
+                    self.class_end = position
+                    return
+                continue
+            first = False
+            if text in ("--", "~~") and self.outwards:
+                self.refuse(text)
+            if text.startswith(("\\p", "\\P")):
+                text = _property(text, self.outwards)
+            elif text == r"\h" and not self.outwards:
+                text = "0-9A-Fa-f"
+            yield text if text != "]" else r"\]"
+        self.refuse("[", "opens a class that is never closed")
+
+
+def _property(text: str, outwards: bool) -> str:
+    r"""\pL as \p{L}, \p{^L} as \P{L}; outwards also \p{Script=Han} as \p{Han}."""
+    letter, name = text[1], text[2:].strip("{}")
+    if name.startswith("^"):
+        letter, name = ("P" if letter == "p" else "p"), name[1:]
+    if outwards:
+        name = re.sub(r"^(?:script|sc|general_category|gc)[=:]", "", name, flags=re.IGNORECASE)
+    return f"\\{letter}{{{name}}}"

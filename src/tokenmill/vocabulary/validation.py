@@ -1,0 +1,222 @@
+"""The rules that every Vocabulary keeps, checked when one is made. Whatever breaks a rule is a FormatError.
+
+All checks together take about 40 ms for 200,000 tokens, and Ctrl-C interrupts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import FormatError
+from .patterns import PATTERNS
+
+if TYPE_CHECKING:
+    from .vocabulary import AddedToken
+
+__all__ = [
+    "MAX_ID",
+    "NORMALIZERS",
+    "EventError",
+    "VocabularyError",
+    "as_tuple",
+    "check_added_tokens",
+    "check_choice",
+    "check_refine",
+    "check_tokens",
+    "checked_events",
+    "checked_patterns",
+    "removed_tokens",
+    "show",
+]
+
+MAX_ID = (1 << 31) - 1  # ids are int32 in the array of events
+NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
+_STEP = 1 << 16  # rows between two chances for Ctrl-C
+_MAX_SHOWN = 60
+_Tokens = tuple[bytes | None, ...]
+
+
+class VocabularyError(FormatError):
+    """A FormatError that does not name a file. Whoever reads one adds its name."""
+
+
+class EventError(VocabularyError):
+    """An error about one event. `event` is its index, from which a file reader tells the line."""
+
+    def __init__(self, event: int, what: str):
+        super().__init__(f"event {event}: {what}")
+        self.event, self.what = event, what
+
+
+def show(value: object) -> str:
+    """`value` for a message, cut short."""
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def check_choice(name: str, value: object, choices: Collection[object]) -> None:
+    if value not in choices:
+        raise VocabularyError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
+
+
+def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise VocabularyError(f"{name} is {show(values)}; expected a tuple")
+    return tuple(values)
+
+
+def check_refine(refine: Any, order: str) -> None:
+    if order != "events" or isinstance(refine, bool) or not isinstance(refine, int | float) or not 0 < refine <= 1:
+        raise VocabularyError(f"refine is {refine!r} for order {order!r}; only 'events' has it, above 0 and at most 1")
+
+
+def checked_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
+    """The split patterns as regular expressions: a name becomes the pattern it stands for.
+
+    >>> checked_patterns(["whitespace"])
+    ('\\\\s\\\\S*+|\\\\S++',)
+    """
+    found = []
+    for pattern in patterns:
+        if not isinstance(pattern, str) or not pattern:
+            raise VocabularyError(f"the split pattern {show(pattern)} is not a name or a regular expression")
+        found.append(PATTERNS.get(pattern, pattern))
+    return tuple(found)
+
+
+def check_tokens(tokens: _Tokens, distinct: bool) -> None:
+    """Every token is bytes, or None for an unused id. distinct: none occurs twice."""
+    kinds = set(map(type, tokens)) - {bytes, type(None)}
+    if kinds:
+        id = next(id for id, token in enumerate(tokens) if type(token) in kinds)
+        raise VocabularyError(f"the token with the id {id} is {show(tokens[id])}; expected bytes or None")
+    if b"" in tokens:
+        raise VocabularyError(f"the token with the id {tokens.index(b'')} is empty; an unused id is None")
+    if distinct and len(seen := set(tokens)) - (None in seen) < len(tokens) - tokens.count(None):
+        ids: dict[bytes, int] = {}
+        for id, token in enumerate(tokens):
+            if token is not None and ids.setdefault(token, id) != id:
+                raise VocabularyError(f"the token {show(token)} occurs twice, with the ids {ids[token]} and {id}")
+
+
+def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
+    """The events as a read-only int32 array of shape (n, 3). Each row fits `order` and spells the token it names."""
+    try:
+        rows = np.asarray(events)
+    except ValueError:
+        rows = np.empty(1, object)
+    if rows.size == 0:
+        rows = np.empty((0, 3), np.int32)
+    if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iu":
+        raise VocabularyError(
+            f"the events are an array of shape {rows.shape} and type {rows.dtype}; expected integers of shape (n, 3)"
+        )
+    if order == "ranks" and len(rows):
+        raise VocabularyError(f"a vocabulary of order 'ranks' has {len(rows)} events; expected none")
+    _check_ids(rows, order, tokens)
+    rows = np.array(rows, np.int32, order="C")
+    _check_spelling(rows, tokens)
+    if order == "merges":
+        _check_pairs(rows)
+    rows.flags.writeable = False
+    return rows
+
+
+def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
+    """Every id in `rows` is that of a token; -1 stands only in the removals of order "events"."""
+    known = np.fromiter(map(bool, tokens), bool, len(tokens))
+    removal = (rows[:, 1] == -1) & (rows[:, 2] == -1) if order == "events" else np.zeros(len(rows), bool)
+    inside = (rows >= 0) & (rows < len(tokens))
+    inside[inside] = known[rows[inside]]
+    inside[removal, 1:] = True
+    wrong = np.flatnonzero(~inside.all(axis=1))
+    if len(wrong):
+        n = int(wrong[0])
+        column = int(np.flatnonzero(~inside[n])[0])
+        row = tuple(rows[n].tolist())
+        raise EventError(n, f"{row} names the id {row[column]}, and no token has it")
+
+
+def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
+    """The parts of every merge spell the token that it makes."""
+    known = np.empty(len(tokens), object)
+    known[:] = tokens
+    merges = np.flatnonzero(rows[:, 1] >= 0)
+    for start in range(0, len(merges), _STEP):
+        index = merges[start : start + _STEP]
+        left, right, new = known[rows[index].T]
+        for n in index[left + right != new][:1].tolist():
+            a, b, c = rows[n].tolist()
+            what = f"merges {show(tokens[a])} ({a}) and {show(tokens[b])} ({b}) into {show(tokens[c])} ({c})"
+            raise EventError(n, f"{what}, which is not the two joined")
+
+
+def _check_pairs(rows: np.ndarray) -> None:
+    """No pair is listed twice."""
+    pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
+    ordered = np.sort(pairs)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if len(twice):
+        first, again = np.flatnonzero(pairs == twice[0])[:2].tolist()
+        raise EventError(again, f"the pair {tuple(rows[again, :2].tolist())} is merged already by event {first}")
+
+
+def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | None]) -> frozenset[int]:
+    """The ids that the removals of order "events" remove in the end. Parts exist before what is made of them.
+
+    apart: ids of tokens that need no merge, although they are long.
+    """
+    index = np.arange(len(rows))
+    left, right, new = rows.T
+    merge = right >= 0
+    made = np.full(len(tokens), -1)  # the first event that makes each token; -1 for those to begin with
+    made[new[merge][::-1]] = index[merge][::-1]
+    for n in np.flatnonzero((made[left] >= index) | (merge & (made[right] >= index)))[:1].tolist():
+        id = left[n] if made[left[n]] >= n else right[n]
+        raise EventError(n, f"the token {id} is not there: no earlier event makes it")
+    for n in np.flatnonzero(~merge & (made[left] < 0))[:1].tolist():
+        raise EventError(n, f"the token {left[n]} is removed, and no merge makes it")
+    sizes = np.fromiter(map(len, (token or b"" for token in tokens)), np.int64, len(tokens))
+    for id in np.flatnonzero((sizes > 1) & (made < 0)).tolist():
+        if id not in apart and not _is_character(tokens[id] or b""):
+            raise VocabularyError(
+                f"no event makes the token {show(tokens[id])} (id {id}); the last events may be missing"
+            )
+
+    removable = np.zeros(len(tokens), bool)
+    removable[left[~merge]] = True
+    touched = np.flatnonzero(removable[left] | (merge & (removable[right] | removable[new])))
+    gone: set[int] = set()
+    for n, (a, b, c) in zip(touched.tolist(), rows[touched].tolist(), strict=True):
+        if a in gone or b in gone:
+            raise EventError(n, f"the token {a if a in gone else b} is not there: an earlier event removed it")
+        if b < 0:
+            gone.add(a)
+        else:
+            gone.discard(c)
+    return frozenset(gone)
+
+
+def _is_character(token: bytes) -> bool:
+    return len(token) <= 4 and len(token.decode("utf-8", "replace")) == 1
+
+
+def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
+    """Each added token has text that a file can hold, of its own, and an id in range. Two may share an id."""
+    contents: set[str] = set()
+    for token in added_tokens:
+        if not hasattr(token, "content"):
+            raise VocabularyError(f"added_tokens holds {show(token)}; expected an AddedToken")
+        content, id = token.content, token.id
+        if not isinstance(content, str) or not content:
+            raise VocabularyError(f"the added token {show(content)} is not a text")
+        if type(id) is not int or not 0 <= id <= MAX_ID:
+            raise VocabularyError(f"the id {show(id)} of the added token {show(content)} is not from 0 to {MAX_ID}")
+        if content in contents:
+            raise VocabularyError(f"the added token {show(content)} occurs twice")
+        if any("\ud800" <= character <= "\udfff" for character in content):
+            raise VocabularyError(f"the added token {show(content)} is not Unicode text: it holds a lone surrogate")
+        contents.add(content)

@@ -1,0 +1,173 @@
+"""`Vocabulary` and `AddedToken`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from . import validation
+from .dialects import canonical
+from .validation import MAX_ID, VocabularyError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["MAX_ID", "AddedToken", "Event", "Order", "Vocabulary"]
+
+Order = Literal["ranks", "merges", "events"]
+Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedToken:
+    """A token matched as a whole string before the text is split into pretokens.
+
+    `special` tokens (control tokens) are matched only where the caller allows them by name; the others are
+    matched in any text, as Hugging Face does. The other flags have Hugging Face's meaning: `lstrip` and `rstrip`
+    include the white space beside the token, `single_word` matches only between non-word characters, `normalized`
+    matches in the text after normalisation rather than before.
+    """
+
+    content: str
+    id: int
+    special: bool = True
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+    normalized: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Token bytes by id, the rule that merges them, the split patterns and the added tokens. Immutable.
+
+    A Vocabulary is always valid. The constructor checks every field, and raises a FormatError for a wrong one: an id out
+    of range, a merge that does not spell its token, a token that is used before it is made, a token or a pair that occurs
+    twice, a part that does not fit `order`.
+
+    tokens: the bytes of each ordinary token by id; None where an id is unused or belongs to an added token. Removed
+        tokens of a Picky vocabulary (never given out) keep their bytes here, at the highest ids, because events name them.
+    split_patterns: the patterns that cut text into pretokens, each applied to the pretokens of the one before it.
+        Usually one; none means that the text is one pretoken. Text between two matches is a pretoken too. A name, such as
+        "gpt2", is replaced by the regular expression it stands for.
+    order: the kind of vocabulary, which is the rule that merges a pretoken.
+        "ranks": any two neighbours whose joined bytes are a token merge, the lowest id first (tiktoken).
+        "merges": the merges listed in `events`, the earliest first (Hugging Face, plain training).
+        "events": merges and removals replayed in training order (Picky BPE).
+    events: a read-only int32 array of shape (n, 3), in training order. A row (left id, right id, new id) is a merge, a
+        row (id, -1, -1) a removal. Order "merges" has merges only, and order "ranks" has no rows.
+    whole_pretokens: whether a pretoken that is a token becomes that token at once (tiktoken's rule; `ignore_merges` in
+        Hugging Face).
+    alphabet: "bytes", or "characters" where training began with characters; then `unknown` is the id that stands
+        for any character outside of the alphabet.
+    normalizers: Unicode normalisations applied to text first, such as ("NFC",).
+    add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
+        added tokens is a text of its own here.
+    notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
+    refine: the threshold T at which Picky training removed tokens, where it is known. No id depends on it; further
+        training uses it.
+    removed: the ids of the tokens that Picky training removed and that did not come back.
+    """
+
+    tokens: tuple[bytes | None, ...]
+    split_patterns: tuple[str, ...]
+    order: Order = "ranks"
+    events: np.ndarray = ()  # type: ignore[assignment]
+    added_tokens: tuple[AddedToken, ...] = ()
+    whole_pretokens: bool = True
+    alphabet: Literal["bytes", "characters"] = "bytes"
+    unknown: int | None = None
+    normalizers: tuple[str, ...] = ()
+    add_prefix_space: bool = False
+    notes: tuple[str, ...] = ()
+    refine: float | None = None
+    removed: frozenset[int] = field(default=frozenset(), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        validation.check_choice("order", self.order, ("ranks", "merges", "events"))
+        validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
+        for name in ("whole_pretokens", "add_prefix_space"):
+            if type(getattr(self, name)) is not bool:
+                raise VocabularyError(f"{name} is {getattr(self, name)!r}; expected True or False")
+        for name in ("tokens", "split_patterns", "added_tokens", "normalizers", "notes"):
+            put(name, validation.as_tuple(name, getattr(self, name)))
+        for form in self.normalizers:
+            validation.check_choice("the normalizer", form, validation.NORMALIZERS)
+        validation.check_added_tokens(self.added_tokens)
+        put("split_patterns", validation.checked_patterns(self.split_patterns))
+        validation.check_tokens(self.tokens, distinct=self.order == "ranks")
+        put("events", validation.checked_events(self.events, self.order, self.tokens))
+        if self.unknown is not None and (type(self.unknown) is not int or self.token_bytes(self.unknown) is None):
+            raise VocabularyError(f"the unknown token has the id {self.unknown!r}, and no token has it")
+        if self.refine is not None:
+            validation.check_refine(self.refine, self.order)
+        if self.order == "events":
+            apart = {token.id for token in self.added_tokens} | {self.unknown}
+            put("removed", validation.removed_tokens(self.events, self.tokens, apart))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vocabulary, tuple(getattr(self, field.name) for field in fields(self) if field.init)
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """The control tokens: text -> id."""
+        return {token.content: token.id for token in self.added_tokens if token.special}
+
+    @cached_property
+    def n_vocab(self) -> int:
+        """The highest id that encoding may give, plus one: the rows that an embedding table needs."""
+        last = len(self.tokens) - 1
+        while last >= 0 and (self.tokens[last] is None or last in self.removed):
+            last -= 1
+        return max([last, *self._added_bytes, -1 if self.unknown is None else self.unknown]) + 1
+
+    @cached_property
+    def _added_bytes(self) -> dict[int, bytes]:
+        return {token.id: token.content.encode() for token in self.added_tokens}
+
+    def token_bytes(self, id: int) -> bytes | None:
+        """The bytes that `id` stands for, added tokens included, or None for an id that stands for nothing."""
+        if id in self._added_bytes:
+            return self._added_bytes[id]
+        return self.tokens[id] if 0 <= id < len(self.tokens) else None
+
+    def event_list(self) -> list[Event]:
+        """The events as tuples, ("merge", left, right, new) and ("remove", id); empty for the order "ranks"."""
+        return [("remove", a) if b < 0 else ("merge", a, b, c) for a, b, c in self.events.tolist()]
+
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides which ids a text gets and which text an id gives, as hex digits.
+
+        Two spellings of a split pattern that differ only by what `dialects` rewrites count as one.
+        """
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        lengths = [-1 if token is None else len(token) for token in self.tokens]
+        while lengths and lengths[-1] == -1:  # holes at the end mean nothing
+            lengths.pop()
+        head = {
+            "split_patterns": [canonical(pattern) for pattern in self.split_patterns],
+            "order": self.order,
+            "whole_pretokens": self.whole_pretokens,
+            "alphabet": self.alphabet,
+            "unknown": self.unknown,
+            "normalizers": self.normalizers,
+            "add_prefix_space": self.add_prefix_space,
+            "added_tokens": sorted(
+                (t.id, t.content, t.special, t.lstrip, t.rstrip, t.single_word, t.normalized) for t in self.added_tokens
+            ),
+            "lengths": lengths,
+        }
+        digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
+        for token in self.tokens:
+            digest.update(token or b"")
+        digest.update(self.events.astype("<i4").tobytes())
+        return digest.hexdigest()

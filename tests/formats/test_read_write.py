@@ -1,0 +1,110 @@
+"""Reading any file: compressed, marked, misnamed, missing, bombs; and what transformers writes."""
+
+import bz2
+import gzip
+import lzma
+import shutil
+
+import pytest
+import zstandard
+from transformers import AutoTokenizer
+from transformers.convert_slow_tokenizer import TikTokenConverter
+
+from tokenmill import Tokenizer
+from tokenmill.errors import FormatError, InputError
+from tokenmill.formats import file_content, read, write
+from tokenmill.formats.rank_merges import ranks_of
+from tokenmill.vocabulary.dialects import to_oniguruma
+from tokenmill.vocabulary.patterns import PATTERNS
+
+TEXTS = ["low lower lowest", "  newest\t\n wider 123", "low<|endoftext|>est", "\u00e9t\u00e9 \u6f22"]
+PACKERS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress, ".txt": bytes}
+
+
+def encoded(vocabulary):
+    return [Tokenizer(vocabulary).encode(text, allowed_special="all") for text in TEXTS]
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+@pytest.mark.parametrize("file", ["tokenizer.json", "it.tiktoken"])
+def test_compressed_files_are_read_whatever_their_name(suffix, file, ranked, tmp_path):
+    write(ranked, tmp_path / "it.tiktoken", "tiktoken")
+    write(ranked, tmp_path / "folder")
+    source = tmp_path / "it.tiktoken" if "tiktoken" in file else tmp_path / "folder" / file
+    packed = tmp_path / f"packed{suffix}"
+    packed.write_bytes(PACKERS[suffix](source.read_bytes()))
+    split = {"split": "gpt2", "special_tokens": ranked.special_tokens} if "tiktoken" in file else {}
+    assert encoded(read(packed, **split)) == encoded(ranked)
+    packed.write_bytes(PACKERS[suffix](source.read_bytes())[:-9])
+    with pytest.raises(FormatError, match=str(packed)):
+        read(packed, **split)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_what_unpacks_to_no_end_is_refused(suffix, tmp_path, monkeypatch):
+    monkeypatch.setattr(file_content, "_MAX_BYTES", 1 << 20)
+    bomb = tmp_path / f"bomb{suffix}"
+    bomb.write_bytes(PACKERS[suffix](b"IQ== 0\n" * 500_000))
+    assert bomb.stat().st_size < 20_000
+    with pytest.raises(FormatError, match="holds more than 1 MiB, too much for a vocabulary"):
+        read(bomb, split="gpt2")
+
+
+def test_marks_and_line_ends_of_other_systems(plain, tmp_path):
+    write(plain, tmp_path)
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert encoded(read(tmp_path)) == encoded(plain)
+    for form, name in (("merges", "merges.txt"), ("ddtok", "merges.ddtok")):
+        shutil.rmtree(tmp_path)
+        write(plain, tmp_path, form)
+        path = tmp_path / name
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        assert read(tmp_path, split="gpt2").events.tolist() == plain.events.tolist()
+
+
+def test_what_is_none_of_the_formats_is_told(tmp_path):
+    (tmp_path / "text").write_text("Once upon a time\n")
+    (tmp_path / "binary").write_bytes(bytes(range(256)))
+    (tmp_path / "vector.json").write_text("[1, 2]")
+    for name in ("text", "binary", "vector.json"):
+        with pytest.raises(FormatError, match=r"not a vocabulary in a format that tokenmill reads \(huggingface, "):
+            read(tmp_path / name)
+    (tmp_path / "config.json").write_text('{"vocab_size": 5}')
+    with pytest.raises(InputError, match="half of a vocabulary, and its name does not tell the name of the other half"):
+        read(tmp_path / "config.json")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(
+        FormatError, match=r"no tokenizer in this folder. It needs tokenizer.json, vocab.json, .* or a .tiktoken"
+    ):
+        read(tmp_path / "empty")
+    with pytest.raises(InputError, match="no such file or folder"):
+        read(tmp_path / "nonesuch")
+
+
+def test_a_folder_with_one_tiktoken_file(ranked, tmp_path):
+    write(ranked, tmp_path / "it.tiktoken", "tiktoken")
+    assert read(tmp_path).fingerprint() == ranked.fingerprint()
+
+
+@pytest.mark.parametrize("kind", ["plain", "ranked"])
+def test_what_transformers_saves_again_has_the_same_ids(kind, request, tmp_path):
+    vocabulary = request.getfixturevalue(kind)
+    write(vocabulary, tmp_path / "ours")
+    AutoTokenizer.from_pretrained(tmp_path / "ours").save_pretrained(tmp_path / "theirs")
+    assert encoded(read(tmp_path / "theirs")) == encoded(vocabulary)
+
+
+def test_a_vocabulary_of_ranks_as_transformers_converts_it(ranked, tmp_path, monkeypatch):
+    """It lists every way to cut a token in two as a merge, and leaves the special tokens to be added."""
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    write(ranked, tmp_path / "it.tiktoken", "tiktoken")
+    converter = TikTokenConverter(vocab_file=str(tmp_path / "it.tiktoken"), pattern=to_oniguruma(PATTERNS["gpt2"]))
+    converter.converted().save(str(tmp_path / "tokenizer.json"))
+    found = read(tmp_path / "tokenizer.json")
+    assert len(found.events) > len(set(found.events[:, 2].tolist()))
+    assert [Tokenizer(found).encode_ordinary(text) for text in TEXTS] == [
+        Tokenizer(ranked).encode_ordinary(text) for text in TEXTS
+    ]
+    tokens, _ = ranks_of(found, "tiktoken")
+    assert tokens[: len(ranked.tokens)] == list(ranked.tokens)

@@ -1,0 +1,79 @@
+"""Normalisation: that of Hugging Face tokenizers, which has the tables of Unicode 9.0, on every Python."""
+
+import random
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import normalizers
+
+from tokenmill.tokenizer import normalization
+from tokenmill.tokenizer.normalization import normalizer_of
+
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+CODES = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+
+
+def both(form: str, text: str) -> tuple[str, str]:
+    return getattr(normalizers, form)().normalize_str(text), normalizer_of([form])(text)
+
+
+def special() -> list[str]:
+    """The characters whose normalisation is more than nothing, and those that Unicode 9.0 does not assign."""
+    young = [*normalization._unassigned_in("".join(map(chr, range(0xD800))))]
+    young += range(0x10000, 0x20000)
+    changed = [c for c in CODES if unicodedata.combining(chr(c)) or unicodedata.decomposition(chr(c))]
+    return [chr(c) for c in {*young, *changed}]
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "expected"),
+    [
+        ("NFKC", "\u32ff", "\u32ff"),  # the era name Reiwa: Unicode 12.1 takes it apart
+        ("NFC", "\u0c15\u0c4d\u0c3c", "\u0c15\u0c4d\u0c3c"),  # the Telugu nukta: Unicode 14 moves it forward
+        ("NFC", "e\u0301\u32ffe\u0301", "\xe9\u32ff\xe9"),
+        ("NFC", "\u1100\u1161\u11a8", "\uac01"),
+    ],
+)
+def test_examples(form, text, expected):
+    assert both(form, text) == (expected, expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_code_point_alone_and_beside_others(form):
+    """One text for each shape, with a line feed between: nothing moves or composes across it."""
+    for shape, characters in [("*", map(chr, CODES))] + [
+        (shape, special())
+        for shape in (
+            "*\u0301",
+            "a*",
+            "a*\u0301",
+            "a\u0301*",
+            "a*\u0327",
+            "*\u093c",
+            "\u1100*",
+            "*\u1161",
+            "\uac00*",
+            "**",
+        )
+    ]:
+        theirs, ours = both(form, "\n".join(shape.replace("*", character) for character in characters))
+        assert theirs == ours, shape
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_runs_of_special_characters(form):
+    rng = random.Random(9)
+    characters = special()
+    theirs, ours = both(form, "".join(rng.choice(characters) if rng.random() < 0.7 else "a" for _ in range(300_000)))
+    assert theirs == ours
+
+
+@given(
+    st.sampled_from(FORMS),
+    st.text(st.sampled_from("ae\u0301\u0327\u0c4d\u0c3c\u32ff\u1100\u1161\u11a8\uac00\ufb01\U0001f9ff"), max_size=12),
+)
+def test_short_texts(form, text):
+    theirs, ours = both(form, text)
+    assert theirs == ours == normalizer_of([form])(ours)

@@ -1,0 +1,111 @@
+"""Split patterns in Oniguruma's dialect cut the same pretokens as in ours, and come back."""
+
+import itertools
+import os
+import random
+
+import pytest
+import regex
+import tokenizers
+from tokenizers import pre_tokenizers
+
+from tokenmill.errors import ConversionError
+from tokenmill.split import Splitter
+from tokenmill.vocabulary.dialects import canonical, from_oniguruma, to_oniguruma
+from tokenmill.vocabulary.patterns import PATTERNS
+
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
+
+MORE = [
+    r"\p{N}{2}?a|\p{L}{1,2}+|.",
+    r"(?:ab|a){1,2}+b|(?s:.)",
+    r"^a|b$|(?m:^c|d$)|[^]\s\-]+|\s",
+    r"(?P<word>\w+)|(?i:x[^\W\d]?)|\PL",
+    r"[^\p{^L}a]+|\pN",
+]
+
+
+def pretokens_ours(pattern, text):
+    """The pretokens by the `regex` module, whose possessive quantifiers are ours; $ at the very end only, as in Rust."""
+    translated = pattern.replace("$", r"\Z") if "(?m" not in pattern else pattern
+    ends = [0]
+    for found in regex.finditer(translated, text, flags=regex.V0):
+        ends += [found.start(), found.end()]
+    ends = sorted({*ends, len(text)})
+    return [text[a:b] for a, b in itertools.pairwise(ends)]
+
+
+def pretokens_theirs(pattern, text):
+    split = pre_tokenizers.Split(tokenizers.Regex(pattern), behavior="isolated")
+    return [pretoken for pretoken, _ in split.pre_tokenize_str(text)]
+
+
+def texts(seed, count=400):
+    chosen = random.Random(seed)
+    for _ in range(count):
+        yield "".join(chosen.choices(" \n\r\tabcdeLLSTſ'’0123é漢.,!/\u00a0\u0301\U0001f600", k=chosen.randint(1, 24)))
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS.values(), *MORE[:2], MORE[3], MORE[4]])
+def test_patterns_cut_the_same_pretokens_there(pattern):
+    for text in texts(7):
+        assert pretokens_theirs(to_oniguruma(pattern), text) == pretokens_ours(pattern, text), text
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_named_patterns_cut_the_same_pretokens_there_on_every_code_point(name):
+    ours = Splitter(name)
+    theirs = pre_tokenizers.Split(tokenizers.Regex(to_oniguruma(PATTERNS[name])), behavior="isolated")
+    for start in range(0, 0x110000, 64):
+        if start >= 0x3000 and start % (64 * 64) and SWEEP == 1:
+            continue
+        text = "".join(
+            f"{c} a{c}b 1{c}2 .{c} '{c}\n" for c in map(chr, range(start, start + 64)) if not "\ud800" <= c <= "\udfff"
+        )
+        assert [pretoken for pretoken, _ in theirs.pre_tokenize_str(text)] == ours.split(text), hex(start)
+
+
+def test_lines_and_texts_end_differently():
+    assert pretokens_theirs(to_oniguruma("a$"), "ba\nba") == ["ba\nb", "a"]
+    assert pretokens_theirs(to_oniguruma("(?m:a$)"), "ba\nba") == ["b", "a", "\nb", "a"]
+    assert pretokens_theirs(to_oniguruma("(?m:a$)|b$"), "b\nb") == ["b\n", "b"]  # the flag ends with its group
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS.values(), *MORE])
+def test_what_is_written_reads_back_to_the_same_pretokens(pattern):
+    written = to_oniguruma(pattern)
+    for text in texts(8, 100):
+        assert pretokens_theirs(to_oniguruma(from_oniguruma(written)), text) == pretokens_theirs(written, text)
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS.values(), *MORE, r"(?m:^|$)x|\s+(?m:$)|(?m:^)a|(?m:$)*", r"(?s:.){3}?$"])
+def test_the_canonical_spelling_survives_a_file(pattern):
+    spelling = canonical(pattern)
+    assert canonical(spelling) == spelling == canonical(from_oniguruma(to_oniguruma(spelling)))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (r"\p{N}{1,3}", r"\p{N}{1,3}"),
+        (r"\p{N}{1,3}+", r"(?:\p{N}{1,3})+"),
+        (r"a{2}?", r"(?:a{2})?"),
+        (r"\s+$|^x", r"\s+(?m:$)|(?m:^)x"),
+        (r"\h+|\N", r"[0-9A-Fa-f]+|[^\n]"),
+        (r"(?m:.)|(?mi:x)|(?<n>y)", r"(?s:.)|(?is:x)|(y)"),
+        (r"[\h_]\Z", r"[0-9A-Fa-f_](?=\n?\z)"),
+        (r"\p{^L}", r"\P{L}"),
+    ],
+)
+def test_their_dialect_in_ours(theirs, ours):
+    assert from_oniguruma(theirs) == ours
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"a\Kb", "(?R)", "(?(1)a)", r"\k<n>", "(a", "a)", "[a", "b|a(?i)c|d", "(?<!a", "(?~a)"]
+)
+def test_what_has_no_words_is_refused(pattern):
+    with pytest.raises(ConversionError, match="split pattern"):
+        to_oniguruma(pattern)
+    with pytest.raises(ConversionError, match="split pattern"):
+        from_oniguruma(pattern)
