@@ -14,4 +14,5 @@ cdef extern from "tokenmill/kernels/_pretoken_key.h" nogil:
     enum: TM_INLINE_MAX
     tm_key tm_long_key(const uint8_t* p, size_t n, tm_seed seed)
     tm_key tm_key_of(const uint8_t* p, size_t n, const uint8_t* end, tm_seed seed)
+    bint tm_same_short(const uint8_t* p, const uint8_t* q, size_t n)
     uint64_t tm_hash(tm_key key, tm_seed seed)
