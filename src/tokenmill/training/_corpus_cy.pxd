@@ -29,7 +29,7 @@ cdef class Corpus:
 
 
 cdef struct Cursor:
-    # The run that the last position lay in. Zeroed, it stands before the first.
+    # The run of the last position asked for. All zeros at first.
     size_t run
     size_t end
     uint64_t count

@@ -1,24 +1,23 @@
-"""The distinct pretokens as one array of nodes, the ground that both merge loops walk on.
+"""The distinct pretokens as one array of nodes, on which both merge loops work.
 
 Definitions
     node    4 bytes for each token that training begins with (a byte of a pretoken), then one sentinel after each pretoken.
-    span    how many nodes a token lies on: the sum of its parts' spans. The first of them is the token's position.
-    pair    two neighbours in a pretoken. It stands at the position of its left token.
+    span    the number of nodes of a token: the sum of its parts' spans. The first of them is the token's position.
+    pair    two neighbours in a pretoken. Its position is that of its left token.
 
 What a node holds
-    below FREE          at a position: the id of the pair that stands there
-    FREE | token        at a position: the token, where no pair stands there (the last token of a pretoken) or where the
-                        pair is out of the race
+    below FREE          at a position: the id of the pair there
+    FREE | token        at a position: the token, if it is the last of its pretoken, or its pair was dropped
     SENTINEL            between two pretokens, and before the first
-    1 << 31 | span      in the last node of a token of span 2 or more: so the position on its left is found without links
-    anything else       inside of a token: never the id of a pair
+    1 << 31 | span      in the last node of a token of span 2 or more: the position on its left is found without links
+    anything else       inside a token: never the id of a pair
 
-The token at a position is not stored where a pair stands there: it is the left token of that pair. So a position that
-is merged costs one cache line, seldom two.
+The token at a position is not stored if there is a pair: it is the left token of that pair. So a merge reads one cache line
+for a position, rarely two.
 
-    run     pretokens lie in the order of falling count. So the count of the pretoken around a position is a function of the
-            position that changes seldom: a table of (first node, count), walked along with ascending positions. No
-            node stores a count, and counts have 64 bits at no cost.
+    run     Pretokens are ordered by falling count. So the count of the pretoken around a position seldom changes from one
+            position to the next, and a table of (first node, count) is enough. No node stores a count, and counts have
+            64 bits.
 """
 
 import cython
@@ -26,16 +25,16 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_reserve
 
-BREAK = 0x3FFFFFFF  # as a token id in a pretoken: what stands here merges with nothing
+BREAK = 0x3FFFFFFF  # as a token id in a pretoken: a symbol that never merges
 
 
 @cython.final
 @cython.cclass
 class Corpus:
-    """The nodes of all pretokens of two tokens or more (no pair is in the others), laid down in a given order.
+    """The nodes of all pretokens of two tokens or more, in a given order. (Other pretokens have no pairs.)
 
-    First `measure` all pretokens in order, slice by slice; then `allocate`; then `load` the same slices, in any order or
-    in threads, each from the node where `measure` said it begins.
+    First `measure` all pretokens in order, slice by slice; then `allocate`; then `load` the same slices, each from the node
+    that `measure` returned.
     """
 
     def __cinit__(self):
@@ -56,7 +55,7 @@ class Corpus:
         counts: cython.const[uint64_t][::1],
         order: cython.const[cython.longlong][::1],
     ) -> int:
-        """Reserve the nodes of the pretokens order[0], order[1], ...; their counts must not rise. The first node."""
+        """Reserve nodes for the pretokens order[0], order[1], ..., whose counts must not rise; returns the first node."""
         first: cython.size_t = self.n_nodes
         n: cython.size_t = first
         k: cython.Py_ssize_t
@@ -75,13 +74,13 @@ class Corpus:
         self.n_nodes = n
         return first
 
-    def allocate(self, narrow_limit: cython.size_t):
-        """Get the memory. Positions are stored in 32 bits while there are at most `narrow_limit` nodes, else in 64."""
+    def allocate(self, most_32: cython.size_t):
+        """Allocate the nodes. Positions have 32 bits if there are at most `most_32` nodes, else 64."""
         self.node = cython.cast(cython.pointer(uint32_t), tm_alloc((self.n_nodes + 1) * 4))
         if self.node == cython.NULL:
             raise MemoryError(f"no memory for {self.n_nodes} nodes of 4 bytes")
         self.node[0] = SENTINEL
-        self.wide = self.n_nodes > narrow_limit
+        self.wide = self.n_nodes > most_32
         self._new_run(self.n_nodes, 0)
         self.n_runs -= 1
 
@@ -92,7 +91,7 @@ class Corpus:
         order: cython.const[cython.longlong][::1],
         first: cython.size_t,
     ):
-        """Lay down the bytes of the pretokens order[0], order[1], ... from the node `first` on."""
+        """Write the pretokens order[0], order[1], ..., given as bytes, from the node `first` on."""
         k: cython.Py_ssize_t
         total: cython.Py_ssize_t = order.shape[0]
         i: cython.size_t
@@ -119,7 +118,7 @@ class Corpus:
         order: cython.const[cython.longlong][::1],
         first: cython.size_t,
     ):
-        """As `load`, for pretokens that are token ids or BREAK."""
+        """The same for pretokens given as token ids or BREAK."""
         k: cython.Py_ssize_t
         i: cython.size_t
         end: cython.size_t
@@ -144,7 +143,7 @@ class Corpus:
         first: cython.size_t,
         spans: cython.const[uint32_t][::1],
     ):
-        """As `load_ids`, for tokens that lie on spans[id] nodes each; pretokens are as long as `measure` was told."""
+        """The same for tokens that span spans[id] nodes each. `measure` was given the pretokens' lengths in nodes."""
         k: cython.Py_ssize_t
         i: cython.size_t
         j: cython.size_t

@@ -1,16 +1,26 @@
-"""The index of a phase: which pairs stand in the corpus, how often, and where.
+"""The index of a phase: which pairs are in the corpus, how often, and where.
 
-A phase is the time for which one index lasts. Where another went before, the nodes are compacted first, so that each
-token lies on one node again. Then there are two walks over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a table of
-65,536, others through a hash table. Then only the pairs that reach the threshold are kept, and the second walk writes
-their positions into their segments (a counting sort).
+A phase lasts as long as one index. A later phase compacts the nodes first, so that each token has one node again. Then there
+are two passes over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a table of
+65,536, others through a map. Then only the pairs that reach the threshold are kept, and the second pass writes their
+positions into their segments (a counting sort).
 """
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map_free
-from cython.cimports.tokenmill.training._corpus_cy import FREE, SENTINEL, TOKEN, Corpus, Run, put_place, run_at
+from cython.cimports.tokenmill.training._corpus_cy import (
+    FREE,
+    SENTINEL,
+    TOKEN,
+    Corpus,
+    Cursor,
+    Run,
+    count_at,
+    put_place,
+    run_at,
+)
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places
 from cython.cimports.tokenmill.training._queue_cy import Queue
 
@@ -18,12 +28,12 @@ from cython.cimports.tokenmill.training._queue_cy import Queue
 @cython.final
 @cython.cclass
 class PairIndex:
-    """Fills a queue, and `pairs` behind it, with the pairs of `corpus`.
+    """Fills a queue and its `pairs` with the pairs of `corpus`.
 
-    spans, lengths: uint32, the nodes and the bytes of each token by id; a pair that would make more than `max_bytes` is left out.
-    spread: tokens lie on spans[id] nodes each; else on one, whatever `spans` says of the phase before.
-    Call `compact` until it is True and clear the pairs, if a phase went before; then `count` until it is True, then
-    `choose`, then `place` until it is True.
+    spans, lengths: uint32, the nodes and the bytes of each token by id. A pair of more than `max_bytes` is left out.
+    spread: tokens have spans[id] nodes each. If false, one; `spans` is then that of the phase before.
+    After another phase, call `compact` until it returns True, and clear the pairs. Then call `count` until it returns True,
+    `choose`, and `place` until it returns True.
     """
 
     corpus: Corpus
@@ -34,9 +44,10 @@ class PairIndex:
     max_bytes: cython.size_t
     spread: cython.bint
     direct: cython.pointer(uint32_t)
-    kept: cython.pointer(uint32_t)  # by id in counting: the id it is kept under, or FREE | left token
+    kept: cython.pointer(uint32_t)  # by id in `count`: the new id, or FREE | left token
     at = cython.declare(cython.size_t, visibility="readonly")  # the next node to look at
-    run: cython.size_t
+    run: cython.size_t  # of compaction
+    cursor: Cursor
     target: cython.size_t  # of compaction: where the next node goes
     n_runs: cython.size_t  # of compaction
 
@@ -67,9 +78,9 @@ class PairIndex:
         free(self.kept)
 
     def compact(self, nodes: cython.size_t) -> bool:
-        """Of the next nodes leave one for each token; pretokens that have become one token go. True when all are done.
+        """Keep one node for each token of the next nodes; drop pretokens that have become one token. True at the end.
 
-        This reads the pairs of the phase that has ended; clear them then, and count.
+        This reads the pairs of the phase that has ended, so clear them afterwards.
         """
         stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
         i: cython.Py_ssize_t
@@ -110,7 +121,7 @@ class PairIndex:
             if target - first < 2:
                 target = first
                 continue
-            # The table is overwritten up to this run: of the rest, starts are still read, but not this run's own.
+            # The table is overwritten up to this run. Later starts are still read, but not this run's own.
             if self.n_runs == 0 or runs[self.n_runs - 1].count != runs[self.run].count:
                 runs[self.n_runs].count = runs[self.run].count
                 runs[self.n_runs].start = first
@@ -121,7 +132,7 @@ class PairIndex:
         self.target = target
 
     def count(self, nodes: cython.size_t) -> bool:
-        """Count the pairs at the next nodes. True when all are counted."""
+        """Count the pairs at the next nodes. True at the end."""
         stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
         with cython.nogil:
             self._count(stop)
@@ -134,12 +145,10 @@ class PairIndex:
         node: cython.pointer(uint32_t) = self.corpus.node
         place: cython.size_t
         next: cython.size_t
-        run_end: cython.size_t = 0
         pair: cython.size_t
         record: cython.pointer(Pair)
         left: uint32_t
         right: uint32_t
-        count: uint64_t = 0
         next = self.at
         while next < stop:
             place = next
@@ -154,10 +163,6 @@ class PairIndex:
             if right == SENTINEL:
                 continue
             right &= TOKEN
-            if place >= run_end:
-                self.run = run_at(self.corpus.runs, self.run, self.corpus.n_runs, place)
-                count = self.corpus.runs[self.run].count
-                run_end = self.corpus.runs[self.run + 1].start
             if (left | right) < 256:
                 pair = self.direct[(left << 8) | right]
                 if pair == 0:
@@ -166,14 +171,14 @@ class PairIndex:
             else:
                 pair = self.pairs.find(left, right)
             record = cython.address(self.pairs.pair[pair])
-            record.count += count
+            record.count += count_at(self.corpus, cython.address(self.cursor), place)
             record.size += 1
             node[place] = cython.cast(uint32_t, pair)
         self.at = next
         return 0
 
     def choose(self):
-        """Keep the pairs that reach the threshold, give them segments and queue them."""
+        """Keep the pairs that reach the threshold, reserve their segments and queue them."""
         pairs: Pairs = self.pairs
         old: cython.size_t
         kept: cython.size_t = 1
@@ -205,7 +210,7 @@ class PairIndex:
         self.at = 1
 
     def place(self, nodes: cython.size_t) -> bool:
-        """Lay out the positions of the pairs at the next nodes. True when all are."""
+        """Write the positions of the pairs at the next nodes into their segments. True at the end."""
         pairs: Pairs = self.pairs
         node: cython.pointer(uint32_t) = self.corpus.node
         stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)

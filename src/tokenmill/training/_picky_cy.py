@@ -336,7 +336,7 @@ class PickyLoop:
     @cython.nogil
     @cython.exceptval(-1)
     def _keep_births(self, pairs: Pairs, tokens: Tokens, id: uint32_t) -> cython.int:
-        """Make the live positions a segment of births of `id`, and give back what is left of their memory."""
+        """Make the live positions a segment of births of `id`, and free the rest of their memory."""
         if id < tokens.n_alphabet:
             self.live = 0
         pairs.free_places(self.places + self.live * pairs.width, self.size - self.live)

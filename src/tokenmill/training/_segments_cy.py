@@ -1,9 +1,9 @@
-"""Segments of pairs and tokens whose positions may come up again and again, as they do where tokens are removed.
+"""Segments of pairs and tokens that get new positions again and again, as they do when tokens are removed.
 
-A pair has its segment in `pairs` and, if positions came up later, a list of late segments. A token has a list of
-births. Both are lists of entries in one table. New positions are first written down in the order in which they come up
-(`new_position`); at the end of a step `lay_out` cuts the segments, whose sizes are then known, and fills them. When a
-pair is merged or a token removed, all its segments are gathered.
+A pair has its segment in `pairs` and a list of late segments, for positions that came later. A token has a list of births.
+Both are linked lists in one table. The new positions of a step are first recorded in the order in which they are found
+(`new_position`). At the end of the step `lay_out` knows the sizes of their segments, and fills them. When a pair is merged or
+a token removed, its segments are gathered into one.
 """
 
 import cython
@@ -16,7 +16,7 @@ from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_plac
 from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_places, token_at
 from cython.cimports.tokenmill.training._queue_cy import Queue
 
-AHEAD = cython.declare(cython.size_t, 24)  # how many entries before its turn a node is fetched
+AHEAD = cython.declare(cython.size_t, 24)  # how many entries ahead nodes are prefetched
 
 
 @cython.cfunc
@@ -42,7 +42,7 @@ def _compare_64(a: cython.p_const_void, b: cython.p_const_void) -> cython.int:
 class Segments:
     """The late segments and births of one training.
 
-    wide: whether positions have 64 bits. expected: how many pairs to make room for at once, since it costs to move them.
+    wide: positions have 64 bits. expected: how many pairs to make room for at once, since it costs time to move them.
     """
 
     def __cinit__(self, queue: Queue, wide: bool, expected: cython.size_t):
@@ -97,7 +97,7 @@ class Segments:
     @cython.nogil
     @cython.exceptval(0, check=True)
     def lay_out(self, pairs: Pairs, work: cython.size_t) -> cython.bint:
-        """Write the next `work` new positions into segments of their pairs, and queue these pairs. True at the end."""
+        """Write the next `work` new positions into segments of their pairs, and queue the pairs. True at the end."""
         stop: cython.size_t = self.n_fresh if self.n_fresh - self.at < work else self.at + work
         growth: cython.pointer(Growth) = self.growth
         pair: uint32_t
@@ -136,7 +136,7 @@ class Segments:
     @cython.nogil
     @cython.exceptval(-1)
     def add(self, head: cython.pointer(uint32_t), places: cython.p_char, size: cython.size_t) -> cython.int:
-        """Put a segment in front of a list; an empty one is left out."""
+        """Add a segment to a list, unless it is empty."""
         entry: uint32_t = self.free_entry
         block: cython.p_void
         if size == 0:
@@ -170,7 +170,7 @@ class Segments:
         size: cython.size_t,
         offset: cython.size_t,
     ) -> cython.int:
-        """Put the positions that lie `offset` nodes after these in front of a list."""
+        """Add a segment of the positions `offset` nodes after these to a list."""
         i: cython.size_t
         moved: cython.p_char = new_places(pairs, size)
         if moved == cython.NULL:
@@ -184,7 +184,7 @@ class Segments:
     @cython.nogil
     @cython.exceptval(check=False)
     def take(self, head: cython.pointer(uint32_t), taken: cython.pointer(Segment)) -> cython.int:
-        """Take the first segment off a list; 0 if there is none."""
+        """Remove the first segment of a list; 0 if there is none."""
         entry: uint32_t = head[0]
         if entry == 0:
             return 0
@@ -198,7 +198,7 @@ class Segments:
     @cython.nogil
     @cython.exceptval(-1)
     def gather_pair(self, corpus: Corpus, pairs: Pairs, pair: uint32_t) -> cython.longlong:
-        """Put all positions of a pair, in ascending order, into `gathered`; how many. It has no segment then."""
+        """Move all positions of a pair, in ascending order, into `gathered`; returns how many there are."""
         head: cython.pointer(uint32_t) = cython.address(self.late[pair].list)
         self.add(head, pairs.places[pair], pairs.pair[pair].size)
         pairs.places[pair] = cython.NULL
@@ -211,7 +211,7 @@ class Segments:
     def gather_token(
         self, corpus: Corpus, pairs: Pairs, token: uint32_t, births: cython.pointer(uint32_t)
     ) -> cython.longlong:
-        """Put all positions of a token's births, in ascending order, into `gathered`; how many. It has no births then."""
+        """Move all positions of a token's births, in ascending order, into `gathered`; returns how many there are."""
         return self._gather(corpus, pairs, token, True, births)
 
     @cython.cfunc
@@ -220,7 +220,7 @@ class Segments:
     def _gather(
         self, corpus: Corpus, pairs: Pairs, key: uint32_t, of_token: cython.bint, head: cython.pointer(uint32_t)
     ) -> cython.longlong:
-        """The segments of a list made one. Of several, only positions are taken where `key` stands."""
+        """Join the segments of a list. If there are several, only positions where `key` is now are kept."""
         wide: cython.bint = self.wide
         node: cython.pointer(uint32_t) = corpus.node
         entry: uint32_t = head[0]
@@ -242,7 +242,7 @@ class Segments:
         if self.gathered == cython.NULL:
             with cython.gil:
                 raise MemoryError(f"no memory for {total} positions")
-        # First side by side, so that nodes are fetched ahead of their turn: most segments hold a few positions.
+        # First one after the other, so that nodes can be prefetched: most segments hold a few positions.
         size = 0
         while True:
             memcpy(self.gathered + size * pairs.width, part.places, part.size * pairs.width)

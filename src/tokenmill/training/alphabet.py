@@ -1,8 +1,8 @@
-"""What training begins with: the 256 bytes, or the characters of the corpus.
+"""The symbols that training begins with: the 256 bytes, or the characters of the corpus.
 
 `characters` is the alphabet of Sennrich et al. (ACL 2016): the most frequent characters that together make up the
-share `coverage` of all occurrences. Every other character is the unknown token, which never merges and so splits the
-pretoken it stands in. Ids: the unknown token, if there is one, is 0; then the characters in code point order, as Hugging
+share `coverage` of all occurrences. Every other character is the unknown token, which never merges and so splits its
+pretoken. Ids: the unknown token, if there is one, is 0; then the characters in code point order, as Hugging
 Face sorts them (so ties between pairs fall as they do there).
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BREAK", "Alphabet", "byte_alphabet", "character_alphabet"]
 
-BREAK = 0x3FFFFFFF  # the id of what never merges; the same in _corpus_cy.py
+BREAK = 0x3FFFFFFF  # the id of a symbol that never merges; the same in _corpus_cy.py
 _BLOCK = 1 << 16  # pretokens decoded at once
 
 
@@ -32,7 +32,7 @@ class Alphabet:
     tokens: the bytes of each token by id; None for the unknown token.
     ids: uint8 or uint32 array, the pretokens one after the other as token ids or BREAK.
     offsets: uint64 array: pretoken i is ids[offsets[i]:offsets[i + 1]].
-    spans, nodes: where tokens are of many bytes: on how many nodes each lies, and as `offsets` in nodes.
+    spans, nodes: if tokens have several nodes: the number of each, and `offsets` counted in nodes.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -51,7 +51,7 @@ def byte_alphabet(counts: WordCounts) -> Alphabet:
 def character_alphabet(counts: WordCounts, kept: np.ndarray, coverage: float, unknown: bool) -> Alphabet:
     """The characters of the pretokens `kept` (bool array) by falling count, until they cover the share `coverage`.
 
-    A byte that is no part of well-formed UTF-8 is a character of its own.
+    A byte that is not part of well-formed UTF-8 is a character of its own.
     """
     import numpy as np
 

@@ -1,9 +1,9 @@
-"""The textbook loop of byte-pair encoding, to be checked by eye. It is what the fast trainer is held to.
+"""The textbook loop of byte-pair encoding, short enough to check by reading. The tests hold the fast trainer to it.
 
     Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units, ACL 2016 (arXiv 1508.07909)
 
-Count every pair of neighbours, merge the most frequent one everywhere, begin again. Each step reads the whole
-corpus: on 20 MB of English one merge takes about a second.
+Count every pair of neighbours, merge the most frequent one everywhere, and repeat. Each step reads the whole corpus: on 20 MB
+of English one merge takes about a second.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def train_naive(
 
 
 def count_pairs(pretokens: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]:
-    """How often each pair of neighbours stands in the corpus. Pairs may overlap: b"aaa" holds (a, a) twice.
+    """How often each pair of neighbours occurs in the corpus. Pairs may overlap: b"aaa" holds (a, a) twice.
 
     >>> count_pairs([(b"aaa", 10)])
     Counter({(97, 97): 20})

@@ -1,4 +1,4 @@
-"""Picky BPE straight from its definitions, event by event; what the kernel is held to.
+"""Picky BPE straight from its definitions, event by event. The tests hold the kernel to it.
 
     Chizhov, Arnett, Korotkova, Yamshchikov: BPE Gets Picky: Efficient Vocabulary Refinement During Tokenizer
     Training, EMNLP 2024 (arXiv 2409.04599); here on bytes
@@ -19,7 +19,7 @@ One step
        occurrences are replaced by its parts.
     Training ends after the step at which as many tokens are present as are wanted, or when no pair is left.
 
-It always ends. Take the numbers of tokens of each length, the longest first. A step makes m >= 1 tokens longer than
+Training always ends. Take the numbers of tokens of each length, the longest first. A step makes m >= 1 tokens longer than
 any token it takes away, so this list grows in lexicographic order with each step, and it is bounded by the corpus.
 """
 
@@ -52,8 +52,8 @@ def train_naive_picky(
     tokens: the bytes of the alphabet by id.
     vocab_size: how many tokens are to be present. The loop also stops when no pair is left that is seen
         `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
-    before: the events of a training that goes on here. `tokens` are all its tokens, and `pretokens` are segmented as its
-        events segment them. The tokens present at its end are never removed; what it removed may come back.
+    before: the events of the training to continue. `tokens` are all its tokens, and `pretokens` are segmented by its
+        events. The tokens present at its end are never removed; what it removed may come back.
     threshold: T, taken as the decimal number it is written as; None removes nothing, which is plain BPE.
 
     >>> tokens = [b"a", b"b", b"c"]
@@ -108,7 +108,7 @@ def train_naive_picky(
 
 
 def count_tokens(pretokens: Iterable[tuple[Sequence[int], int]]) -> Counter[int]:
-    """f: how often each token stands in the corpus."""
+    """f: how often each token occurs in the corpus."""
     f: Counter[int] = Counter()
     for ids, count in pretokens:
         for id in ids:

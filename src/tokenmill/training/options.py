@@ -10,22 +10,22 @@ from ..errors import UsageError
 
 __all__ = ["LONGEST", "Options", "check_share", "checked_special_tokens", "exact"]
 
-LONGEST = 2**30  # bytes of the longest token, and tokens, that the kernels can hold
+LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What to train. Raises UsageError for what cannot be right.
+    """What to train. Raises UsageError for an invalid option.
 
-    vocab_size: how many tokens in all; the alphabet (256 bytes) and the special tokens count. If the corpus runs out
-        of pairs first, the vocabulary has fewer: see its `n_vocab`.
-    special_tokens: control tokens; they get the last ids.
-    min_count: leave out pretokens seen fewer times.
+    vocab_size: the number of tokens, including the alphabet (256 bytes) and the special tokens. The vocabulary has fewer
+        if the corpus runs out of pairs: see its `n_vocab`.
+    special_tokens: control tokens. They get the last ids.
+    min_count: ignore pretokens seen fewer times.
     min_pair_count: stop when the best pair is rarer.
-    max_token_bytes: never make a token longer than this.
-    num_threads: how many threads may work; the result does not depend on it.
+    max_token_bytes: the length of the longest token.
+    num_threads: the most threads to use. The result does not depend on it.
     alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`, the
-        name of the token that stands for the others. See alphabet.py.
+        name of the token for all other characters. See alphabet.py.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
     algorithm: "heap", or "naive" for the textbook loop.
     """
@@ -71,12 +71,12 @@ class Options:
 
     @property
     def n_ordinary(self) -> int:
-        """How many tokens are wanted that are not special."""
+        """The number of wanted tokens that are not special."""
         return self.vocab_size - len(tuple(self.special_tokens))
 
     @property
     def max_bytes(self) -> int:
-        """The most bytes that a token may have."""
+        """The length of the longest token allowed, in bytes."""
         return min(self.max_token_bytes or LONGEST, LONGEST)
 
     def check_size(self, alphabet_size: int) -> None:
@@ -91,7 +91,7 @@ class Options:
 
 
 def exact(share: float) -> Fraction:
-    """A share as the decimal number it is written as, with a denominator of at most 10**18."""
+    """The decimal number that a share is written as, with a denominator of at most 10**18."""
     return Fraction(str(share)).limit_denominator(10**18)
 
 
@@ -103,13 +103,13 @@ def _check_whole(name: str, value: object, least: int) -> None:
 
 
 def check_share(name: str, value: object) -> None:
-    """Raise UsageError if `value` is no number above 0 and at most 1."""
+    """Raise UsageError if `value` is not a number above 0 and at most 1."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
         raise UsageError(f"{name} is {value!r}; it is a share, above 0 and at most 1")
 
 
 def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
-    """The special tokens as a tuple; UsageError for what cannot be one."""
+    """The special tokens as a tuple. UsageError for a text that cannot be one."""
     if isinstance(texts, str | bytes):
         raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
     texts = tuple(texts)

@@ -39,10 +39,9 @@ def train_from_counts(
 
 
 class Training:
-    """A training in two steps, so that the word counts need not be held to the end.
+    """A training in two steps, so that the word counts can be freed between them.
 
-    The constructor copies what it needs of the counts; `run` trains, once. Between the two the caller may drop the
-    counts.
+    The constructor copies what it needs of the counts. `run` trains, once.
     """
 
     def __init__(self, counts: WordCounts, options: Options, progress: Progress | None = None) -> None:
@@ -90,7 +89,7 @@ class Training:
         return self._vocabulary(tokens, [], events, "merges")
 
     def _picky(self) -> Vocabulary:
-        """Picky BPE; at the end the removed tokens get the highest ids, after the special ones."""
+        """Picky BPE. At the end the removed tokens get the highest ids, after the special tokens."""
         import numpy as np
 
         options, tokens = self.options, list(self.first_tokens)
@@ -105,13 +104,13 @@ class Training:
             events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress)
         gone = set(removed)
         present = [id for id in range(len(tokens)) if id not in gone]
-        final = np.full(len(tokens) + 1, -1, np.int32)  # the last one for the -1 of a removal
+        final = np.full(len(tokens) + 1, -1, np.int32)  # the last one is for the -1 of a removal
         final[present] = np.arange(len(present))
         final[removed] = len(present) + options.vocab_size - options.n_ordinary + np.arange(len(removed))
         return self._vocabulary([tokens[id] for id in present], [tokens[id] for id in removed], final[events], "events")
 
     def _vocabulary(self, tokens: list[Any], removed: list[bytes], events: np.ndarray, order: Any) -> Vocabulary:
-        """Of the tokens by id, to which the others are added here."""
+        """The vocabulary of the tokens by id; the special and the removed tokens are added here."""
         added = []
         if self.unknown is not None:
             tokens[self.unknown] = None
@@ -125,7 +124,7 @@ class Training:
             order=order,
             events=events,
             added_tokens=(*added, *special),
-            # In plain BPE a pretoken that is a token always becomes that token; in event order it may not.
+            # In plain BPE a pretoken that is a token always becomes that token. In event order it may not.
             whole_pretokens=order == "merges",
             alphabet=self.options.alphabet,  # type: ignore[arg-type]
             unknown=self.unknown,
@@ -134,7 +133,7 @@ class Training:
 
 
 def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, refine: float | None = None) -> int:
-    """About how many bytes training needs at its peak, besides the word counts. It errs on the high side.
+    """An estimate, rather too high, of the bytes that training needs at its peak, besides the word counts.
 
     On three tables of 0.3 to 1 million pretokens, plain training took 69 to 96 % of it, Picky BPE 60 and 77 %.
     """
@@ -150,21 +149,21 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
 
 
 def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:
-    """How many pairs stand in the corpus, each counted as often as its pretoken; UsageError if 64 bits do not hold it."""
+    """The number of pairs in the corpus, each counted as often as its pretoken. UsageError if 64 bits cannot hold it."""
     import numpy as np
 
     sizes = np.maximum((offsets[1:] - offsets[:-1]).astype(np.float64), 1)
-    weight = float((sizes * counts).sum())  # not np.dot: its threads would go on spinning beside the kernels
+    weight = float((sizes * counts).sum())  # np.dot starts threads that keep spinning beside the kernels
     if weight >= 2.0**63:
         raise UsageError("the counts add up to 2**63 tokens or more, and 64 bits must hold them; divide the counts")
     return int(weight - float(counts.sum(dtype=np.float64)))
 
 
 def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
-    """The numbers of the pretokens seen at least `min_count` times, by falling count; InputError if there are none."""
+    """The numbers of the pretokens seen at least `min_count` times, by falling count. InputError if there are none."""
     import numpy as np
 
-    # Nearly all counts are small, and NumPy sorts 16 bits by radix: five times as fast as sorting the counts.
+    # Nearly all counts are small, and NumPy sorts 16-bit numbers by radix, five times as fast.
     small = counts.counts < 1 << 16
     enough = counts.counts >= min_count
     rare = np.flatnonzero(small & enough)
@@ -176,7 +175,7 @@ def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
         return order
     if not len(counts) or not counts.counts.any():
         raise InputError(
-            "the corpus is empty: there is not one pretoken to train on"
+            "the corpus is empty: it has no pretoken to train on"
             + (f" that was seen {min_count} times. Lower min_count" if min_count > 1 else "")
             + ". Check that the sources hold text"
         )
@@ -187,7 +186,7 @@ def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
 
 
 def removed_at_the_end(events: Iterable[tuple[int, int, int]]) -> set[int]:
-    """The tokens that are removed and did not come back."""
+    """The tokens that were removed and did not come back."""
     removed: set[int] = set()
     for left, right, new in events:
         if right < 0:
@@ -198,7 +197,7 @@ def removed_at_the_end(events: Iterable[tuple[int, int, int]]) -> set[int]:
 
 
 def _as_lists(start: Alphabet, counts: np.ndarray, order: np.ndarray) -> list[tuple[list[int], int]]:
-    """The pretokens as lists of ids for the textbook loops; a pretoken is cut where BREAK stands."""
+    """The pretokens as lists of ids for the textbook loops, cut at each BREAK."""
     pretokens = []
     for i in order.tolist():
         part: list[int] = []
