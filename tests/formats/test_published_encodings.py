@@ -85,7 +85,7 @@ def test_offline_it_says_where_it_looked_and_what_to_do(empty_caches):
 def test_a_download_is_kept_only_if_its_hash_is_right(empty_caches, shared, monkeypatch):
     data = (shared / "vocab" / "cl100k_base.tiktoken").read_bytes()
     monkeypatch.setattr(published_encodings, "_download", lambda url: data[:1000])
-    with pytest.raises(FormatError, match="what came is not the published file"):
+    with pytest.raises(FormatError, match="the download is not the published file"):
         read("cl100k_base", download=True)
     assert not (empty_caches / "ours").exists()
     monkeypatch.setattr(published_encodings, "_download", lambda url: data)

@@ -1,4 +1,4 @@
-"""Hugging Face's pre-tokenizers, read as split patterns: what the byte-level BPE family cuts text with.
+"""Hugging Face's pre-tokenizers of the byte-level BPE family, as split patterns.
 
     ByteLevel                   the gpt2 pattern if use_regex, and the byte alphabet
     Split, isolated             its regular expression or string
@@ -8,7 +8,7 @@
     Punctuation                 ASCII punctuation and \\p{P}; isolated or contiguous
     Sequence                    one inside the other
 
-Whatever drops text or changes it (Whitespace, BertPreTokenizer, Metaspace, ...) is refused by name.
+A pre-tokenizer that drops or changes text (Whitespace, BertPreTokenizer, Metaspace, ...) is refused by name.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def _read(node: Json, found: PreTokenizer) -> None:
             _read(step, found)
         return
     if found.byte_level:
-        node.fail(f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill does not")
+        node.fail(f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do")
     if kind == "ByteLevel":
         found.byte_level = True
         found.add_prefix_space = node.get("add_prefix_space", bool, True)
         if found.add_prefix_space and found.split_patterns:
-            node.fail("ByteLevel puts a space before every pretoken of an earlier split, which tokenmill does not")
+            node.fail("ByteLevel puts a space before every pretoken of an earlier split, which tokenmill cannot do")
         if node.get("use_regex", bool, True):
             found.split_patterns.append(PATTERNS["gpt2"])
     elif kind == "Split":
@@ -72,7 +72,7 @@ def _read(node: Json, found: PreTokenizer) -> None:
         found.split_patterns.append(_PUNCTUATION if behavior == "isolated" else f"{_PUNCTUATION}+")
     else:
         node.fail(
-            f"the pre-tokenizer {kind!r} drops or changes text: it is not of the byte-level BPE family that tokenmill reads"
+            f"the pre-tokenizer {kind!r} drops or changes text; tokenmill reads those of the byte-level BPE family only"
         )
 
 
@@ -122,7 +122,7 @@ def _one_character(pattern: str) -> bool:
 def pre_tokenizer_json(
     split_patterns: tuple[str, ...], byte_level: bool, add_prefix_space: bool
 ) -> dict[str, Any] | None:
-    """The `pre_tokenizer` section that cuts text as `split_patterns` do; None if nothing is to be done."""
+    """The `pre_tokenizer` section that cuts text as `split_patterns` do; None where nothing cuts or changes text."""
     steps: list[dict[str, Any]] = [
         {"type": "Split", "pattern": {"Regex": to_oniguruma(pattern)}, "behavior": "Isolated", "invert": False}
         for pattern in split_patterns

@@ -32,7 +32,7 @@ def parse_pair(
 ) -> Vocabulary:
     """The vocabulary of vocab.json and merges.txt, without a split pattern. FormatError names the line or the key.
 
-    added: the added tokens; entries of vocab.json among them are no ordinary tokens.
+    added: the added tokens; their entries in vocab.json are not ordinary tokens.
     """
     node = parse_json(vocab_data, vocab_file)
     vocab: dict[str, int] = node.expect(dict)
@@ -61,7 +61,7 @@ def parse_pair(
 
 
 def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:
-    """What the files beside vocab.json say: the added tokens, the split pattern's name, add_prefix_space."""
+    """From the files beside vocab.json: the added tokens, the name of the split pattern, add_prefix_space."""
     config = _json_at(folder / "tokenizer_config.json")
     vocab = parse_json(vocab_data, str(folder)).expect(dict)
     ids: dict[str, int] = {}
@@ -71,7 +71,7 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
     for id_text, item in config["added_tokens_decoder"].items():
         text = item["content"].expect(str)
         if not id_text.isascii() or not id_text.isdigit():
-            item.fail(f"the key {show(id_text)} is no id")
+            item.fail(f"the key {show(id_text)} is not an id")
         ids[text] = int(id_text[:20])
         flags[text] = {
             name: item.get(name, bool, False) for name in ("special", "lstrip", "rstrip", "single_word", "normalized")

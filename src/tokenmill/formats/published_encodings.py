@@ -1,9 +1,9 @@
-"""The published encodings: known by the SHA-256 of their files, with the pattern and the special tokens they belong to.
+"""The published encodings: the SHA-256 of their files, their split patterns and their special tokens.
 
-By name (`read("o200k_base")`) their files are looked for in tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else
-DATA_GYM_CACHE_DIR, else data-gym-cache in the folder for temporary files; a file is named by the SHA-1 of its address) and
-in ours (TOKENMILL_CACHE, else tokenmill in the user's cache folder). They are downloaded only when asked for, and what
-comes is used only if its hash is right.
+`read("o200k_base")` looks for the files in tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else
+data-gym-cache in the folder for temporary files; a file is named by the SHA-1 of its address) and in ours
+(TOKENMILL_CACHE, else tokenmill in the user's cache folder). It downloads them only where the caller allows it, and uses
+a download only if its hash is right.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _HARMONY_NAMES = {
 }  # fmt: skip
 _HARMONY = {f"<|{_HARMONY_NAMES.get(id, f'reserved_{id}')}|>": id for id in range(199998, 201088)}
 
-# Of two encodings with the same file, the one that the file is known as by its hash comes first.
+# Of two encodings with the same file, a file with that hash is read as the first.
 PUBLISHED = {
     "gpt2": Published(_GPT2, "gpt2", _END),
     "r50k_base": Published(_R50K, "gpt2", _END),
@@ -126,13 +126,13 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
     data = _download(url)
     if hashlib.sha256(data).hexdigest() != digest:
         raise FormatError(
-            f"{url}: what came is not the published file: its SHA-256 is not {digest}. Try again, or another network."
+            f"{url}: the download is not the published file: its SHA-256 is not {digest}. Try again, or use another network."
         )
     try:
         with atomic_file(ours) as opened:
             opened.write(data)
     except OutputError:
-        pass  # a cache that cannot be written is no reason to fail: the data is here
+        pass  # the data is here; it only cannot be kept
     return data
 
 

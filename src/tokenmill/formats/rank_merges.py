@@ -22,13 +22,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["encode_by_rank", "merges_of_ranks", "only_whole", "present_by_rank", "ranks_of"]
 
@@ -44,17 +42,14 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     >>> merges.tolist(), unbuilt
     ([[108, 111, 256], [256, 119, 257]], [258])
     """
-    import numpy as np
-
     ranks = {token: id for id, token in enumerate(tokens) if token is not None}
     get = ranks.get
     # The parts of each built token, and whether it and all below it were built by pairs; single bytes are born at -1.
     left, right = [-1] * len(tokens), [-1] * len(tokens)
     born = list(range(len(tokens)))
     regular = [False] * len(tokens)
-    for byte in range(256):
-        id = get(bytes([byte]), -1)
-        if id >= 0:
+    for id, token in enumerate(tokens):
+        if token is not None and len(token) == 1:
             born[id], regular[id] = -1, True
 
     def joined_across(x: int, y: int, limit: int) -> bool:
@@ -87,14 +82,12 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
                     break
         else:
             parts = encode_by_rank(token, ranks, below=id)
-            if (
-                len(parts) == 2 and -1 not in parts
-            ):  # built from parts that are not: tokens with it in them are encoded too
+            if len(parts) == 2 and -1 not in parts:  # built, but from parts that were not
                 rows.append((parts[0], parts[1], id))
             else:
                 unbuilt.append(id)
-                cuts = ((get(token[:cut]), get(token[cut:])) for cut in range(1, len(token)))
-                rows += [(x, y, id) for x, y in cuts if x is not None and y is not None]
+                cuts = ((get(token[:cut], -1), get(token[cut:], -1)) for cut in range(1, len(token)))
+                rows += [(x, y, id) for x, y in cuts if x >= 0 and y >= 0]
     return np.array(rows, np.int32).reshape(-1, 3), unbuilt
 
 

@@ -3,9 +3,8 @@
     IQ== 0
     Ig== 1
 
-It holds no split pattern and no special tokens. tiktoken keeps those in the program that reads the file; here they are
-known for the published encodings, stand in a companion file for the vocabularies that tokenmill wrote, and must be named
-by the caller for all others.
+It holds no split pattern and no special tokens. With tiktoken, the program that reads the file has them. tokenmill knows
+those of the published encodings, writes its own to a companion file, and asks the caller for all others.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def looks_like_tiktoken(data: bytes) -> bool:
 
 def parse_tiktoken(data: bytes, file: str) -> tuple[bytes | None, ...]:
     """The tokens by id. FormatError names the line of whatever is wrong."""
-    # All lines at once, as C loops. binascii skips what is not base64, so first of all there must be nothing of the kind.
+    # All lines at once, in C loops. binascii skips characters that are not base64, so the data must have none.
     fields = data.split()
     clean = not data.translate(None, _CHARACTERS) and data.count(b"=") == data.count(b"= ") + data.count(b"==")
     if clean and len(fields) == 2 * (data.count(b"\n") + (not data.endswith(b"\n"))):
@@ -93,7 +92,7 @@ def _placed(tokens: list[bytes], ids: list[int], lines: Sequence[int], file: str
     missing = missing_bytes(placed)
     if missing:
         what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
-        fail(file, "", f"{what}: cut short, or no byte-level vocabulary")
+        fail(file, "", f"{what}: the file is cut short, or is not a byte-level vocabulary")
     return placed
 
 
@@ -121,7 +120,7 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
             )
         if flags:
             raise ConversionError(
-                f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not know. {_INSTEAD}"
+                f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not have. {_INSTEAD}"
             )
     return tokens, notes
 

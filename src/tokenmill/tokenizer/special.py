@@ -1,8 +1,8 @@
 """Added tokens in text: found as whole strings before the text is split, control tokens only where allowed.
 
-At one place the longest token wins; matches are found from left to right and do not overlap. A control token that is
-not allowed is ordinary text, so that tokens nested in it or overlapping it are found (as in tiktoken). Tokens that
-are not special are found in any text, with Hugging Face's flags.
+The search goes from left to right, matches do not overlap, and of several tokens at one place the longest wins. A control
+token that is not allowed is ordinary text, so tokens nested in it or overlapping it are found (as in tiktoken). Tokens
+that are not special are found in any text, with Hugging Face's flags.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3
 
 
 class Section(NamedTuple):
-    """A stretch of text: ordinary where `token` is None, else one added token with the white space it swallowed."""
+    """A part of a text: ordinary where `token` is None, else one added token with the white space that it includes."""
 
     text: str
     token: AddedToken | None
@@ -37,8 +37,8 @@ class Section(NamedTuple):
 class Plan:
     """What to do with the texts of tokens in a text.
 
-    allowed: the control tokens that are found. refused: the texts that must not be there.
-    refused_finder, token_finder: the same for the kernel; tokens that are not special are found as well. None where
+    allowed: the control tokens to find. refused: the texts that are an error.
+    refused_finder, token_finder: the same for the kernel, the second with the tokens that are not special. None where
         there is nothing to find.
     """
 
@@ -51,7 +51,7 @@ class Plan:
 class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
-    simple: the kernel's search is enough: nothing is normalised, no token has a flag that looks beyond it.
+    simple: whether the kernel's search is enough: nothing is normalised, and no token has a flag about the text beside it.
     """
 
     def __init__(self, vocabulary: Vocabulary):
@@ -61,7 +61,7 @@ class AddedTokens:
         self.always = frozenset(self.by_content) - self.special
         tokens = self.by_content.values()
         flags = any(token.lstrip or token.rstrip or token.single_word for token in tokens)
-        orders = {token.normalized for token in tokens}  # those found first, and those found in what is left
+        orders = {token.normalized for token in tokens}  # those found first, and those found in the rest
         self.simple = not flags and len(orders) <= 1 and not vocabulary.normalizers and not vocabulary.add_prefix_space
         self._tables = lru_cache(maxsize=64)(self._make_tables)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
@@ -123,7 +123,7 @@ class AddedTokens:
                 start = max(done, len(text[done:start].rstrip(_STRIP)) + done)
             if token.rstrip:
                 end = _SPACES.match(text, end).end()  # type: ignore[union-attr]
-            if start >= end:  # white space that the token before has taken: the token is gone with it
+            if start >= end:  # white space that the token before includes: as in Hugging Face, there is no second token
                 continue
             if done < start:
                 yield Section(text[done:start], None)

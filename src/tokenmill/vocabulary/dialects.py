@@ -1,6 +1,6 @@
 """The two dialects of split patterns: ours (Rust's, as in tiktoken) and Oniguruma's, which Hugging Face tokenizers uses.
 
-Nearly everything reads the same in both. What differs, and is rewritten here:
+Most of a pattern means the same in both. The differences, which are rewritten here:
 
     ours            Oniguruma       meaning
     {n,m}+          (?>...{n,m})    possessive; Oniguruma reads {n,m}+ as "one or more times {n,m}"
@@ -45,7 +45,7 @@ _LINE_ANCHOR = re.compile(r"\(\?m:([$^])\)(?![*+?{])")  # as from_oniguruma writ
 
 
 def to_oniguruma(pattern: str) -> str:
-    """`pattern` as Oniguruma must read it to cut the same pretokens. ConversionError for what it has no words for.
+    """`pattern` as Oniguruma must read it to cut the same pretokens. ConversionError where it cannot.
 
     >>> to_oniguruma(r"\\p{N}{1,3}+|\\s++$")
     '(?>\\\\p{N}{1,3})|\\\\s++\\\\z'
@@ -54,7 +54,7 @@ def to_oniguruma(pattern: str) -> str:
 
 
 def from_oniguruma(pattern: str) -> str:
-    """A pattern of Oniguruma in our dialect, cutting the same pretokens. ConversionError for what it has no words for.
+    """A pattern of Oniguruma in our dialect, cutting the same pretokens. ConversionError where none does.
 
     >>> from_oniguruma(r"\\p{N}{1,3}+|\\s+$")
     '(?:\\\\p{N}{1,3})+|\\\\s+(?m:$)'
@@ -75,7 +75,7 @@ def canonical(pattern: str) -> str:
 
 
 class _Rewriter:
-    """One pass over a pattern: copies it pretoken by pretoken, and knows where the last atom began, for its quantifier."""
+    """One pass over a pattern: copies it token by token, and knows where the last atom began, for its quantifier."""
 
     def __init__(self, pattern: str, outwards: bool):
         self.pattern, self.outwards = pattern, outwards

@@ -32,7 +32,7 @@ __all__ = [
     "show",
 ]
 
-MAX_ID = (1 << 31) - 1  # ids are int32 in the array of events
+MAX_ID = (1 << 24) - 1  # lists by id are made of it, 8 bytes for each
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
 _STEP = 1 << 16  # rows between two chances for Ctrl-C
 _MAX_SHOWN = 60
