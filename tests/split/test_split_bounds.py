@@ -70,7 +70,9 @@ def test_endless_backtracking_is_stopped(monkeypatch):
     monkeypatch.setattr(reference, "SECONDS", 0.05)
     splitter = Splitter(r"(?:a|a)+\b!|.")
     assert splitter.split("a!b") == ["a!", "b"]
-    with pytest.raises(PatternError, match=r"takes too long on a text of 44 characters, cut up to character 4: .*Rewrite"):
+    with pytest.raises(
+        PatternError, match=r"takes too long on a text of 44 characters, cut up to character 4: .*Rewrite"
+    ):
         splitter.split("bcde" + "a" * 40)
     with pytest.raises(PatternError, match="takes too long"):
         splitter.ends(b"a" * 40)

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import UsageError
 from ._console import console, progress_bar, report, say
+from ._options import DownloadOption, TokenizerArgument
 from .main import app
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["check", "difference_json", "show_difference"]
 
 @app.command()
 def check(
-    tokenizer: Annotated[str, typer.Argument(help="A tokenizer: a file or folder of any format, or a name.")],
+    tokenizer: TokenizerArgument,
     against: Annotated[str, typer.Option(help="The other tokenizer.")],
     sources: Annotated[list[str] | None, typer.Argument(help="Text to compare on: files, folders, globs.")] = None,
     split: Annotated[
@@ -34,7 +35,7 @@ def check(
     ] = False,
     fuzz: Annotated[int, typer.Option(min=0, help="How many texts to make up besides.")] = 5000,
     seed: Annotated[int, typer.Option(help="Another seed makes other texts.")] = 0,
-    download: Annotated[bool, typer.Option("--download", help="Allow the download of a published encoding.")] = False,
+    download: DownloadOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on stdout.")] = False,
 ) -> None:
     """Prove or refute that two tokenizers give the same ids: from their tables, on your text, on made-up text.

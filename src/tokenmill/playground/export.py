@@ -20,7 +20,7 @@ _MARK = '"made_by":"tokenmill play"'
 
 def export(
     tokenizers: Sequence[tuple[str, Vocabulary]],
-    folder: str | os.PathLike,
+    folder: str | os.PathLike[str],
     counts: Mapping[str, TokenCounts] | None = None,
 ) -> dict[str, int]:
     """Write the playground with `tokenizers` (names and vocabularies) as a static site; gives the files' sizes.

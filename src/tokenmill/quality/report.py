@@ -35,7 +35,7 @@ def require_plots() -> None:
     require("matplotlib", "plots", "drawing pictures")
 
 
-def write_report(found: Inspection | Comparison, path: str | os.PathLike, top: int | None = 200) -> None:
+def write_report(found: Inspection | Comparison, path: str | os.PathLike[str], top: int | None = 200) -> None:
     """Write the page for `found` to `path`; lists are cut to `top` rows."""
     page = render_inspection(found, top) if isinstance(found, Inspection) else render_comparison(found, top)
     with atomic_file(path, "w") as file:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
+from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.cost import check_split
 from ..vocabulary import Vocabulary
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment"]
 
-Progress = Callable[[str, int, "int | None"], None]
 SLICE = 1 << 18  # bytes of pretokens encoded at a time, about
 
 

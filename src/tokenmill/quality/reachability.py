@@ -14,13 +14,14 @@ What is said of a token:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from math import lcm
 
 from ..errors import UsageError
+from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import normalizer_of
 from .tables import Column, Table, Token
@@ -28,7 +29,6 @@ from .usage import Usage, bare, ordinary_tokens
 
 __all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
 
-Progress = Callable[[str, int, "int | None"], None]
 # What may stand beside a token and change how its text is cut: letters, spaces, a digit, signs, line ends, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 TRIALS = 4096  # texts tried, at most, to complete the parts of characters at a token's ends
