@@ -24,8 +24,8 @@ $(BIN)/python:
 
 $(VENV)/.compiled: $(BIN)/python $(SOURCES)
 	@$(PIP) 'cython>=3.1' 'setuptools>=77'
-	@echo "Compiling the kernels that have changed: all of them take about COMPILE_MINUTES on two cores."
-	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@echo "Compiling the kernels that have changed: all of them take about three minutes on two cores."
+	@$(BIN)/python setup.py --quiet build_ext --inplace >/dev/null
 	@touch $@
 
 $(VENV)/.base: $(VENV)/.compiled

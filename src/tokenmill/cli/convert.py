@@ -29,7 +29,7 @@ def convert(
     split: SplitOption = None,
     special_token: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; several times."),
+        typer.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
     ] = None,
     sample: Annotated[
         list[str] | None, typer.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
@@ -40,10 +40,10 @@ def convert(
     download: DownloadOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON on stdout.")] = False,
 ) -> None:
-    """Convert a tokenizer to another format. It ends with a certificate: the ids of both sides compared.
+    """Convert a tokenizer to another format, and certify that both sides give the same ids.
 
-    The output is read back by tokenmill and, where it is installed, by the library that the format is made for.
-    What the format does not hold is told item by item; what would change ids is refused.
+    The output is read back by tokenmill and, if it is installed, by the library of the format. Notes list what the format
+    does not hold. A conversion that would change ids is refused.
 
     tokenmill convert cl100k_base my-folder --to huggingface --sample corpus/*.txt
     """

@@ -272,6 +272,13 @@ class Alphabet:
 
         self.ascii = bytes(class_of[:128])
         self.invalid = class_of[invalid]
+        self.index, self.pages = self._tables(plain, found, class_of)
+
+    def _tables(
+        self, plain: list[int], found: list[tuple[int, bytes, dict[int, int]]], class_of: list[int]
+    ) -> tuple[bytes, bytes]:
+        """The index and the pages, from the atoms of the categories, the stretches, and the classes of the atoms."""
+        index, pages = category_pages()
         whole = bytearray(pages.translate(bytes(class_of[a] for a in plain).ljust(256, b"\0")))
         numbers = array("H", index)
         changed: dict[int, bytes | bytearray] = {0: self.ascii}
@@ -284,8 +291,7 @@ class Alphabet:
         distinct: dict[bytes, int] = {}
         for page, cells in changed.items():
             numbers[page] = len(pages) // 128 + distinct.setdefault(bytes(cells), len(distinct))
-        self.index = numbers.tobytes()
-        self.pages = bytes(whole) + b"".join(distinct)
+        return numbers.tobytes(), bytes(whole) + b"".join(distinct)
 
     def join(self, numbers: list[int]) -> None:
         """Merge the classes with the same number. The masks of sets are invalid afterwards."""

@@ -128,7 +128,7 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
     steps: list[list[int]] = []
     accepts: list[int] = []
     visits = 0
-    for kernel in queue:  # grows while it is walked
+    for kernel in queue:  # grows during the loop
         # One walk for all classes at once: `mask` is the classes of next characters that may have come this way.
         seen: dict[int, int] = {}
         ways: list[tuple[int, int]] = []
@@ -168,21 +168,25 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
             row.append(number)
         steps.append(row)
         accepts.append(accepting)
-    # Merge the classes that no state distinguishes.
+    return merge_classes(alphabet, steps, accepts)
+
+
+def merge_classes(alphabet: Alphabet, steps: list[list[int]], accepts: list[int]) -> Automaton:
+    """The automaton, after merging the classes that no state distinguishes; changes `alphabet` too."""
+    size = alphabet.size
     columns: dict[tuple, int] = {}
-    ends = [accept >> size << size for accept in accepts]
     joined = []
     for c in range(size):
         column = tuple(row[c] * 2 + (accept >> c & 1) for row, accept in zip(steps, accepts, strict=True))
         joined.append(columns.setdefault(column, len(columns)))
-    first = {column: c for c, column in reversed(list(enumerate(joined)))}
+    first = [joined.index(number) for number in range(len(columns))]
     alphabet.join(joined)
     return Automaton(
         len(first),
-        [[row[first[i]] for i in range(len(first))] for row in steps],
+        [[row[c] for c in first] for row in steps],
         [
-            sum((accept >> first[i] & 1) << i for i in range(len(first))) | end >> size << len(first)
-            for accept, end in zip(accepts, ends, strict=True)
+            sum((accept >> c & 1) << i for i, c in enumerate(first)) | (accept >> size & 1) << len(first)
+            for accept in accepts
         ],
     )
 

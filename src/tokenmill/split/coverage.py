@@ -27,7 +27,7 @@ def covers_all_text(pattern: str) -> bool:
     # Follow each first character until the match could have ended somewhere.
     waiting = list(set(automaton.steps[0]))
     seen = set(waiting)
-    for state in waiting:  # grows while it is walked
+    for state in waiting:  # grows during the loop
         if state == DEAD:
             return False
         open_ways = [c for c in range(end + 1) if not automaton.accepts[state] >> c & 1]
