@@ -33,8 +33,12 @@ kernels = [
     for path in sorted(SRC.rglob("_*_cy.py"))
 ]
 
+COMPILED = os.environ.get("TOKENMILL_COMPILED")  # the Makefile has compiled the kernels in place
+
 setup(
-    ext_modules=cythonize(
+    ext_modules=[]
+    if COMPILED
+    else cythonize(
         kernels,
         build_dir="build/cython",  # the generated C never lies in the source tree, so no wheel carries it
         compiler_directives=DIRECTIVES,

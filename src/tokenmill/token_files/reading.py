@@ -136,8 +136,8 @@ def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _A
     if layout == "parquet":
         return _Rows(path, metadata)
     if layout == "megatron":
-        found, offsets = read_index(index_path(path))
-        return _Arrays(_raw(path, np.dtype(metadata.dtype if metadata else found)), offsets)
+        found, bounds = read_index(index_path(path))
+        return _Arrays(_raw(path, np.dtype(metadata.dtype if metadata else found)), bounds)
     offsets = _npy(offsets_path(path)) if metadata else None
     if layout == "npy":
         return _Arrays(_npy(path), offsets)
