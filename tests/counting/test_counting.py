@@ -39,6 +39,7 @@ def same(a, b):
 def small_blocks(monkeypatch):
     """Blocks of 64 bytes, so that a short text has many cuts."""
     monkeypatch.setattr(reading, "BLOCK", 64)
+    monkeypatch.setattr(threads, "WORK", 1)
     monkeypatch.setattr(local, "BLOCK", 64)
 
 

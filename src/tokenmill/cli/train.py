@@ -107,7 +107,7 @@ def train_and_report(
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
-    from ..counting.memory import free_memory
+    from ..kernels.machine import free_memory
     from ..tokenizer import Tokenizer
     from ..training import Training, estimate_memory
 

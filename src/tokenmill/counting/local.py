@@ -119,7 +119,8 @@ def count(
             )
             return WordCounts.load(Path(folder) / "counts")
     job = _Job(sources, splitter, field, binary, on_skip, progress)
-    with temporary_spill() as spill, Threads(splitter, num_threads, memory_limit_of(memory_limit), spill) as threads:
+    limit = memory_limit_of(memory_limit)
+    with temporary_spill() as spill, Threads(splitter, num_threads, limit, spill, size=job.size) as threads:
         job.run(threads)
         return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
 
@@ -207,11 +208,11 @@ def count_to_folder(
 
         every = checkpoint_every if job.resumable else None
         with Threads(
-            splitter, num_threads, limit, spill, checkpoint if job.resumable else lambda: None, every
+            splitter, num_threads, limit, spill, checkpoint if job.resumable else lambda: None, every, job.size
         ) as threads:
             job.run(threads)
             spills = len(spill.runs)
-            spill.compact(threads.pool, threads.pause)
+            at_once = threads.prepare_merge()
             about = About(splitter.patterns, job.documents + threads.documents, job.total_bytes + threads.total_bytes)
             with _into(output, folder) as beside:
                 distinct, pretokens = write_counts(
@@ -219,7 +220,7 @@ def count_to_folder(
                     about,
                     lambda part, bits: threads.part_of(part, bits, min_count),
                     threads.pool,
-                    threads.n,
+                    at_once,
                     progress,
                 )
     return Summary(
@@ -328,7 +329,7 @@ class _Job:
         self.paths = find_sources(sources, leave_out)
         self.resumable = all(is_url(path) or Path(path).is_file() for path in self.paths)  # a pipe is read once only
         self._sources = Sources(open_source(path, splitter, field, binary, None, leave_out) for path in self.paths)
-        self._size = sum(size_of(path) for path in self.paths) if self.resumable else None
+        self.size = sum(size_of(path) for path in self.paths) if self.resumable else None
         self._progress = progress
 
     def run(self, threads: Threads) -> None:
@@ -349,8 +350,8 @@ class _Job:
             raise
         finally:
             self._sources.close()
-        if self._progress is not None and self._size is not None:
-            self._progress("count", self._size, self._size)
+        if self._progress is not None and self.size is not None:
+            self._progress("count", self.size, self.size)
 
     def state(self, threads: Threads) -> dict[str, Any]:
         """For the manifest, while all threads stand between two blocks."""
@@ -374,7 +375,7 @@ class _Job:
     def _watch(self) -> None:
         if self._progress is not None:
             read = self._sources.bytes_read()
-            self._progress("count", read if self._size is None else min(self._size, read), self._size)
+            self._progress("count", read if self.size is None else min(self.size, read), self.size)
 
 
 @contextlib.contextmanager
