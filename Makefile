@@ -1,4 +1,4 @@
-# The two commands: `make demo` and `make test`. Both make their own virtual environment first.
+# `make demo` and `make test` first create a virtual environment in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,30 +7,41 @@ SOURCES := $(shell find src -name '_*_cy.py' -o -name '*.pxd' -o -name '*.h') se
 .PHONY: help demo test build bench lint fuzz clean
 
 help:
-	@echo "make demo    train a tokenizer on Python's own library and look at it"
+	@echo "make demo    train a tokenizer on Python's standard library and show it"
 	@echo "make test    run every test"
-	@echo "make bench   time tokenmill beside its peers"
+	@echo "make bench   time tokenmill against other libraries"
 	@echo "make lint    ruff, cython-lint, import-linter, mypy"
-	@echo "make fuzz    random and damaged input for the loaders and the kernels, watched by sanitizers"
-	@echo "make clean   remove what the others made"
+	@echo "make fuzz    feed the loaders and kernels random and damaged input, with sanitizers"
+	@echo "make clean   remove everything that the other commands created"
+
+# The kernels are compiled once, in place. pip would compile all of them again for each editable install: it builds in a
+# new folder. So setup.py leaves them out where TOKENMILL_COMPILED is set.
+PIP := $(BIN)/python -m pip install --quiet
+EDITABLE := TOKENMILL_COMPILED=1 $(PIP) --no-build-isolation --editable
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.base: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --editable '.[play]'
+$(VENV)/.compiled: $(BIN)/python $(SOURCES)
+	@$(PIP) 'cython>=3.1' 'setuptools>=77'
+	@echo "Compiling the kernels that have changed: all of them take about a minute on two cores."
+	@$(BIN)/python setup.py --quiet build_ext --inplace >/dev/null
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet --editable '.[all,test]'
+$(VENV)/.base: $(VENV)/.compiled
+	$(EDITABLE) '.[play]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.compiled
+	$(EDITABLE) '.[all,test]'
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.lint: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable '.[lint]'
+	$(EDITABLE) '.[lint]'
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	$(EDITABLE) '.[bench]'
 	@touch $@
 
 build: $(VENV)/.base
@@ -52,12 +63,11 @@ lint: $(VENV)/.lint
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# Bounded: FUZZ_SECONDS for the loaders, as many for the kernels. gcc's sanitizers watch the kernels.
+# FUZZ_SECONDS for the loaders and the same for the kernels, which run with gcc's sanitizers.
 FUZZ_SECONDS ?= 120
 SANITIZED := build/sanitized/lib
 fuzz: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet 'cython>=3.1' 'setuptools>=77'
-	$(BIN)/python -m pip install --quiet atheris || echo "atheris does not install here: the loaders get random input"
+	$(PIP) atheris || echo "atheris cannot be installed here; the loaders get random input"
 	$(BIN)/python fuzz/loaders.py $(FUZZ_SECONDS)
 	TOKENMILL_SANITIZE=address,undefined CC=gcc $(BIN)/python setup.py -q build --build-base build/sanitized --build-lib $(SANITIZED)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \

@@ -1,4 +1,4 @@
-"""Shared by all tests: where the real corpora are, and a guard against stale builds."""
+"""Shared by all tests: the place of the real corpora, and a guard against stale builds."""
 
 import os
 import shutil
@@ -9,26 +9,26 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from stale_build import stale_kernels
+
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
 
-# Tests hold results, not times: a machine busy with something else is no failure.
+# Tests check results, not times: a busy machine is not a failure.
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
 
 def pytest_sessionstart(session):
-    """An extension older than its source would be tested in its place: refuse, and say what to do."""
+    """Refuse to test a compiled module that is older than its sources."""
     import tokenmill
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job; the processes under test inherit it
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job; processes under test inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if ROOT not in Path(tokenmill.__file__).resolve().parents:
         return
-    for source in (ROOT / "src").rglob("_*_cy.py"):
-        built = [p for p in source.parent.glob(f"{source.stem}.*.so") if p.stat().st_mtime >= source.stat().st_mtime]
-        if not built:
-            pytest.exit(f"{source.name} is newer than its compiled module: run `make build`", returncode=4)
+    if stale := stale_kernels(ROOT / "src"):
+        pytest.exit(f"{stale[0]} is newer than a module compiled from it: run `make build`", returncode=4)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from tokenmill import errors
 
 def test_the_docstring_draws_every_class():
     for name in errors.__all__:
-        if name != "require":
+        if name[0].isupper():
             assert name in errors.__doc__
             assert issubclass(getattr(errors, name), errors.TokenmillError)
 
@@ -22,3 +22,22 @@ def test_an_error_inside_of_a_module_is_not_taken_for_a_missing_one(tmp_path, mo
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="no_such_module_anywhere"):
         errors.require("broken_inside", "ray", "counting on a cluster")
+
+
+def test_an_unknown_option_names_the_nearest():
+    import tokenmill
+
+    with pytest.raises(
+        errors.UnknownOptionError, match=r"train\(\) has no option 'min_cuont'. Did you mean 'min_count'"
+    ):
+        tokenmill.train("nowhere", 300, min_cuont=2)
+    with pytest.raises(TypeError, match="Did you mean 'special_tokens'"):
+        tokenmill.train_from_iterator(["low"], 300, special_token=["<s>"])
+    with pytest.raises(errors.UsageError, match="Did you mean 'split'"):
+        tokenmill.load("nowhere", spilt="gpt2")
+    with pytest.raises(errors.UnknownOptionError, match="Its options are download, path, special_tokens, split"):
+        tokenmill.load("nowhere", zzz=1)
+
+
+def test_a_printable_path_has_no_surrogates():
+    assert errors.printable("a\udcff/é") == "a\ufffd/é"

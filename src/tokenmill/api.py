@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from .counting import WordCounts, count, count_iterator
+from .errors import suggests_options
+from .jobs.progress import Progress
 from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from .training import Options
 
-__all__ = ["load", "train", "train_from_counts", "train_from_iterator"]
+__all__ = ["MergeOptions", "TrainingOptions", "load", "train", "train_from_counts", "train_from_iterator"]
 
-Progress = Callable[[str, int, "int | None"], None]
-Sources = str | os.PathLike | Iterable[str | os.PathLike]
+Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
+class MergeOptions(TypedDict, total=False):
+    """Which merges to make; for training and for `extend`.
+
+    min_count: leave out pretokens with a lower count.
+    min_pair_count: stop when the count of the best pair is lower.
+    max_token_bytes: never make a longer token.
+    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
+    """
+
+    min_count: int
+    min_pair_count: int
+    max_token_bytes: int | None
+    refine: float | None
+
+
+class TrainingOptions(MergeOptions, total=False):
+    """The options of `train`, `train_from_iterator` and `train_from_counts`.
+
+    alphabet: "bytes", or "characters" with `coverage` and `unknown_token`.
+    coverage: the share of all characters to keep in the alphabet.
+    unknown_token: the token that stands for the other characters.
+    algorithm: "heap", or "naive" for the textbook loop.
+    """
+
+    alphabet: Literal["bytes", "characters"]
+    coverage: float
+    unknown_token: str | None
+    algorithm: Literal["heap", "naive"]
+
+
+OPTIONS = TrainingOptions.__optional_keys__
+
+
+@suggests_options(*OPTIONS)
 def train(
     sources: Sources,
     vocab_size: int,
@@ -26,23 +63,23 @@ def train(
     special_tokens: Iterable[str] = (),
     num_threads: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[TrainingOptions],
 ) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
 
-    The text is streamed once into word counts; only the table of distinct pretokens is held in memory.
+    The text is streamed once into word counts. Only the table of distinct pretokens is held in memory.
 
-    vocab_size: how many tokens in all; the 256 bytes and the special tokens count.
+    vocab_size: the number of tokens, including the 256 bytes and the special tokens.
     split: the name of a split pattern (gpt2, cl100k, o200k, llama3, qwen2, nanochat, whitespace) or a regular
         expression.
-    options: as for `train_from_counts`: min_count, min_pair_count, max_token_bytes, alphabet, coverage,
-        unknown_token, refine, algorithm.
-    Raises UsageError for options that cannot be right, InputError for a source that cannot be read.
+    options: see TrainingOptions.
+    Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    wanted = _options(vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
-    return _train(count(sources, split=split, num_threads=num_threads, progress=progress), wanted, progress)
+    checked = _options(vocab_size, special_tokens, num_threads, options)
+    return _train(count(sources, split=split, num_threads=num_threads, progress=progress), checked, progress)
 
 
+@suggests_options(*OPTIONS)
 def train_from_iterator(
     texts: Iterable[str | bytes],
     vocab_size: int,
@@ -51,16 +88,17 @@ def train_from_iterator(
     special_tokens: Iterable[str] = (),
     num_threads: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[TrainingOptions],
 ) -> Tokenizer:
-    """Train a tokenizer on the texts that an iterator yields, each one document. Options as for `train`.
+    """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
 
-    An exception of the iterator is passed on; nothing is ever trained on half a corpus.
+    An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
-    wanted = _options(vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
-    return _train(count_iterator(texts, split=split, num_threads=num_threads, progress=progress), wanted, progress)
+    checked = _options(vocab_size, special_tokens, num_threads, options)
+    return _train(count_iterator(texts, split=split, num_threads=num_threads, progress=progress), checked, progress)
 
 
+@suggests_options(*OPTIONS)
 def train_from_counts(
     counts: WordCounts,
     vocab_size: int,
@@ -68,35 +106,37 @@ def train_from_counts(
     special_tokens: Iterable[str] = (),
     num_threads: int | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[TrainingOptions],
 ) -> Tokenizer:
-    """Train a tokenizer on word counts.
+    """Train a tokenizer on word counts. Options as for `train`, without `split`."""
+    return _train(counts, _options(vocab_size, special_tokens, num_threads, options), progress)
 
-    min_count: leave out pretokens seen fewer times.
-    min_pair_count: stop when the best pair is rarer.
-    max_token_bytes: never make a token longer than this.
-    alphabet: "bytes", or "characters" with `coverage` (the share of all characters to keep) and `unknown_token`.
-    refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
-    algorithm: "heap", or "naive" for the textbook loop.
+
+@suggests_options()
+def load(
+    path: str | os.PathLike[str],
+    *,
+    split: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+    download: bool = False,
+) -> Tokenizer:
+    """Load a tokenizer from a file or folder. The content tells the format, which is any that tokenmill writes.
+
+    path: a file, a folder, or the name of a published encoding ("cl100k_base"), which is looked up in local caches.
+    split: the split pattern, for a format that does not hold it (an unknown .tiktoken file). It is never guessed.
+    special_tokens: text -> id, for a file that does not hold them.
+    download: whether a published encoding may be downloaded.
     """
-    wanted = _options(vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
-    return _train(counts, wanted, progress)
+    return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download)
 
 
-def load(path: str | os.PathLike, *, split: str | None = None, **options: Any) -> Tokenizer:
-    """Load a tokenizer from a file or folder of any format that tokenmill writes, told by content.
-
-    split: the split pattern, for formats that do not hold it (an unknown .tiktoken file). Never guessed.
-    A name of a published encoding ("cl100k_base") is looked up in the local caches; `download=True` allows a download.
-    """
-    return Tokenizer.from_file(path, split=split, **options)
-
-
-def _options(vocab_size: int, **options: Any) -> Options:
+def _options(
+    vocab_size: int, special_tokens: Iterable[str], num_threads: int | None, options: TrainingOptions
+) -> Options:
     """The options, checked before any text is read."""
     from .training import Options
 
-    return Options(vocab_size=vocab_size, **options)
+    return Options(vocab_size=vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
 
 
 def _train(counts: WordCounts, options: Options, progress: Progress | None) -> Tokenizer:

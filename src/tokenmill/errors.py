@@ -1,22 +1,35 @@
-"""What can go wrong, one class for each thing a caller may want to do about it.
+"""The exceptions of tokenmill, one class for each reaction a caller may choose.
 
     TokenmillError
-    ├── UsageError (ValueError)                 an argument that cannot be right
-    │   ├── PatternError                        a split pattern that is no regular expression
-    │   ├── SpecialTokenError                   text that spells a special token nobody allowed
+    ├── UsageError (ValueError)                 an invalid argument
+    │   ├── PatternError                        a split pattern that is invalid, or too costly to run
+    │   ├── SpecialTokenError                   text that contains a special token the caller did not allow
+    │   ├── UnknownOptionError (TypeError)      a keyword argument that the function does not have
     │   └── UnknownTokenError (KeyError)        an id or a token that the vocabulary does not have
     ├── InputError                              a source that cannot be read: missing, damaged, binary
-    │   └── FormatError                         a vocabulary, counts or token file that is damaged or foreign
+    │   └── FormatError                         a vocabulary, counts or token file that is damaged or unknown
     ├── OutputError                             a file that cannot be written: disk full, no permission
-    ├── ConversionError                         what the target format cannot hold
+    ├── ConversionError                         a tokenizer that the target format cannot hold
     └── MissingExtraError (ImportError)         an optional dependency that is not installed
 
-Every message says what was found, where, and what to do. The command line prints it without a traceback:
-exit code 2 for a UsageError, 1 for the others.
+Every message says what was found, where, and what to do. The command line prints it without a traceback and exits with
+code 2 for a UsageError, 1 for the others.
 """
 
+from __future__ import annotations
+
+import functools
 import importlib
+import os
+from collections.abc import Callable
 from types import ModuleType
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from typing import ParamSpec
+
+    P = ParamSpec("P")
+R = TypeVar("R")
 
 __all__ = [
     "ConversionError",
@@ -27,26 +40,33 @@ __all__ = [
     "PatternError",
     "SpecialTokenError",
     "TokenmillError",
+    "UnknownOptionError",
     "UnknownTokenError",
     "UsageError",
+    "printable",
     "require",
+    "suggests_options",
 ]
 
 
 class TokenmillError(Exception):
-    """The root of all errors that tokenmill raises on purpose."""
+    """The base class of all errors that tokenmill raises deliberately."""
 
 
 class UsageError(TokenmillError, ValueError):
-    """An argument that cannot be right, such as a vocabulary smaller than its alphabet."""
+    """An invalid argument, such as a vocabulary smaller than its alphabet."""
 
 
 class PatternError(UsageError):
-    """A split pattern that is no valid regular expression."""
+    """A split pattern that is not a valid regular expression, or takes too much memory or time."""
 
 
 class SpecialTokenError(UsageError):
-    """Text that spells a special token which the caller did not allow."""
+    """Text that contains a special token which the caller did not allow."""
+
+
+class UnknownOptionError(UsageError, TypeError):
+    """A keyword argument that the function does not have; the message names the nearest that it has."""
 
 
 class UnknownTokenError(UsageError, KeyError):
@@ -60,7 +80,7 @@ class InputError(TokenmillError):
 
 
 class FormatError(InputError):
-    """A vocabulary, counts or token file that is damaged or of a kind tokenmill does not know."""
+    """A vocabulary, counts or token file that is damaged or of an unknown kind."""
 
 
 class OutputError(TokenmillError):
@@ -68,7 +88,7 @@ class OutputError(TokenmillError):
 
 
 class ConversionError(TokenmillError):
-    """A tokenizer holds something that the target format cannot."""
+    """A tokenizer that the target format cannot hold."""
 
 
 class MissingExtraError(TokenmillError, ImportError):
@@ -76,7 +96,7 @@ class MissingExtraError(TokenmillError, ImportError):
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import `module`, or raise a MissingExtraError that names the extra which brings it.
+    """Import `module`, or raise a MissingExtraError that names the extra to install.
 
     >>> require("json", "corpus", "reading JSON").__name__
     'json'
@@ -88,5 +108,41 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
             raise
         raise MissingExtraError(
             f"{purpose} needs the module {module!r}, which is not installed. "
-            f"Install the extra that brings it: pip install 'tokenmill[{extra}]'"
+            f"Install it with: pip install 'tokenmill[{extra}]'"
         ) from error
+
+
+def printable(path: str | os.PathLike[str]) -> str:
+    """A path as text that can be printed and written as UTF-8: other bytes of a file name become U+FFFD."""
+    return os.fspath(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def suggests_options(*more: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a public function: an unknown keyword argument raises UnknownOptionError with the nearest known name.
+
+    more: the names that its **options take.
+
+    >>> @suggests_options()
+    ... def load(path, *, split=None): ...
+    >>> load("tok", spilt="gpt2")
+    Traceback (most recent call last):
+    tokenmill.errors.UnknownOptionError: load() has no option 'spilt'. Did you mean 'split'?
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        code = function.__code__  # type: ignore[attr-defined]
+        known = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], *more}
+
+        @functools.wraps(function)
+        def checked(*args: P.args, **options: P.kwargs) -> R:
+            if unknown := next((name for name in options if name not in known), None):
+                import difflib
+
+                nearest = difflib.get_close_matches(unknown, sorted(known), 1)
+                hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Its options are {', '.join(sorted(known))}."
+                raise UnknownOptionError(f"{function.__name__}() has no option {unknown!r}. {hint}")
+            return function(*args, **options)
+
+        return checked
+
+    return decorate

@@ -49,10 +49,10 @@ def test_special_tokens_only_where_asked_for(folder):
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
-        (["encode"], b"\xff", b"byte 0 is no UTF-8"),
+        (["encode"], b"\xff", b"byte 0 is not UTF-8"),
         (["encode", "missing.txt"], b"", b"missing.txt"),
-        (["decode"], b"1 2\n3 x", b"line 2: 'x' is no token id"),
-        (["decode"], b"280", b"no token 280"),
+        (["decode"], b"1 2\n3 x", b"line 2: 'x' is not a token id"),
+        (["decode"], b"280", b"token 280 does not exist"),
         (["decode", "missing.txt"], b"", b"cannot read missing.txt"),
     ],
 )

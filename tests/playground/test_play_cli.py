@@ -58,8 +58,8 @@ def test_wrong_calls_are_one_message(tiktoken_file, tmp_path):
     for arguments, code, words in (
         ((tmp_path / "no-such",), 1, "no such file"),
         ((tiktoken_file,), 2, "split pattern"),
-        (("--export", tmp_path / "site"), 2, "needs a tokenizer"),
-        ((tiktoken_file, "--split", r"(a)\1", "--export", tmp_path / "site"), 1, "cannot cut text"),
+        (("--export", tmp_path / "site"), 2, "needs at least one tokenizer"),
+        ((tiktoken_file, "--split", r"(a)\1", "--export", tmp_path / "site"), 1, "cannot run the split pattern"),
     ):
         done = run(*arguments)
         assert done.returncode == code, done.stderr

@@ -140,13 +140,13 @@ def test_the_export_is_a_whole_site(vocabulary, tmp_path):
 def test_the_export_replaces_nothing_but_an_export(vocabulary, tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "catalog.json").write_text("{}")
-    with pytest.raises(OutputError, match="something else"):
+    with pytest.raises(OutputError, match="something other"):
         export([("mine", vocabulary)], tmp_path / "precious")
     assert (tmp_path / "precious" / "catalog.json").read_text() == "{}"
     (tmp_path / "file").write_text("x")
     with pytest.raises(OutputError):
         export([("mine", vocabulary)], tmp_path / "file")
-    with pytest.raises(UsageError, match="needs a tokenizer"):
+    with pytest.raises(UsageError, match="needs at least one tokenizer"):
         export([], tmp_path / "empty")
     (tmp_path / "empty").mkdir()
     export([("mine", vocabulary)], tmp_path / "empty")

@@ -216,3 +216,52 @@ def test_methods_that_are_not_meant(port):
     for method in ("PUT", "DELETE", "PATCH"):
         assert ask(port, "/", method, b"")[0] == 405
     assert ask(port, "/open", "GET")[0] in (404, 405)
+
+
+@pytest.mark.parametrize("name", ["9" * 5000, "9" * 5000 + ".tmpack", "-1.tmpack", "1.tmpack", "x", "0"])
+def test_packs_that_are_not_there(port, name):
+    assert ask(port, f"/packs/{name}")[0] == 404
+
+
+def framed(head):
+    return len(head).to_bytes(4, "little") + head
+
+
+@pytest.mark.parametrize(
+    "head", [b"[" * 60_000, b'{"a":' * 10_000, b'[{"name": "a", "size": 1e999}]', b"[" + b"9" * 5000 + b"]"]
+)
+def test_damaged_heads_are_one_error(port, head):
+    status, _, body = ask(port, "/open", "POST", framed(head), Origin=f"http://127.0.0.1:{port}")
+    assert status == 400 and "damaged" in json.loads(body)["error"]
+
+
+def test_a_deeply_nested_file_is_one_error(port):
+    content = b"[" * 200_000
+    head = json.dumps([{"name": "tokenizer.json", "size": len(content)}]).encode()
+    status, _, body = ask(port, "/open", "POST", framed(head) + content, Origin=f"http://127.0.0.1:{port}")
+    assert status == 422 and "tokenizer.json" in json.loads(body)["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"path":' + b"[" * 30_000, 400),
+        (b'{"path": "\\ud800"}', 400),
+        (b'{"path": "~nobody-has-this-name/x"}', 400),
+        (json.dumps({"path": "/" + "x" * 5000}).encode(), 422),
+    ],
+)
+def test_paths_that_cannot_be(open_port, body, expected):
+    assert ask(open_port, "/open-path", "POST", body, Origin=f"http://127.0.0.1:{open_port}")[0] == expected
+
+
+def test_a_web_socket_is_refused(port):
+    keys = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    assert 400 <= ask(port, "/", Sec_WebSocket_Version="13", **keys)[0] < 500
+    assert 400 <= ask(port, "/", Upgrade="h2c", Connection="Upgrade")[0] < 500
+
+
+def test_a_name_that_is_not_utf_8(tmp_path):
+    from pathlib import Path
+
+    assert playground.name_of(Path("a/caf\udce9.tiktoken")) == "caf\ufffd"

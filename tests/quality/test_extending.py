@@ -124,6 +124,6 @@ def test_plain_goes_on_as_picky(order):
 )
 def test_merges_that_are_no_events(vocabulary, token):
     counts = WordCounts.from_mapping({b"abcd": 2})
-    with pytest.raises(UsageError, match=f"gives the token {token}"):
+    with pytest.raises(UsageError, match=f"does not give token {token}"):
         extend(Tokenizer(vocabulary), counts, 300, refine=0.9)
     assert extend(Tokenizer(vocabulary), counts, 262).n_vocab >= len(vocabulary.tokens)

@@ -12,16 +12,9 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.quality import domains as domains_module
+from tokenmill.quality import evaluation_text
 from tokenmill.quality import usage as usage_module
-from tokenmill.quality.domains import Domains
-from tokenmill.quality.lists import (
-    doubles_tables,
-    rare_table,
-    repeated_table,
-    unused_table,
-    white_space_table,
-)
+from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.quality.metrics import (
     baseline_table,
     mean_token_characters,
@@ -29,6 +22,13 @@ from tokenmill.quality.metrics import (
     scripts_table,
     text_table,
     word_initial_share,
+)
+from tokenmill.quality.token_lists import (
+    doubles_tables,
+    rare_table,
+    repeated_table,
+    unused_table,
+    white_space_table,
 )
 from tokenmill.quality.usage import measure_usage
 
@@ -55,8 +55,7 @@ def test_pretokens_at_once_and_one_by_one(order, monkeypatch):
         rng = random.Random(seed)
         tokens, events = random_events(rng, b"abc", 20, 0.2 if order == "events" else 0.0)
         tok = Tokenizer(make_vocabulary(tokens, None if order == "ranks" else events, order))
-        pretokens = list(dict.fromkeys([b"", *random_pretokens(rng, b"abc", 40)]))
-        rng.shuffle(pretokens)
+        pretokens = list(dict.fromkeys([*random_pretokens(rng, b"abc", 40), b"", b"abcabc"]))
         offsets = np.cumsum([0, *map(len, pretokens)]).astype(np.uint64)
         arena = np.frombuffer(b"".join(pretokens), np.uint8)
         counts = WordCounts(arena, offsets, np.ones(len(pretokens), np.uint64))
@@ -163,18 +162,18 @@ def test_domains(tmp_path, monkeypatch):
     }.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
-    several = Domains([tmp_path / "en.txt", tmp_path / "de"])
+    several = EvaluationText([tmp_path / "en.txt", tmp_path / "de"])
     assert several.names == ["en", "de"]
     assert several.words("en") == 3 and several.words("de") == 2
     assert Counter(dict(several.counts("en", tok).items())) == Counter(
         {b"low": 2, b"  ": 1, "\u00a0".encode(): 1, b"lower": 1}
     )
-    assert Domains(tmp_path / "de").names == ["a", "b"]
-    assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "fr.txt"]).names == ["de", "fr"]
-    assert Domains([f"{tmp_path}/de/*.txt", tmp_path / "de"]).names == [f"{tmp_path}/de", f"{tmp_path}/de (2)"]
-    monkeypatch.setattr(domains_module, "MOST_FILES", 1)
-    assert Domains(tmp_path / "de").names == ["de"]
-    assert Domains({"x": [tmp_path / "en.txt"], "y": COUNTS}).names == ["x", "y"]
+    assert EvaluationText(tmp_path / "de").names == ["a", "b"]
+    assert EvaluationText([f"{tmp_path}/de/*.txt", tmp_path / "fr.txt"]).names == ["de", "fr"]
+    assert EvaluationText([f"{tmp_path}/de/*.txt", tmp_path / "de"]).names == [f"{tmp_path}/de", f"{tmp_path}/de (2)"]
+    monkeypatch.setattr(evaluation_text, "MOST_FILES", 1)
+    assert EvaluationText(tmp_path / "de").names == ["de"]
+    assert EvaluationText({"x": [tmp_path / "en.txt"], "y": COUNTS}).names == ["x", "y"]
     usages = several.usages(tok)
     assert usages["en"].tokens == usages["en"].bytes == len("low  low\u00a0lower".encode())
 
@@ -185,7 +184,7 @@ def test_text_is_normalised_for_a_tokenizer_that_does(tmp_path):
     (tmp_path / "fr.jsonl").write_text('{"text": "e\\u0301"}\n{"text": "x"}\n', encoding="utf-8")
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",), normalizers=("NFC",)))
     plain = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\w+|\W+",)))
-    domains = Domains([tmp_path / "fr.txt", tmp_path / "fr.jsonl"])
+    domains = EvaluationText([tmp_path / "fr.txt", tmp_path / "fr.jsonl"])
     usages = domains.usages(tok)
     first, second = usages
     assert (
@@ -213,7 +212,7 @@ def test_text_is_searched_for_added_tokens(tmp_path, patterns):
             add_prefix_space=True,
         )
     )
-    usage = Domains(tmp_path / "a.txt").usages(tok)["a"]
+    usage = EvaluationText(tmp_path / "a.txt").usages(tok)["a"]
     expected = Counter(tok.encode_ordinary(text))
     assert {id: n for id, n in enumerate(usage.by_id.tolist()) if n} == expected
     assert usage.tokens == expected.total() and usage.words == len(text.split())
@@ -223,7 +222,7 @@ def test_counts_of_another_split_are_refused():
     tok = Tokenizer(make_vocabulary(BYTES, [], split_patterns=(r"\S+|\s+",)))
     counts = WordCounts.from_mapping({b"low": 1}, (r"\w+",))
     with pytest.raises(UsageError, match="cut by"):
-        Domains(counts).counts("word counts", tok)
-    assert Domains(counts).words("word counts") is None
+        EvaluationText(counts).counts("word counts", tok)
+    assert EvaluationText(counts).words("word counts") is None
     with pytest.raises(UsageError, match="no text"):
-        Domains([])
+        EvaluationText([])

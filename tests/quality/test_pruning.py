@@ -97,7 +97,7 @@ def test_wrong_calls():
         prune(tok)
     with pytest.raises(UsageError, match="either"):
         prune(tok, [256], unused_on=WordCounts.from_mapping({}))
-    with pytest.raises(UsageError, match="300 is no id"):
+    with pytest.raises(UsageError, match="300 is not an id"):
         prune(tok, [300])
     with pytest.raises(UsageError, match="alphabet"):
         prune(tok, [97])

@@ -93,7 +93,7 @@ def test_prune(folder):
     run(folder, "prune", "large", "--ids", "ids", "-o", "pruned2", "--id-map", "map.npy")
     assert tokenmill.load(folder / "pruned2").n_vocab == 276 and (np.load(folder / "map.npy")[276:] == -1).all()
     (folder / "bad").write_text("1\nx\n", encoding="utf-8")
-    assert "line 2: 'x' is no id" in run(folder, "prune", "large", "--ids", "bad", "-o", "no", code=1).stderr
+    assert "line 2: 'x' is not an id" in run(folder, "prune", "large", "--ids", "bad", "-o", "no", code=1).stderr
     assert not (folder / "no").exists()
 
 
@@ -115,7 +115,7 @@ def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
     [
         (("inspect", "large", "a.txt", "--json", "--markdown"), "choose one"),
         (("compare", "large", "small"), "--on SRC"),
-        (("compare", "large", "large", "--on", "a.txt"), "named twice"),
+        (("compare", "large", "large", "--on", "a.txt"), "given twice"),
         (("prune", "large", "-o", "no"), "either --unused-on"),
         (("compare", "--on", "a.txt"), "Missing argument"),
     ],
@@ -158,3 +158,23 @@ def test_extend_a_picky_tokenizer(folder):
     assert f"{export_loss(tokenmill.load(folder / 'picky-b'), both)}, on a share of the text trained on" in told
     run(folder, "extend", "large", "b.txt", "--vocab-size", "290", "--refine", "0.9", "-o", "now-picky")
     assert tokenmill.load(folder / "now-picky").vocabulary.order == "events"
+
+
+def test_file_names_that_are_not_utf_8(tmp_path, folder):
+    """The report was written after all the work, and a name with other bytes ended it in a traceback."""
+    import os
+
+    text = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt")
+    tokenizer = os.fsdecode(os.fsencode(tmp_path) + b"/tok\xff")
+    with open(text, "w") as file:
+        file.write("low lower lowest " * 50)
+    (folder / "large").exists()
+    tokenmill.train_from_iterator(["low lower"], 262).save(tokenizer)
+    for form in ("--json", "--markdown", "--top=1"):
+        assert "caf\ufffd" in run(tmp_path, "inspect", tokenizer, text, form).stdout
+    pytest.importorskip("matplotlib")
+    run(tmp_path, "inspect", tokenizer, text, "--html", "report.html")
+    assert "caf\ufffd" in (tmp_path / "report.html").read_text("utf-8")
+    run(tmp_path, "compare", tokenizer, folder / "large", "--on", text, text + "/..", "--html", "c.html", code=1)
+    run(tmp_path, "compare", tokenizer, folder / "large", "--on", text, "--html", "c.html")
+    assert "tok\ufffd" in (tmp_path / "c.html").read_text("utf-8")

@@ -51,7 +51,7 @@ def test_named_patterns_on_any_bytes(name, text, room):
 def test_the_fast_lane_and_the_scalar_path_agree(pattern, text, room, other_room):
     scanner = scanner_of(pattern)
     scalar = Scanner(scanner.tables, None, True)
-    assert not scalar.fast
+    assert not scalar.uses_simd
     assert ends_of(scanner, text, room) == ends_of(scalar, text, other_room)
 
 
@@ -65,9 +65,10 @@ def test_several_patterns_one_inside_the_other(several, text, room):
 @given(st.one_of(st.sampled_from(NAMED), patterns()), data(60), data(60), data(60))
 @settings(max_examples=100 * FACTOR, deadline=None)
 def test_a_certain_cut_is_one_whatever_stands_around(pattern, text, before, after):
-    scanner = scanner_of(pattern)
-    cut = scanner.certain_cut(text)
-    assume(cut)
+    scanner = splitter_of(pattern).scanner
+    cut = scanner.certain_cut(text) if scanner is not None else 0
+    if not cut:  # nothing is claimed; `assume` would fail hypothesis' health check where many texts have no cut
+        return
     left, right = before + text[:cut], text[cut:] + after
     apart = ends_of(scanner, left, 5000) + [len(left) + end for end in ends_of(scanner, right, 5000)]
     assert apart == ends_of(scanner, left + right, 5000)

@@ -30,8 +30,8 @@ def scanners(pattern: str) -> list[Scanner]:
 def test_every_named_pattern_has_the_fast_lane(name):
     fast, scalar = scanners(name)
     with open("/proc/cpuinfo") as file:
-        assert fast.fast == (" avx2 " in file.read())
-    assert not scalar.fast
+        assert fast.uses_simd == (" avx2 " in file.read())
+    assert not scalar.uses_simd
 
 
 @pytest.mark.parametrize("name", PATTERNS)
@@ -169,6 +169,6 @@ def test_properties():
 
 def test_a_scalar_scanner_can_be_asked_for(monkeypatch):
     monkeypatch.setenv("TOKENMILL_SCALAR", "1")
-    assert not Splitter("cl100k").scanner.fast
+    assert not Splitter("cl100k").scanner.uses_simd
     monkeypatch.delenv("TOKENMILL_SCALAR")
-    assert Splitter("cl100k").scanner.fast or not os.path.exists("/proc/cpuinfo")
+    assert Splitter("cl100k").scanner.uses_simd or not os.path.exists("/proc/cpuinfo")

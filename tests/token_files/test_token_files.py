@@ -192,7 +192,7 @@ def test_damage_is_one_error(tok, tmp_path):
     (tmp_path / "t.bin.json").unlink()
     with pytest.raises(FormatError, match="no metadata"):
         tokenmill.load_tokens(path, tok)
-    with pytest.raises(FormatError, match="its documents do not end there"):
+    with pytest.raises(FormatError, match="its offsets do not end there"):
         tokenmill.load_tokens(path)
     for damaged in (index[:20], b"X" + index[1:], index[:-1], index[:9] + b"\2" + index[10:], index[:-1] + b"\1"):
         path.with_suffix(".idx").write_bytes(damaged)
@@ -246,5 +246,5 @@ def test_offsets_that_go_back_are_refused(tok, tmp_path):
     offsets = np.load(tmp_path / "t.bin.offsets.npy")
     offsets[1] = offsets[2] + 1
     np.save(tmp_path / "t.bin.offsets.npy", offsets)
-    with pytest.raises(FormatError, match="ends before it begins"):
+    with pytest.raises(FormatError, match="ends before it starts"):
         tokenmill.load_tokens(path, tok)

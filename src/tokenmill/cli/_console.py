@@ -1,36 +1,37 @@
-"""What every command shares: the console on stderr, the progress bar, and one way to end on an error."""
+"""What every command shares: the console on stderr, the progress bar, reports."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+
+from ..jobs.progress import Progress
 
 __all__ = ["console", "fail", "progress_bar", "report", "say"]
 
-Progress = Callable[[str, int, "int | None"], None]
-
 
 def console():
-    """The rich console on stderr, where all messages go; stdout is for answers."""
+    """The rich console on stderr, which gets all messages; stdout is for results."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
 
 
 def say(message: str) -> None:
-    """One line for the person at the terminal."""
+    """Print one line for the user."""
     console().print(message, markup=False, soft_wrap=True)
 
 
 def fail(message: str) -> None:
+    """Print an error."""
     console().print("[bold red]error:[/] ", end="")
     say(message)
 
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Progress | None]:
-    """A `progress(stage, done, total)` callback that draws one bar for each stage; None where stderr is no terminal."""
+    """A `progress(stage, done, total)` callback that draws a bar for each stage; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -64,7 +65,7 @@ def progress_bar() -> Iterator[Progress | None]:
 
 
 def report(rows: dict, as_json: bool) -> None:
-    """A summary: a table on stderr, or JSON on stdout where a program reads the answer. Empty rows are left out."""
+    """Print a summary: a table on stderr without empty rows, or JSON on stdout for a program to read."""
     if as_json:
         import json
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, printable
 
 if TYPE_CHECKING:
     from ..quality import Comparison, Inspection, Table
@@ -16,25 +16,25 @@ __all__ = ["check_forms", "short_name", "show"]
 
 def check_forms(as_json: bool, as_markdown: bool) -> None:
     if as_json and as_markdown:
-        raise UsageError("--json and --markdown are two forms of the same answer: choose one")
+        raise UsageError("--json and --markdown exclude each other: choose one")
 
 
 def short_name(path: str) -> str:
-    """What to call a tokenizer: the name of its file or folder, without what every such file is called.
+    """A short name for a tokenizer: that of its file or folder, without suffixes and without common file names.
 
     >>> short_name("published/cl100k_base.tiktoken"), short_name("gpt2/tokenizer.json")
     ('cl100k_base', 'gpt2')
     """
-    place = Path(path)
+    place = Path(printable(path))
     if place.name in ("tokenizer.json", "merges.txt", "vocab.json") and place.parent.name:
         return place.parent.name
     while place.suffix in (".tiktoken", ".json", ".ddtok", ".gz", ".zst"):
         place = place.with_suffix("")
-    return place.name or path
+    return place.name or printable(path)
 
 
 def show(found: Inspection | Comparison, top: int, as_json: bool, as_markdown: bool) -> None:
-    """Print what was found; lists are cut to `top` rows, 0 for all."""
+    """Print the tables; lists are cut to `top` rows, 0 for all."""
     length = top or None
     if as_json:
         import json

@@ -1,4 +1,4 @@
-"""Coloured tokens with their ids beneath, for the terminal."""
+"""Coloured tokens with their ids below, for the terminal."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 __all__ = ["token_label", "token_view"]
 
-# Okabe and Ito's colours, lightened so that black text reads on each: told apart with any kind of colour vision.
+# Okabe and Ito's colours, lightened for black text, which people with colour blindness can distinguish.
 COLOURS = ("#f5d58a", "#a8d8f0", "#8fd6bd", "#f7f0a0", "#e8bcd6")
 VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 
 
 def token_label(token: bytes) -> str:
-    """A token's bytes as text that shows everything: white space by signs, bytes that are no whole UTF-8 as \\xHH.
+    """A token's bytes with everything visible: signs for white space, \\xHH for bytes that are not complete UTF-8.
 
     >>> token_label(b" low\\n"), token_label(b"\\xe2\\x82")
     ('·low⏎', '\\\\xe2\\\\x82')
@@ -27,7 +27,7 @@ def token_label(token: bytes) -> str:
 
 
 def token_view(tok: Tokenizer, ids: list[int], width: int = 100) -> list[Text]:
-    """Lines in pairs: the tokens of `ids` on coloured ground, and their ids beneath, wrapped to `width` columns."""
+    """Pairs of lines: the tokens of `ids` on a coloured background, and their ids below, wrapped to `width` columns."""
     from rich.cells import cell_len
     from rich.text import Text
 

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import UsageError
 from ._console import console, progress_bar, report, say
+from ._options import DownloadOption, TokenizerArgument
 from .main import app
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["check", "difference_json", "show_difference"]
 
 @app.command()
 def check(
-    tokenizer: Annotated[str, typer.Argument(help="A tokenizer: a file or folder of any format, or a name.")],
+    tokenizer: TokenizerArgument,
     against: Annotated[str, typer.Option(help="The other tokenizer.")],
     sources: Annotated[list[str] | None, typer.Argument(help="Text to compare on: files, folders, globs.")] = None,
     split: Annotated[
@@ -28,18 +29,16 @@ def check(
     ] = None,
     library: Annotated[
         bool,
-        typer.Option(
-            "--library", help="Encode the other side with the library its file is made for, not with tokenmill."
-        ),
+        typer.Option("--library", help="Encode the other side with the library of its format instead of tokenmill."),
     ] = False,
-    fuzz: Annotated[int, typer.Option(min=0, help="How many texts to make up besides.")] = 5000,
-    seed: Annotated[int, typer.Option(help="Another seed makes other texts.")] = 0,
-    download: Annotated[bool, typer.Option("--download", help="Allow the download of a published encoding.")] = False,
+    fuzz: Annotated[int, typer.Option(min=0, help="The number of generated texts.")] = 5000,
+    seed: Annotated[int, typer.Option(help="The seed of the generated texts.")] = 0,
+    download: DownloadOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on stdout.")] = False,
 ) -> None:
-    """Prove or refute that two tokenizers give the same ids: from their tables, on your text, on made-up text.
+    """Prove or refute that two tokenizers give the same ids: from their tables, on your text, on generated text.
 
-    Exit code 1 if they differ; the shortest text found that shows it is printed.
+    Exits with 1 if they differ, and prints the shortest text found that shows it.
 
     tokenmill check my-tokenizer --against cl100k_base corpus/*.txt
     """
@@ -78,7 +77,7 @@ def agreement_rows(found: Agreement) -> dict[str, Any]:
 
 
 def _load(path: str, split: str | None, download: bool) -> Tokenizer:
-    """Load `path`; the split pattern is for a file that needs it, and of two at least one will."""
+    """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
     from ..api import load
 
     if split is None:
@@ -105,7 +104,7 @@ def difference_json(difference: Difference | None) -> dict[str, Any] | None:
 
 
 def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokenizer, names: tuple[str, str]) -> None:
-    """The shortest text that shows the difference, and what each of the two makes of it."""
+    """Print the shortest text that shows the difference, and the ids of each side."""
     from rich.padding import Padding
 
     from ._token_view import token_view

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from ._console import progress_bar, say
-from ._many import taking_many
+from ._options import ThreadsOption, multi_value_command
 from ._tables import check_forms, short_name, show
 from .main import app
 
 __all__ = ["compare"]
 
 
-@app.command(cls=taking_many("--on"))
+@app.command(cls=multi_value_command("--on"))
 def compare(
     tokenizers: Annotated[list[str], typer.Argument(help="Files, folders or names; the first is the baseline.")],
     on: Annotated[
@@ -26,7 +26,7 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
     split: Annotated[str | None, typer.Option(help="The split pattern, for files that do not hold it.")] = None,
-    num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
+    num_threads: ThreadsOption = None,
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk, what the vocabularies are spent on.
 
@@ -38,7 +38,7 @@ def compare(
 
     check_forms(json, markdown)
     if not on:
-        raise UsageError("say what text to compare on: --on SRC...")
+        raise UsageError("give --on SRC... to name the text to compare on")
     if html is not None:
         require_plots()
     named = {name: load(path, split=split) for name, path in zip(_names(tokenizers), tokenizers, strict=True)}
@@ -52,9 +52,9 @@ def compare(
 
 
 def _names(paths: list[str]) -> list[str]:
-    """A short name of each path, where that tells them apart; else the paths."""
+    """Short names if they are distinct, else the paths."""
     short = [short_name(path) for path in paths]
-    names = short if len(set(short)) == len(short) else paths
+    names = short if len(set(short)) == len(short) else list(map(printable, paths))
     if len(set(names)) < len(names):
-        raise UsageError("the same tokenizer is named twice")
+        raise UsageError("the same tokenizer is given twice")
     return names

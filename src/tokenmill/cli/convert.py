@@ -10,8 +10,8 @@ import typer
 
 from ..errors import UsageError
 from ._console import progress_bar, report, say
-from ._cost import cost_of_export
-from ._many import taking_many
+from ._export_cost import cost_of_export
+from ._options import DownloadOption, SplitOption, TokenizerArgument, multi_value_command
 from .check import agreement_rows, difference_json, show_difference
 from .main import app
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 
-@app.command(cls=taking_many("--sample"))
+@app.command(cls=multi_value_command("--sample"))
 def convert(
-    tokenizer: Annotated[str, typer.Argument(help="A tokenizer: a file or folder of any format, or a name.")],
+    tokenizer: TokenizerArgument,
     output: Annotated[Path, typer.Argument(help="The file (for tiktoken) or the folder to write.")],
     to: Annotated[str, typer.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
-    split: Annotated[str | None, typer.Option(help="The split pattern, for a file that does not hold it.")] = None,
+    split: SplitOption = None,
     special_token: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; several times."),
+        typer.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
     ] = None,
     sample: Annotated[
         list[str] | None, typer.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
@@ -37,13 +37,13 @@ def convert(
     lossy: Annotated[
         bool, typer.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
     ] = False,
-    download: Annotated[bool, typer.Option("--download", help="Allow the download of a published encoding.")] = False,
+    download: DownloadOption = False,
     json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON on stdout.")] = False,
 ) -> None:
-    """Convert a tokenizer to another format. It ends with a certificate: the ids of both sides compared.
+    """Convert a tokenizer to another format, and certify that both sides give the same ids.
 
-    The output is read back by tokenmill and, where it is installed, by the library that the format is made for.
-    What the format does not hold is told item by item; what would change ids is refused.
+    The output is read back by tokenmill and, if it is installed, by the library of the format. Notes list what the format
+    does not hold. A conversion that would change ids is refused.
 
     tokenmill convert cl100k_base my-folder --to huggingface --sample corpus/*.txt
     """

@@ -1,4 +1,4 @@
-"""The demonstration behind `make demo`: train on Python's own standard library, look at the result.
+"""The demonstration of `make demo`: train on Python's standard library and show the result.
 
 python -m tokenmill.cli.demo [FOLDER]
 """
@@ -16,15 +16,16 @@ VOCAB_SIZE = 16_384
 
 
 def standard_library() -> list[Path]:
-    """The .py files of the Python that runs this, without what was installed beside them."""
+    """The .py files of the running Python's standard library, without installed packages."""
     root = Path(sysconfig.get_path("stdlib"))
     return sorted(p for p in root.rglob("*.py") if not {"site-packages", "dist-packages"} & set(p.parts))
 
 
 def demo(folder: Path) -> None:
-    """Train, save, and show what a person would want to see and do next."""
+    """Train, save, show the result and what to try next."""
     from rich.console import Console
 
+    from ..training import Options
     from .train import train_and_report
 
     out = Console(highlight=False)
@@ -32,14 +33,9 @@ def demo(folder: Path) -> None:
     out.print(
         f"[bold]tokenmill[/]: training {VOCAB_SIZE:,} tokens on the {len(files):,} source files of Python's standard library\n"
     )
-    tok = train_and_report(
-        list(map(str, files)),
-        VOCAB_SIZE,
-        split="cl100k",
-        special_tokens=["<|endoftext|>"],
-        reading={"binary": "skip"},  # a few files of Python's own tests are in other encodings on purpose
-        output=folder,
-    )
+    options = Options(vocab_size=VOCAB_SIZE, special_tokens=["<|endoftext|>"])
+    reading = {"binary": "skip"}  # a few files of Python's own tests are deliberately in other encodings
+    tok = train_and_report(list(map(str, files)), options, folder, reading=reading)
 
     from ._token_view import token_view
 
@@ -61,7 +57,7 @@ def demo(folder: Path) -> None:
 
 
 def offer_playground(folder: Path) -> None:
-    """On a terminal, ask whether to open the playground; elsewhere nobody could answer, so the hint above is all."""
+    """On a terminal, ask whether to open the playground. Elsewhere nobody could answer."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("CI"):
         return
     if any(find_spec(name) is None for name in ("starlette", "uvicorn")):

@@ -193,7 +193,7 @@ def _encode_to_token_file(
                 **options,
             )
     except KeyboardInterrupt:
-        say("What was encoded until now is kept: the same command goes on from there.")
+        say("The finished parts are kept: run the same command again to continue.")
         raise
     seconds = time.perf_counter() - start
     for skip in skips[:SHOWN]:
@@ -252,7 +252,7 @@ def _text(data: bytes, name: str) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{name}: byte {error.start} is no UTF-8 ({data[error.start]:#04x}). Convert the file to UTF-8 first."
+            f"{name}: byte {error.start} is not UTF-8 ({data[error.start]:#04x}). Convert the file to UTF-8 first."
         ) from error
 
 
@@ -260,9 +260,9 @@ def _ids(line: str, place: str, n_vocab: int) -> list[int]:
     ids = []
     for word in line.split():
         if not word.isascii() or not word.isdigit():
-            raise InputError(f"{place}: {word[:40]!r} is no token id. Give whole numbers with white space between.")
+            raise InputError(f"{place}: {word[:40]!r} is not a token id. Give whole numbers separated by white space.")
         if int(word) >= n_vocab:
-            raise InputError(f"{place}: there is no token {word}; the ids of this tokenizer are 0 to {n_vocab - 1}.")
+            raise InputError(f"{place}: token {word} does not exist; the ids of this tokenizer are 0 to {n_vocab - 1}.")
         ids.append(int(word))
     return ids
 

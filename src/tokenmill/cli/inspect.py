@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ._console import progress_bar, say
+from ._options import SplitOption, ThreadsOption, TokenizerArgument
 from ._tables import check_forms, short_name, show
 from .main import app
 
@@ -16,7 +17,7 @@ __all__ = ["inspect"]
 
 @app.command()
 def inspect(
-    tokenizer: Annotated[str, typer.Argument(help="The tokenizer: a file or folder of any format, or a name.")],
+    tokenizer: TokenizerArgument,
     sources: Annotated[
         list[str] | None,
         typer.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
@@ -25,19 +26,20 @@ def inspect(
     json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
     top: Annotated[
-        int | None, typer.Option(min=0, help="Rows of each list, 10 unless told, 200 with --html; 0 for all.")
+        int | None, typer.Option(min=0, help="Rows of each list: by default 10, with --html 200; 0 for all.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="A tokenizer to compare the number of tokens with.")] = None,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
     rare_below: Annotated[int, typer.Option(min=1, help="List tokens used fewer times than this.")] = 100,
-    split: Annotated[str | None, typer.Option(help="The split pattern, for a file that does not hold it.")] = None,
-    num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
+    split: SplitOption = None,
+    num_threads: ThreadsOption = None,
 ) -> None:
-    """Judge a tokenizer: junk by IoS, tokens no text produces, doubles, unused tokens, compression.
+    """Judge a tokenizer: junk by IoS, unreachable tokens, duplicates, unused tokens, compression.
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
     from ..api import load
+    from ..quality import InspectionOptions
     from ..quality import inspect as inspect_tokenizer
     from ..quality.report import require_plots, write_report
 
@@ -52,8 +54,7 @@ def inspect(
             baseline=None if baseline is None else load(baseline),
             name=short_name(tokenizer),
             baseline_name=None if baseline is None else short_name(baseline),
-            junk_at=threshold,
-            rare_below=rare_below,
+            options=InspectionOptions(junk_at=threshold, rare_below=rare_below),
             num_threads=num_threads,
             progress=progress,
         )

@@ -1,4 +1,4 @@
-"""The command line: one verb, one module. Ends with 2 for a wrong call, 1 for a failure, 130 for Ctrl-C."""
+"""The command line: one module per verb. Exits with 2 for a usage error, 1 for a failure, 130 for Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from typer.core import TyperGroup
 
 from ..errors import TokenmillError, UsageError
 from ._console import fail
+from ._messages import name_options
 
 __all__ = ["app", "run"]
 
-# NumPy starts a thread for each core for linear algebra, of which there is none here; they spin for a tenth of a second.
+# NumPy starts one thread per core for linear algebra, which tokenmill does not use; they spin for 0.1 s at exit.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def run(command: Callable[[], Any]) -> Any:
-    """Call `command`; a user's mistake becomes one message and an exit code, never a traceback."""
+def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> Any:
+    """Call `command`; a user's mistake becomes one message and an exit code, never a traceback.
+
+    verb: gives the click command that failed, whose options the message names.
+    """
     try:
         return command()
-    except UsageError as error:
-        fail(str(error))
-        sys.exit(2)
     except TokenmillError as error:
-        fail(str(error))
-        sys.exit(1)
+        fail(name_options(str(error), verb()))
+        sys.exit(2 if isinstance(error, UsageError) else 1)
     except KeyboardInterrupt:
         fail("stopped; nothing was left half-written")
         sys.exit(130)
@@ -41,7 +42,7 @@ def run(command: Callable[[], Any]) -> Any:
 
 class _Verbs(TyperGroup):
     def invoke(self, ctx):
-        return run(lambda: super(_Verbs, self).invoke(ctx))
+        return run(lambda: super(_Verbs, self).invoke(ctx), lambda: self.get_command(ctx, ctx.invoked_subcommand or ""))
 
 
 app = typer.Typer(
@@ -60,7 +61,7 @@ def _root() -> None:
     pass
 
 
-# Every module here that is no helper and not this one holds a verb.
+# Every other module here, except helpers and the demo, holds a verb.
 for _module in iter_modules([str(Path(__file__).parent)]):
     if not _module.name.startswith("_") and _module.name not in ("demo", "main"):
         import_module(f".{_module.name}", __package__)

@@ -22,7 +22,7 @@ def play(
     tokenizers: Annotated[
         list[str] | None, typer.Argument(help="Tokenizers: folders, files, or names of published encodings.")
     ] = None,
-    port: Annotated[int | None, typer.Option(help="The port on 127.0.0.1; 8765 if that is free, unless told.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port on 127.0.0.1; by default 8765, or any free port.")] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     paths: Annotated[
         bool, typer.Option("--paths", help="Let the page open any file of this machine by its path.")
@@ -63,7 +63,7 @@ def play(
 
 
 def announce(address: str, browser: bool = True) -> None:
-    """Say where the page is, and open it where there is a screen (a browser in the terminal would take it over)."""
+    """Print the address, and open the page if there is a screen (a text browser would take over the terminal)."""
     say(f"The playground is at {address} (Ctrl-C ends it).")
     screen = not sys.platform.startswith("linux") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")))
     if browser and screen:

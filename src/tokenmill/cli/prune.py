@@ -9,34 +9,34 @@ import typer
 
 from ..errors import UsageError
 from ._console import progress_bar, report
-from ._cost import SampleOption, check_sample, cost_of_export
-from ._many import taking_many
+from ._export_cost import check_sample, cost_of_export
+from ._options import SampleOption, SplitOption, SummaryOption, TokenizerArgument, multi_value_command
 from .main import app
 
 __all__ = ["prune"]
 
 
-@app.command(cls=taking_many("--unused-on", "--sample"))
+@app.command(cls=multi_value_command("--unused-on", "--sample"))
 def prune(
-    tokenizer: Annotated[str, typer.Argument(help="The tokenizer: a file or folder of any format, or a name.")],
+    tokenizer: TokenizerArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
     unused_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="SRC...", help="Drop tokens this text does not use: files, folders, globs, word counts."),
-    ] = None,
-    ids: Annotated[Path | None, typer.Option(help="Drop the tokens of this file: one id a line.")] = None,
-    min_uses: Annotated[int, typer.Option(min=1, help="With --unused-on: drop tokens used fewer times.")] = 1,
-    sample: SampleOption = None,
-    split: Annotated[str | None, typer.Option(help="The split pattern, for a file that does not hold it.")] = None,
-    id_map: Annotated[
-        Path | None,
         typer.Option(
-            help="Where to write the new id of each old one, -1 for none: id_map.npy in the output, unless told."
+            metavar="SRC...", help="Remove tokens this text does not use: files, folders, globs, word counts."
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
+    ids: Annotated[Path | None, typer.Option(help="Remove the tokens in this file: one id per line.")] = None,
+    min_uses: Annotated[int, typer.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
+    sample: SampleOption = None,
+    split: SplitOption = None,
+    id_map: Annotated[
+        Path | None,
+        typer.Option(help="The file for the new id of each old one, -1 for none; by default id_map.npy in the output."),
+    ] = None,
+    json: SummaryOption = False,
 ) -> None:
-    """Drop tokens from a vocabulary so that what stays can still be built; writes the map from old ids to new ones.
+    """Remove tokens from a vocabulary so that every remaining token can still be built; writes a map of old to new ids.
 
     tokenmill prune my-tokenizer --unused-on corpus/*.txt -o smaller
     """
@@ -47,7 +47,7 @@ def prune(
     from ..quality import prune as prune_tokenizer
 
     if (ids is None) == (not unused_on):
-        raise UsageError("say what is to go: either --unused-on SRC or --ids FILE")
+        raise UsageError("give either --unused-on SRC or --ids FILE to say which tokens to remove")
     tok = load(tokenizer, split=split)
     check_sample(sample)
     with progress_bar() as progress:
@@ -87,5 +87,7 @@ def _read_ids(path: Path) -> list[int]:
             try:
                 found.append(int(line))
             except ValueError:
-                raise InputError(f"{path}, line {number}: {line.strip()!r} is no id; give one id a line") from None
+                raise InputError(
+                    f"{path}, line {number}: {line.strip()!r} is not an id; give one id per line"
+                ) from None
     return found

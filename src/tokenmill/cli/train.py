@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,21 +14,34 @@ import typer
 
 from ..errors import UsageError
 from ._console import progress_bar, report, say
-from ._cost import SampleOption, check_sample, cost_of_export
-from ._many import taking_many
+from ._export_cost import check_sample, cost_of_export
+from ._options import (
+    MaxTokenBytesOption,
+    MinCountOption,
+    MinPairCountOption,
+    SampleOption,
+    SummaryOption,
+    ThreadsOption,
+    multi_value_command,
+)
 from .main import app
 
 if TYPE_CHECKING:
+    from ..counting import WordCounts
+    from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
+    from ..training import Options
 
 
-@app.command(cls=taking_many("--sample"))
+@app.command(cls=multi_value_command("--sample"))
 def train(
     sources: Annotated[
         list[str],
         typer.Argument(help="Text files, folders or globs, plain or compressed; or a folder of saved word counts."),
     ],
-    vocab_size: Annotated[int, typer.Option(help="Tokens in all, the 256 bytes and the special tokens included.")],
+    vocab_size: Annotated[
+        int, typer.Option(help="The number of tokens, including the 256 bytes and the special tokens.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: Annotated[
         str | None,
@@ -34,18 +49,16 @@ def train(
             help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
         ),
     ] = None,
-    special_token: Annotated[
-        list[str] | None, typer.Option(help="A special token; may be given several times.")
-    ] = None,
-    min_count: Annotated[int, typer.Option(help="Leave out pretokens seen fewer times.")] = 1,
-    min_pair_count: Annotated[int, typer.Option(help="Stop when the best pair is rarer.")] = 1,
-    max_token_bytes: Annotated[int | None, typer.Option(help="Never make a longer token.")] = None,
-    alphabet: Annotated[str, typer.Option(help="What training begins with: bytes or characters.")] = "bytes",
+    special_token: Annotated[list[str] | None, typer.Option(help="A special token; may be repeated.")] = None,
+    min_count: MinCountOption = 1,
+    min_pair_count: MinPairCountOption = 1,
+    max_token_bytes: MaxTokenBytesOption = None,
+    alphabet: Annotated[str, typer.Option(help="The initial tokens: bytes or characters.")] = "bytes",
     coverage: Annotated[
         float, typer.Option(help="With --alphabet characters: the share of all characters to keep.")
     ] = 1.0,
     unknown_token: Annotated[
-        str | None, typer.Option(help="With --alphabet characters: what stands for the others.")
+        str | None, typer.Option(help="With --alphabet characters: the token for all other characters.")
     ] = None,
     refine: Annotated[
         float | None,
@@ -55,123 +68,127 @@ def train(
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
     field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
     binary: Annotated[
-        str, typer.Option(help="What to do with a file that is no text: error, skip, or count its bytes.")
+        str, typer.Option(help="What to do with a file that is not text: error, skip, or count its bytes.")
     ] = "error",
-    num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
+    num_threads: ThreadsOption = None,
+    json: SummaryOption = False,
 ) -> None:
     """Train a byte-level BPE tokenizer.
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
-    train_and_report(
-        sources,
-        vocab_size,
-        split=split,
+    from ..training import Options
+
+    options = Options(
+        vocab_size=vocab_size,
         special_tokens=special_token or [],
-        output=output,
-        sample=sample,
-        reading={"field": field, "binary": binary},
-        num_threads=num_threads,
-        as_json=json,
         min_count=min_count,
         min_pair_count=min_pair_count,
         max_token_bytes=max_token_bytes,
+        num_threads=num_threads,
         alphabet=alphabet,
         coverage=coverage,
         unknown_token=unknown_token,
         refine=refine,
         algorithm=algorithm,
     )
+    reading = {"field": field, "binary": binary}
+    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
 
 
 def train_and_report(
     sources: list[str],
-    vocab_size: int,
-    *,
+    options: Options,
     output: Path,
+    *,
     split: str | None = None,
-    special_tokens: list[str],
     sample: list[str] | None = None,
     reading: dict[str, Any] | None = None,
-    num_threads: int | None = None,
     as_json: bool = False,
-    **options: Any,
 ) -> Tokenizer:
-    """Count, train, save, and say what was made."""
-    from ..counting import WordCounts, count
+    """Count, train, save, and report the result."""
     from ..kernels.machine import free_memory
-    from ..quality.usage import measure_usage
     from ..tokenizer import Tokenizer
-    from ..training import Options, Training, estimate_memory
+    from ..training import Training, estimate_memory
 
-    wanted = Options(vocab_size=vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
     check_sample(sample)
     seconds: dict[str, float] = {}
     with progress_bar() as progress:
-        start = time.perf_counter()
-        if len(sources) == 1 and WordCounts.is_saved(sources[0]):
-            if split is not None:
-                raise UsageError(
-                    f"{sources[0]} holds word counts, which were split when they were counted: leave out --split"
-                )
-            counts = WordCounts.load(sources[0], wanted.min_count)
-            seconds["load"] = time.perf_counter() - start
-        else:
-            counts = count(
-                sources, split=split or "cl100k", num_threads=num_threads, progress=progress, **reading or {}
-            )
-            seconds["count"] = time.perf_counter() - start
-        needed = estimate_memory(counts, vocab_size, min_count=wanted.min_count, refine=wanted.refine)
-        if wanted.algorithm == "heap":
+        with _timed(seconds, "load" if _is_saved(sources) else "count"):
+            counts = _counts(sources, split, options, reading or {}, progress)
+        needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
+        if options.algorithm == "heap":
             state_memory(needed, free_memory())
-        start = time.perf_counter()
-        training = Training(counts, wanted, progress)
-        vocabulary = training.run()
-        seconds["train"] = time.perf_counter() - start
-    start = time.perf_counter()
-    tok = Tokenizer(vocabulary)
-    notes = tok.save(output)
-    seconds["save"] = time.perf_counter() - start
+        with _timed(seconds, "train"):
+            tok = Tokenizer(Training(counts, options, progress).run())
+    with _timed(seconds, "save"):
+        notes = tok.save(output)
     for note in notes:
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, otherwise=counts)
-    tokens = measure_usage(tok, counts).tokens
-    whole = "count" in seconds or wanted.min_count == 1  # or the rare pretokens were not loaded
-    ordinary = sum(t is not None for t in vocabulary.tokens) - len(vocabulary.removed)
-    report(
-        {
-            "tokenizer": str(output),
-            "documents": counts.documents,
-            "bytes": counts.total_bytes,
-            "distinct pretokens": len(counts),
-            "tokens": ordinary + len(vocabulary.special_tokens),
-            "special tokens": len(vocabulary.special_tokens),
-            "removed tokens": len(vocabulary.removed),
-            "bytes per token": round(counts.total_bytes / tokens, 4) if tokens and whole else None,
-            "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
-            "peak memory (MiB)": round(peak_memory() / 2**20),
-            **(cost if as_json else {}),
-        },
-        as_json,
-    )
-    if ordinary + len(vocabulary.special_tokens) < vocab_size:
-        say(
-            f"The corpus ran out of pairs at {ordinary + len(vocabulary.special_tokens):,} tokens, short of {vocab_size:,}."
-        )
+    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds)}
+    report({**rows, **(cost if as_json else {})}, as_json)
+    if rows["tokens"] < options.vocab_size:
+        say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
     return tok
 
 
+@contextlib.contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[stage] = time.perf_counter() - start
+
+
+def _is_saved(sources: list[str]) -> bool:
+    from ..counting import WordCounts
+
+    return len(sources) == 1 and WordCounts.is_saved(sources[0])
+
+
+def _counts(
+    sources: list[str], split: str | None, options: Options, reading: dict[str, Any], progress: Progress | None
+) -> WordCounts:
+    """The saved word counts, or those of text files."""
+    from ..counting import WordCounts, count
+
+    if not _is_saved(sources):
+        return count(sources, split=split or "cl100k", num_threads=options.num_threads, progress=progress, **reading)
+    if split is not None:
+        raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
+    return WordCounts.load(sources[0], options.min_count)
+
+
+def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float]) -> dict[str, Any]:
+    from ..quality.usage import measure_usage
+
+    vocabulary = tok.vocabulary
+    used = measure_usage(tok, counts).tokens
+    whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
+    present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
+    return {
+        "documents": counts.documents,
+        "bytes": counts.total_bytes,
+        "distinct pretokens": len(counts),
+        "tokens": present + len(vocabulary.special_tokens),
+        "special tokens": len(vocabulary.special_tokens),
+        "removed tokens": len(vocabulary.removed),
+        "bytes per token": round(counts.total_bytes / used, 4) if used and whole else None,
+        "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
+        "peak memory (MiB)": round(peak_memory() / 2**20),
+    }
+
+
 def state_memory(needed: int, free: int) -> None:
-    """Say what training will need before it begins, and that it is too much where it is."""
+    """Say how much memory training needs before it begins, and warn if that is not free."""
     message = f"training will need up to {math.ceil(needed / 2**20):,} MiB of memory"
     if needed > free:
-        message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more, or stop this now."
+        message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     say(message)
 
 
 def peak_memory() -> int:
-    """The most resident memory this process has held, in bytes."""
+    """The peak resident memory of this process, in bytes."""
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""The static site: the page, and packed vocabularies beside it, for any file host. Nothing in it needs a server."""
+"""The static site: the page and packed vocabularies, for any file host. It needs no server."""
 
 from __future__ import annotations
 
@@ -20,22 +20,20 @@ _MARK = '"made_by":"tokenmill play"'
 
 def export(
     tokenizers: Sequence[tuple[str, Vocabulary]],
-    folder: str | os.PathLike,
+    folder: str | os.PathLike[str],
     counts: Mapping[str, TokenCounts] | None = None,
 ) -> dict[str, int]:
-    """Write the playground with `tokenizers` (names and vocabularies) as a static site; gives the files' sizes.
+    """Write the playground with `tokenizers` (names and vocabularies) as a static site. Returns the sizes of the files.
 
-    The site encodes in the browser, with the ids of the library, and asks the network for nothing but its own files.
-    An earlier export in `folder` is replaced whole; a folder that holds anything else is refused.
-    counts: for some of the names, what the vocabulary view shows of each token's use.
+    The site encodes in the browser, with the same ids as the library, and loads only its own files. An earlier export in
+    `folder` is replaced; a folder that holds anything else is refused.
+    counts: for some of the names, how often each token is used.
     """
     if not tokenizers:
-        raise UsageError("a static site needs a tokenizer: nobody can open files in it without a server")
+        raise UsageError("a static site needs at least one tokenizer, because it cannot open files without a server")
     target = Path(folder)
     if target.exists() and not _is_ours(target):
-        raise OutputError(
-            f"{target} holds something else than an earlier export. Choose a new folder, or empty that one."
-        )
+        raise OutputError(f"{target} holds something other than an earlier export. Choose a new folder, or empty it.")
     files = page_files()
     for i, (name, vocabulary) in enumerate(tokenizers):
         files[f"packs/{i}.tmpack"] = pack(vocabulary, name, (counts or {}).get(name))

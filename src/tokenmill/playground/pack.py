@@ -1,17 +1,17 @@
-"""A vocabulary packed small for the browser: everything that the page's encoder needs, in one compressed file.
+"""A vocabulary packed for the browser: everything the page's encoder needs, in one compressed file.
 
     gzip of
         b"TMP1", the length of the header (4 bytes, little-endian)
         the header: JSON, with the name, offset and length of each section
         the sections: columns of bytes
 
-Token bytes are not stored where two other tokens make them: a token is then the row (left id, right id, its own id).
-Where merges are listed these rows are the merges themselves; in rank order each token is made of its longest
-beginning that is a token and of what is left. A column of numbers below 2^24 is stored as three planes (all low bytes,
-all middle bytes, all high bytes), which compresses to about 3.4 bytes for each token.
+If two other tokens make a token, its bytes are not stored; the token is the row (left id, right id, own id). If merges
+are listed, these rows are the merges; in rank order each token consists of its longest prefix that is a token, and the
+rest. A column of numbers below 2^24 is stored as three planes (all low bytes, all middle bytes, all high bytes), which
+compresses to about 3.4 bytes per token.
 
-The split pattern goes along as the automaton that the library itself compiles, so that the browser cuts where the
-library cuts, whatever its own idea of Unicode.
+The split pattern is included as the automaton that the library compiles, so the browser splits exactly as the library
+does, whatever Unicode version it has.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["TokenCounts", "pack"]
 
 NOTHING = 0xFFFFFF
-MOST_IDS = 1 << 21  # the page's encoder puts two ids and a rank into one number
+MOST_IDS = 1 << 21  # the page's encoder packs two ids and a rank into one number
 
 
 class TokenCounts:
-    """What the vocabulary tab shows of each id: how often it is used in some text, and its IoS there.
+    """How often each id is used in a text, and its IoS there, for the vocabulary tab.
 
-    counts: one number for each id. ios: one number for each id, NaN where the token is part of no merge.
-    source: what was counted, for people.
+    counts: one number per id. ios: one number per id, NaN for a token that is not part of a merge.
+    source: a description of the counted text.
     """
 
     def __init__(self, counts: np.ndarray, ios: np.ndarray | None, source: str):
@@ -47,8 +47,8 @@ class TokenCounts:
 def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -> bytes:
     """The packed file of `vocabulary`; the same bytes for the same vocabulary.
 
-    Raises ConversionError for what the page's encoder cannot do: a split pattern that is no regular expression in the
-    strict sense, or more than two million ids.
+    Raises ConversionError if the page's encoder cannot run it: a split pattern that is not regular, or more than two
+    million ids.
     """
     import numpy as np
 
@@ -102,7 +102,7 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
 
 
 def _prefix_rows(tokens: tuple[bytes | None, ...]) -> np.ndarray:
-    """Each token that two others of lower id make: (the longest beginning, the rest, the token)."""
+    """Each token that two others of lower id make: (the longest prefix, the rest, the token)."""
     import numpy as np
 
     ids: dict[bytes, int] = {}
@@ -120,7 +120,7 @@ def _prefix_rows(tokens: tuple[bytes | None, ...]) -> np.ndarray:
 
 
 def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
-    """The ids whose bytes must be stored, because the first row that makes them does not give them."""
+    """The ids whose bytes must be stored, because the first row that makes them gives other bytes."""
     stored = set(range(len(tokens))) - set(rows[rows[:, 1] >= 0, 2].tolist())
     known = set(stored)
     for left, right, new in rows.tolist():
@@ -134,7 +134,7 @@ def _literals(tokens: tuple[bytes | None, ...], rows: np.ndarray) -> list[int]:
 
 
 def _automaton(pattern: str, name: str) -> tuple[int, dict[str, bytes]]:
-    """The width of a row of the split pattern's automaton, and its tables; see split.compiler.Tables."""
+    """The row width of the split pattern's automaton, and its tables; see split.compiler.Tables."""
     from ..split.compiler import compile_pattern
     from ..split.syntax import NotRegular
 
@@ -142,8 +142,8 @@ def _automaton(pattern: str, name: str) -> tuple[int, dict[str, bytes]]:
         tables = compile_pattern(pattern)
     except NotRegular as reason:
         raise ConversionError(
-            f"the playground cannot cut text by the split pattern of {name}, which has {reason}: {pattern!r}. "
-            "The browser runs automata only; every other command of tokenmill can use this tokenizer."
+            f"the playground cannot run the split pattern of {name}, which has {reason}: {pattern!r}. "
+            "The browser runs automata only; all other commands of tokenmill can use this tokenizer."
         ) from reason
     return tables.width, {
         "matches": tables.matches,
@@ -161,7 +161,7 @@ def _planes(column: np.ndarray) -> bytes:
 
 
 def _differences(column: np.ndarray) -> np.ndarray:
-    """Differences of neighbours, with the sign in the lowest bit: 0, -1, 1, -2 ... become 0, 1, 2, 3 ..."""
+    """Differences of adjacent numbers, the sign in the lowest bit: 0, -1, 1, -2 ... become 0, 1, 2, 3 ..."""
     import numpy as np
 
     steps = np.diff(column, prepend=0)

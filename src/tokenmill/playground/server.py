@@ -1,13 +1,14 @@
-"""The local page: a small server on the loopback interface that hands out the page and packed vocabularies.
+"""The local page: a small server on the loopback interface that serves the page and packed vocabularies.
 
-Encoding happens in the browser, so the server never sees a text. What it accepts is guarded: it answers only to its own
-names in the Host header, refuses requests that a foreign page makes (Origin, Sec-Fetch-Site), takes uploads of bounded
-size, and reads them with the library's own loaders in a temporary folder.
+The browser does the encoding, so the server never sees a text. It answers only to its own names in the Host header,
+refuses requests of other pages (Origin, Sec-Fetch-Site), limits the size of uploads, and reads them with the library's
+own loaders in a temporary folder.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import tempfile
@@ -16,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TokenmillError, UsageError, require
+from ..errors import TokenmillError, UsageError, printable, require
 from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
 
@@ -40,12 +41,12 @@ __all__ = [
 
 STATIC = Path(__file__).parent / "static"
 DEFAULT_PORT = 8765
-MOST_BYTES = 64 << 20  # of an upload: the largest published tokenizer.json has some 30 MB
+MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB
 MOST_FILES = 16
 _MOST_HEAD = 64 << 10
 _KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
-# What the page may do: nothing but load its own files. The same policy stands in index.html, for static hosts.
+# The page may only load its own files. index.html holds the same policy for static hosts.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "
@@ -63,12 +64,12 @@ _HEADERS = {
 
 
 def page_files() -> dict[str, bytes]:
-    """The files of the page by name, as they were built."""
+    """The built files of the page by name."""
     return {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.suffix in _KINDS}
 
 
 def catalog(names: Sequence[str]) -> dict[str, Any]:
-    """What the page reads first: the tokenizers that it finds beside it."""
+    """The list of tokenizers, which the page reads first."""
     return {
         "version": 1,
         "tokenizers": [{"name": name, "pack": f"packs/{i}.tmpack"} for i, name in enumerate(names)],
@@ -79,90 +80,112 @@ def make_app(tokenizers: Sequence[tuple[str, bytes]], port: int, allow_paths: bo
     """The application that serves the page with `tokenizers`: their names and packed vocabularies.
 
     port: the port it is reached at, which the Host and Origin headers must name.
-    allow_paths: whether the page may ask for any file of this machine to be opened as a tokenizer.
+    allow_paths: whether the page may open any file of this machine as a tokenizer.
     """
     require("starlette", "play", "the playground")
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
-    from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    from ..vocabulary.patterns import PATTERNS
+    handlers = _Handlers(tokenizers, allow_paths)
+    return Starlette(
+        routes=[
+            Route("/", handlers.page),
+            Route("/catalog.json", handlers.catalog),
+            Route("/packs/{name}", handlers.pack),
+            Route("/open", handlers.open_files, methods=["POST"]),
+            Route("/open-path", handlers.open_path, methods=["POST"]),
+            Route("/{name}", handlers.page),
+        ],
+        middleware=[Middleware(_Guard, port=port)],
+    )
 
-    files = page_files()
-    listing = catalog([name for name, _ in tokenizers])
-    listing["opens"] = {"bytes": MOST_BYTES, "files": MOST_FILES, "paths": allow_paths, "splits": list(PATTERNS)}
-    one_at_a_time = threading.Lock()
 
-    async def page(request: Request) -> Response:
+class _Handlers:
+    """The requests of the page."""
+
+    def __init__(self, tokenizers: Sequence[tuple[str, bytes]], allow_paths: bool):
+        from ..vocabulary.patterns import PATTERNS
+
+        self.files = page_files()
+        self.packs = {f"{i}.tmpack": packed for i, (_, packed) in enumerate(tokenizers)}
+        self.splits = list(PATTERNS)
+        self.allow_paths = allow_paths
+        self.listing = catalog([name for name, _ in tokenizers])
+        self.listing["opens"] = {
+            "bytes": MOST_BYTES,
+            "files": MOST_FILES,
+            "paths": allow_paths,
+            "splits": self.splits,
+        }
+        self.one_at_a_time = threading.Lock()  # ten dropped files must not take ten times the memory
+
+    async def page(self, request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
-        if name not in files:
-            return JSONResponse({"error": "no such file"}, 404)
-        return Response(files[name], media_type=_KINDS[Path(name).suffix])
+        return _file(self.files.get(name), _KINDS.get(Path(name).suffix, ""))
 
-    async def list_tokenizers(request: Request) -> Response:
-        return JSONResponse(listing)
+    async def catalog(self, request: Request) -> Response:
+        return _json(self.listing)
 
-    async def get_pack(request: Request) -> Response:
-        number = request.path_params["number"]
-        if number >= len(tokenizers):
-            return JSONResponse({"error": "no such tokenizer"}, 404)
-        return Response(tokenizers[number][1], media_type="application/octet-stream")
+    async def pack(self, request: Request) -> Response:
+        return _file(self.packs.get(request.path_params["name"]))
 
-    async def open_files(request: Request) -> Response:
+    async def open_files(self, request: Request) -> Response:
         try:
             uploaded = _unframe(await _body(request, MOST_BYTES + _MOST_HEAD))
         except TokenmillError as error:
-            return JSONResponse({"error": str(error)}, 400)
-        return await _answer(lambda split: _pack_files(uploaded, split), request.query_params.get("split"))
+            return _json({"error": str(error)}, 400)
+        return await self.answer(lambda split: _pack_files(uploaded, split), request.query_params.get("split"))
 
-    async def open_path(request: Request) -> Response:
-        if not allow_paths:
-            return JSONResponse({"error": "paths are opened only where `tokenmill play` was started with --paths"}, 403)
+    async def open_path(self, request: Request) -> Response:
+        if not self.allow_paths:
+            return _json({"error": "to open paths, start the playground with `tokenmill play --paths`"}, 403)
         try:
             path = json.loads(await _body(request, _MOST_HEAD))["path"]
             if not isinstance(path, str) or "\0" in path:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, TokenmillError):
-            return JSONResponse({"error": 'expected {"path": "..."}'}, 400)
-        return await _answer(
-            lambda split: _pack_path(Path(path).expanduser(), split), request.query_params.get("split")
-        )
+            os.fsencode(path)
+            place = Path(path).expanduser()
+        except (ValueError, KeyError, TypeError, RuntimeError, TokenmillError):  # JSON nested too deep; no such user
+            return _json({"error": 'expected {"path": "..."}'}, 400)
+        return await self.answer(lambda split: _pack_path(place, split), request.query_params.get("split"))
 
-    async def _answer(open: Callable[[str | None], tuple[str, bytes]], split: str | None) -> Response:
+    async def answer(self, open: Callable[[str | None], tuple[str, bytes]], split: str | None) -> Response:
+        """The packed tokenizer that `open` gives for a split pattern, or why there is none."""
         from urllib.parse import quote
 
         from starlette.concurrency import run_in_threadpool
+        from starlette.responses import Response
 
         def guarded() -> tuple[str, bytes]:
-            with one_at_a_time:  # so that ten dropped files do not take ten times the memory
+            with self.one_at_a_time:
                 return open(split)
 
         try:
             name, packed = await run_in_threadpool(guarded)
         except UsageError as error:
             if split:
-                return JSONResponse({"error": str(error)}, 422)
-            return JSONResponse({"error": str(error), "splits": list(PATTERNS)})  # a question, not a failure
-        except TokenmillError as error:
-            return JSONResponse({"error": str(error)}, 422)
+                return _json({"error": str(error)}, 422)
+            return _json({"error": str(error), "splits": self.splits})  # a question, not a failure
+        except (TokenmillError, OSError) as error:
+            return _json({"error": str(error)}, 422)
         return Response(packed, media_type="application/octet-stream", headers={"X-Name": quote(name)})
 
-    return Starlette(
-        routes=[
-            Route("/", page),
-            Route("/catalog.json", list_tokenizers),
-            Route("/packs/{number:int}.tmpack", get_pack),
-            Route("/open", open_files, methods=["POST"]),
-            Route("/open-path", open_path, methods=["POST"]),
-            Route("/{name}", page),
-        ],
-        middleware=[Middleware(_Guard, port=port)],
-    )
+
+def _json(content: dict[str, Any], status: int = 200) -> Response:
+    from starlette.responses import JSONResponse
+
+    return JSONResponse(content, status)
+
+
+def _file(content: bytes | None, kind: str = "application/octet-stream") -> Response:
+    from starlette.responses import Response
+
+    return _json({"error": "no such file"}, 404) if content is None else Response(content, media_type=kind)
 
 
 class _Guard:
-    """Refuses what does not come from the page itself, and puts the security headers on every answer."""
+    """Refuses requests that do not come from the page itself, and adds the security headers to every answer."""
 
     def __init__(self, app: Callable, port: int):
         self.app = app
@@ -173,8 +196,10 @@ class _Guard:
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        if scope["type"] != "http":
-            return  # there are no web sockets here
+        if scope["type"] != "http":  # a WebSocket: closed before it is accepted, it gets status 403
+            await receive()
+            await send({"type": "websocket.close"})
+            return
 
         async def send_guarded(message: Any) -> None:
             if message["type"] == "http.response.start":
@@ -182,21 +207,23 @@ class _Guard:
                 message["headers"] = [*message.get("headers", []), *extra]
             await send(message)
 
-        problem = self.problem(scope)
-        if problem is None:
-            await self.app(scope, receive, send_guarded)
-            return
         from starlette.responses import PlainTextResponse
 
-        await PlainTextResponse(problem, 403)(scope, receive, send_guarded)
+        problem = self.problem(scope)
+        if problem is not None:
+            await PlainTextResponse(problem, 403)(scope, receive, send_guarded)
+        elif any(name.lower() == b"upgrade" for name, _ in scope["headers"]):
+            await PlainTextResponse("this server speaks HTTP/1.1 only", 400)(scope, receive, send_guarded)
+        else:
+            await self.app(scope, receive, send_guarded)
 
     def problem(self, scope: dict) -> str | None:
-        """Why a request is refused, or None."""
+        """The reason to refuse a request, or None."""
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         if len(headers.get("host", [])) != 1 or headers["host"][0].lower() not in self.hosts:
-            return "foreign Host header: this server answers to the name it was started under only"
+            return "foreign Host header: this server answers only to its own name"
         origins = headers.get("origin", [])
         if any(origin.lower() not in self.origins for origin in origins) or len(origins) > 1:
             return "foreign Origin header: only the page itself may ask"
@@ -208,7 +235,7 @@ class _Guard:
 
 
 async def _body(request: Request, most: int) -> bytes:
-    """The body of a request, of at most `most` bytes; nothing more than that is ever held."""
+    """The body of a request, of at most `most` bytes. Never holds more than that."""
     length = request.headers.get("content-length", "0")
     if length.isdigit() and int(length) <= most:
         body = bytearray()
@@ -218,18 +245,18 @@ async def _body(request: Request, most: int) -> bytes:
                 break
         else:
             return bytes(body)
-    raise UsageError(f"more than the {most >> 20} MiB that may be opened here")
+    raise UsageError(f"too large: at most {most >> 20} MiB can be opened here")
 
 
 def _unframe(body: bytes) -> list[tuple[str, bytes]]:
-    """The files of an upload: the length of a head (4 bytes), the head (JSON: name and size of each), the contents."""
-    wrong = UsageError("the upload is damaged: it does not hold the files that its head announces")
+    """The files of an upload: the length of the head (4 bytes), the head (JSON: name and size of each), the contents."""
+    wrong = UsageError("the upload is damaged: it does not hold the files that its head lists")
     length = int.from_bytes(body[:4], "little")
     if len(body) < 4 + length or length > _MOST_HEAD:
         raise wrong
     try:
         head = [(str(file["name"]), int(file["size"])) for file in json.loads(body[4 : 4 + length])]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise wrong from error
     if not 1 <= len(head) <= MOST_FILES or any(size < 0 for _, size in head):
         raise UsageError(f"a tokenizer is 1 to {MOST_FILES} files; the upload has {len(head)}")
@@ -243,7 +270,7 @@ def _unframe(body: bytes) -> list[tuple[str, bytes]]:
 
 
 def _safe_name(name: str) -> str:
-    """The last part of a file's name, of plain characters only; the loaders know some files by their names."""
+    """The last part of a file name, plain characters only. The loaders recognise some files by name."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", name)[-1])[-100:].lstrip(".") or "file"
 
 
@@ -271,19 +298,19 @@ def _pack_path(path: Path, split: str | None) -> tuple[str, bytes]:
 
 
 def name_of(path: Path) -> str:
-    """What the page calls the tokenizer at `path`: the name of its folder or of its file."""
-    name = path.name
+    """The name of the tokenizer at `path` on the page: that of its folder or file."""
+    name = printable(path.name)
     for suffix in (".gz", ".bz2", ".xz", ".zst"):
         name = name.removesuffix(suffix)
     if name in ("tokenizer.json", "vocab.json", "merges.txt", "vocab.ddtok", "merges.ddtok"):
-        name = path.absolute().parent.name
+        name = printable(path.absolute().parent.name)
     for suffix in (".tiktoken", ".json"):
         name = name.removesuffix(suffix)
-    return name.replace(",", "_") or str(path)
+    return name.replace(",", "_") or printable(path)
 
 
 def bind(port: int | None = None) -> socket.socket:
-    """A listening socket on 127.0.0.1: at `port`, or at DEFAULT_PORT if that is free, or else at any free port."""
+    """A listening socket on 127.0.0.1: at `port`; without one at DEFAULT_PORT, or at any port if that is taken."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     wanted = [port] if port else [DEFAULT_PORT, 0]
@@ -295,7 +322,7 @@ def bind(port: int | None = None) -> socket.socket:
             if number == wanted[-1]:
                 listener.close()
                 raise UsageError(
-                    f"port {number} cannot be used: {error.strerror}. Choose another with --port, or leave it out."
+                    f"port {number} cannot be used: {error.strerror}. Choose another port, or leave it out."
                 ) from error
     listener.listen(128)
     return listener
@@ -311,8 +338,9 @@ def serve(
 ) -> None:
     """Serve the playground on 127.0.0.1 until interrupted.
 
-    tokenizers: names and vocabularies to begin with. counts: for some of the names, the use of each token.
-    ready: called with the address once it answers.
+    tokenizers: the names and vocabularies on the page at first.
+    counts: for some of the names, how often each token is used.
+    ready: called with the address once the server answers.
     """
     uvicorn = require("uvicorn", "play", "the playground")
     packed = [(name, pack(vocabulary, name, (counts or {}).get(name))) for name, vocabulary in tokenizers]
@@ -327,11 +355,17 @@ def serve(
                 ready(f"http://127.0.0.1:{number}/")
 
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, lifespan="off", timeout_graceful_shutdown=1
+        app,
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=1,
     )
     try:
         Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
-        pass  # how a server is meant to end
+        pass  # the way to stop the server
     finally:
         listener.close()

@@ -1,9 +1,21 @@
-"""Judging vocabularies: IoS and junk, tokens no text gives, compression, comparison; prune and extend."""
+"""Judge and change vocabularies: IoS and junk, unreachable tokens, compression, comparison; prune and extend."""
 
 from .comparison import Comparison, compare
 from .extending import extend
-from .inspection import Inspection, inspect
+from .inspection import Inspection, InspectionOptions, inspect
 from .pruning import Pruned, prune
 from .tables import Column, Table, Token
 
-__all__ = ["Column", "Comparison", "Inspection", "Pruned", "Table", "Token", "compare", "extend", "inspect", "prune"]
+__all__ = [
+    "Column",
+    "Comparison",
+    "Inspection",
+    "InspectionOptions",
+    "Pruned",
+    "Table",
+    "Token",
+    "compare",
+    "extend",
+    "inspect",
+    "prune",
+]

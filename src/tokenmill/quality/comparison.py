@@ -1,4 +1,4 @@
-"""Several tokenizers on the same text, side by side. The first is what the others are measured by."""
+"""Compare several tokenizers on the same text. The first is the baseline."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
 
 from ..counting import WordCounts
-from ..errors import UsageError
+from ..errors import UsageError, suggests_options
+from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from .domains import Domains, Text
+from .evaluation_text import EvaluationText, Text
 from .junk import THRESHOLDS, Swallowed, swallowed_tokens
 from .metrics import (
     ALPHA,
@@ -23,18 +23,18 @@ from .metrics import (
     word_initial_share,
 )
 from .replay import replay
-from .tables import Column, Table, tables_to_markdown
+from .tables import Column, Table, TableSet
 from .usage import Usage, ordinary_tokens
 
 __all__ = ["Comparison", "compare"]
 
-Progress = Callable[[str, int, "int | None"], None]
-
 
 @dataclass(eq=False)
-class Comparison:
-    """What `compare` found. By tokenizer: usages by domain, totals on all text, figures by script, and each token with
-    its highest IoS."""
+class Comparison(TableSet):
+    """The result of `compare`: its tables, and the data that the pictures show.
+
+    By name of the tokenizer: usages by domain, totals on all text, figures by script, each token with its highest IoS.
+    """
 
     tokenizers: dict[str, Tokenizer]
     tables: list[Table]
@@ -43,25 +43,14 @@ class Comparison:
     scripts: dict[str, Table]
     swallowed: dict[str, list[Swallowed]]
 
-    def table(self, key: str) -> Table:
-        """The table named `key`; KeyError if there is none."""
-        for table in self.tables:
-            if table.key == key:
-                return table
-        raise KeyError(f"no table {key!r}; there are {', '.join(table.key for table in self.tables)}")
+    def title(self) -> str:
+        return "Comparison of " + ", ".join(self.tokenizers)
 
-    def to_json(self, top: int | None = None) -> dict[str, Any]:
-        """All tables as values for json.dumps."""
-        return {
-            "tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in self.tokenizers.items()},
-            "tables": [table.head(top).to_json() for table in self.tables],
-        }
-
-    def to_markdown(self, top: int | None = None) -> str:
-        """All tables as one Markdown page."""
-        return tables_to_markdown("Comparison of " + ", ".join(self.tokenizers), [t.head(top) for t in self.tables])
+    def about(self) -> dict[str, object]:
+        return {"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in self.tokenizers.items()}}
 
 
+@suggests_options()
 def compare(
     tokenizers: Mapping[str, Tokenizer] | Sequence[Tokenizer],
     text: Text,
@@ -70,18 +59,18 @@ def compare(
     num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Judge several tokenizers on the same text; the first is the baseline.
+    """Compare tokenizers on the same text; the first is the baseline.
 
-    tokenizers: by name, or a sequence, whose own names are used.
-    text: as for `inspect`. Word counts serve only tokenizers with the split pattern they were cut by.
+    tokenizers: by name, or a sequence, which takes the tokenizers' own names.
+    text: as for `inspect`. Word counts fit only tokenizers with the split pattern they were counted with.
 
     >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
     [4.41, 4.05]
     """
     named = dict(tokenizers) if isinstance(tokenizers, Mapping) else _named(tokenizers)
     if not named:
-        raise UsageError("no tokenizer was given to compare")
-    domains = Domains(text, num_threads)
+        raise UsageError("there is no tokenizer to compare: give at least one")
+    domains = EvaluationText(text, num_threads)
     usages: dict[str, dict[str, Usage]] = {}
     swallowed: dict[str, list[Swallowed]] = {}
     by_script: dict[str, Table] = {}
@@ -201,10 +190,14 @@ def _by_script(by_script: Mapping[str, Table]) -> Table:
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:
-    """Which share of the row's tokens the column's vocabulary has too."""
+    """The share of the row's tokens that the column's vocabulary also has."""
     tokens = {name: set(ordinary_tokens(tok).values()) for name, tok in named.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
     columns = (Column("tokens of"), *(Column(f"in {name}", "share", digits=1) for name in named))
     return Table(
-        "overlap", "Tokens in common", columns, rows, "Which share of the row's tokens the column's vocabulary has too."
+        "overlap",
+        "Tokens in common",
+        columns,
+        rows,
+        "The share of the row's tokens that the column's vocabulary also has.",
     )

@@ -1,56 +1,55 @@
-"""Extend: a larger vocabulary from an existing one, with every old id fixed.
+"""Extend a vocabulary: more tokens, with every old id unchanged.
 
-Training goes on where the vocabulary stands: the text is encoded with it, and the most frequent pair of neighbouring
-tokens is merged, again and again. A model keeps the rows of its embedding table and gets new ones after them.
+Training continues from the vocabulary: the text is encoded with it, and the most frequent pair of adjacent tokens is
+merged, again and again. A model keeps the rows of its embedding table and gets new rows after them.
 
-A Picky tokenizer goes on as Picky BPE: its events are replayed over the text, which is what encoding does, and new ones
-follow. A plain tokenizer goes on as Picky BPE if it is told a threshold: its merges become the first events, if
-replaying them in order gives the very ids that it gives.
+A Picky tokenizer continues with Picky BPE: encoding replays its events over the text, and new events follow. A plain
+tokenizer continues with Picky BPE if a threshold is given. Its merges become the first events, provided that replaying
+them in order gives the same ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..api import MergeOptions
+from ..errors import UsageError, suggests_options
 from ..formats.rank_merges import merges_of_ranks
+from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
-from .domains import Domains, Text
+from .evaluation_text import EvaluationText, Text
 from .usage import bare, ordinary_tokens, segment
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..vocabulary import Vocabulary
 
 __all__ = ["extend"]
 
-Progress = Callable[[str, int, "int | None"], None]
 
-
+@suggests_options(*MergeOptions.__optional_keys__)
 def extend(
     tok: Tokenizer,
     text: Text,
     vocab_size: int,
     *,
     special_tokens: Iterable[str] = (),
-    min_count: int = 1,
-    min_pair_count: int = 1,
-    max_token_bytes: int | None = None,
-    refine: float | None = None,
     num_threads: int | None = None,
     progress: Progress | None = None,
+    **options: Unpack[MergeOptions],
 ) -> Tokenizer:
     """Train a tokenizer further on `text`: files, folders, globs, or word counts cut by its own split pattern.
 
-    vocab_size: how many ids the result has, old and new, special tokens included. New tokens follow the old ids, new
+    vocab_size: the number of ids of the result, old ones and special tokens included. New tokens follow the old ids, new
         special tokens come last. If the text runs out of pairs first, there are fewer.
-    min_count, min_pair_count, max_token_bytes: as in training.
-    refine: the threshold T of Picky BPE. Unless told, a Picky tokenizer goes on with the one it was trained with, and a
-        plain one stays plain. Tokens that `tok` has are never removed; new ones are, and what `tok` had removed may come
-        back, under a new id.
-    Raises UsageError for an alphabet of characters, and for a plain tokenizer whose merges are no list of events.
+    options: see MergeOptions. Without `refine`, a Picky tokenizer continues with the threshold it was trained with, and
+        a plain one stays plain. Tokens of `tok` are never removed. New tokens may be, and tokens that were removed from
+        `tok` may come back under a new id.
+    Raises UsageError for an alphabet of characters, and for a plain tokenizer whose merges are not a list of events.
 
     >>> larger = extend(tok, "medicine/*.txt", 40_000)
     >>> larger.n_vocab, larger.decode([300]) == tok.decode([300])
@@ -58,9 +57,9 @@ def extend(
     """
     import numpy as np
 
-    if refine is not None and tok.vocabulary.order != "events":
+    if options.get("refine") is not None and tok.vocabulary.order != "events":
         tok = _by_events(tok)
-    counts = Domains(text, num_threads).together(tok, progress)
+    counts = EvaluationText(text, num_threads).together(tok, progress)
     ids, numbers = segment(tok, counts, progress)
     offsets = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(numbers, out=offsets[1:])
@@ -71,20 +70,17 @@ def extend(
         ids,
         offsets,
         special_tokens=special_tokens,
-        min_count=min_count,
-        min_pair_count=min_pair_count,
-        max_token_bytes=max_token_bytes,
-        refine=refine,
         progress=progress,
+        **options,
     )
     return Tokenizer(vocabulary, name=tok.name)
 
 
 def _by_events(tok: Tokenizer) -> Tokenizer:
-    """A plain tokenizer as one of events, all merges, which gives the same ids; UsageError where it would not.
+    """A plain tokenizer in event order, with the same ids; UsageError if the ids would differ.
 
-    Where each merge comes after those that make its parts, and each token is made once, no merge ever makes an earlier
-    one possible again. So the earliest that applies is always a later one, as it is with events.
+    If each merge comes after the merges that make its parts, and each token is made once, then no merge makes an earlier
+    one possible again. The earliest merge that applies is then always a later one, as in event order.
     """
     vocabulary = tok.vocabulary
     merges, stray = vocabulary.events, _out_of_order(vocabulary)
@@ -100,13 +96,13 @@ def _by_events(tok: Tokenizer) -> Tokenizer:
         if stray is None:
             return found
     raise UsageError(
-        f"this tokenizer cannot go on as Picky BPE: no replay of its merges in order gives the token {stray}, "
-        f"{vocabulary.tokens[stray]!r}. Leave refine out to extend it as plain BPE"
+        f"this tokenizer cannot continue with Picky BPE: replaying its merges in order does not give token {stray}, "
+        f"{vocabulary.tokens[stray]!r}. Leave out refine=... to extend it with plain BPE."
     )
 
 
 def _out_of_order(vocabulary: Vocabulary) -> int | None:
-    """The first token that is made twice, or made after it is a part of another; None if there is none."""
+    """The first token that is made twice, or made after a merge has used it; None if there is none."""
     made: set[int] = set()
     parts: set[int] = set()
     for left, right, new in vocabulary.events.tolist():

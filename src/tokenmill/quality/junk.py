@@ -1,4 +1,4 @@
-"""The tokens that a threshold on IoS would call junk: rungs that were climbed over and hold nothing any more."""
+"""Junk: tokens that occur almost only inside a longer token, found by a threshold on their IoS."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from .tables import Column, Table, Token
 __all__ = ["Swallowed", "junk_table", "swallowed_tokens", "thresholds_table"]
 
 THRESHOLDS = (0.6, 0.7, 0.8, 0.9, 1.0)
-ENOUGH = 100  # occurrences before the merge, for an IoS to be more than chance
+ENOUGH = 100  # occurrences before the merge; fewer make an IoS that may be chance
 
 
 class Swallowed(NamedTuple):
-    """The merge in which a token has its highest IoS. ios: that value; by: the id of the token that swallowed it;
-    before: occurrences just before that merge; merged: those it took; alone: occurrences at the end."""
+    """The merge in which a token has its highest IoS: that merge swallows the token.
+
+    ios: the IoS. by: the id of the merged token. before: occurrences just before the merge. merged: occurrences that the
+    merge took. alone: occurrences at the end.
+    """
 
     id: int
     ios: float
@@ -28,7 +31,7 @@ class Swallowed(NamedTuple):
 
 
 def swallowed_tokens(vocabulary: Vocabulary, replay: Replay) -> list[Swallowed]:
-    """Every present token that some merge used, with its highest IoS; the alphabet is left out. Highest IoS first."""
+    """Every remaining token that a merge used, with its highest IoS, the highest first; without the alphabet."""
     best: dict[int, Swallowed] = {}
     skip = replay.alphabet | vocabulary.removed
     final = replay.final.tolist()
@@ -54,7 +57,7 @@ def swallowed_tokens(vocabulary: Vocabulary, replay: Replay) -> list[Swallowed]:
 
 
 def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence[float] = THRESHOLDS) -> Table:
-    """How many tokens reach each threshold; `size` is how many tokens the vocabulary has."""
+    """How many tokens reach each threshold; `size` is the number of tokens of the vocabulary."""
     rows = []
     for threshold in thresholds:
         junk = [token for token in found if token.ios >= threshold]
@@ -65,17 +68,16 @@ def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence
         "Tokens that a threshold would call junk",
         (
             Column("T", "number", digits=1),
-            Column("tokens", "count", "tokens with an IoS of at least T in some merge"),
+            Column("tokens", "count", "tokens with an IoS of at least T in a merge"),
             Column("of the vocabulary", "share"),
             Column(
-                f"seen {ENOUGH} times or more", "count", "of these, frequent enough before the merge to be no chance"
+                f"seen {ENOUGH} times or more", "count", "of these, frequent enough before the merge to rule out chance"
             ),
         ),
         rows,
-        "IoS (intersection over self) of a token in a merge: the share of its occurrences that the merge takes; 1 where "
-        "nothing of it is left. Counted by "
-        "replaying all merges on this text, without removing anything; training with a threshold removes as it goes, "
-        "which changes what comes after.",
+        "The IoS (intersection over self) of a token in a merge is the share of its occurrences that the merge takes; 1 if "
+        "none is left. It is counted by replaying all merges on this text without removing anything. Training with a "
+        "threshold removes tokens as it goes, which changes later merges.",
     )
 
 

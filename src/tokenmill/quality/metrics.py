@@ -1,11 +1,11 @@
-"""Figures that judge a tokenizer on text: compression, fertility, what share of the vocabulary works.
+"""Figures that judge a tokenizer on text: compression, fertility, the share of the vocabulary in use.
 
-bytes, characters, words per token    how much text a token holds; a word is a run of anything but white space
+bytes, characters, words per token    how much text a token holds; a word is a run of non-white-space
 fertility                             tokens per word (Rust et al. 2021, "How Good is Your Tokenizer?")
-word-initial                          a token that begins with white space and goes on with something else
+word-initial                          a token that starts with white space and continues with something else
 Rényi efficiency                      Zouhar et al. 2023, "Tokenization and the Noiseless Channel", arXiv 2306.16842:
                                       H_a(p) / log |V| with H_a(p) = log(sum p ** a) / (1 - a), a = 2.5, where p is how
-                                      often each token is used and |V| the tokens that text may get
+                                      often each token is used and |V| the number of tokens that text can produce
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ __all__ = [
 
 ALPHA = 2.5
 RENYI_CAUTION = (
-    "Rényi efficiency is high where no token takes much more than its share of the text. It went along with translation "
-    "quality in Zouhar et al. 2023, but it can be gamed: Cognetta et al. 2024 (arXiv 2402.14614) raise it at will with "
-    "tokenizers that are worse. Compare it between tokenizers of one kind and one size, never alone."
+    "Rényi efficiency is high if no token takes much more than its share of the text. It correlated with translation "
+    "quality in Zouhar et al. 2023, but it can be gamed: Cognetta et al. 2024 (arXiv 2402.14614) raise it arbitrarily "
+    "with worse tokenizers. Only compare it between tokenizers of one kind and size, together with other figures."
 )
 _WORD_INITIAL = re.compile(f"[{WHITE_SPACE}][^{WHITE_SPACE}]")
 
 
 def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -> float | None:
-    """H_alpha of the usage over log(vocab_size): 1 where all tokens are used alike. None where nothing is used.
+    """H_alpha of the usage over log(vocab_size): 1 if all tokens are used equally. None if nothing is used.
 
     >>> import numpy as np
     >>> renyi_efficiency(np.array([5, 5, 5, 5]), 4), renyi_efficiency(np.array([20, 0, 0, 0]), 4)
@@ -68,7 +68,7 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
 
 
 def is_word_initial(token: bytes) -> bool:
-    """Whether a token begins with white space and goes on with something else."""
+    """Whether a token starts with white space and continues with something else."""
     return _WORD_INITIAL.match(token.decode("utf-8", "surrogateescape")) is not None
 
 
@@ -78,18 +78,18 @@ def word_initial_ids(tok: Tokenizer) -> list[int]:
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:
-    """Which share of the vocabulary is word-initial."""
+    """The share of the vocabulary that is word-initial."""
     return ratio(len(word_initial_ids(tok)), len(ordinary_tokens(tok)))
 
 
 def mean_token_characters(tok: Tokenizer) -> float | None:
-    """The mean length of the vocabulary's tokens, in characters counted at their first bytes."""
+    """The mean length of the tokens, in characters counted at their first bytes."""
     tokens = ordinary_tokens(tok).values()
     return ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
 
 
 def overview_table(tok: Tokenizer) -> Table:
-    """What the vocabulary is, whatever the text."""
+    """Facts about the vocabulary that do not depend on a text."""
     vocabulary = tok.vocabulary
     tokens = ordinary_tokens(tok).values()
     lengths = [len(token) for token in tokens]
@@ -110,14 +110,14 @@ def overview_table(tok: Tokenizer) -> Table:
 
 
 _MERGING = {
-    "ranks": "by rank: any two neighbours that spell a token, the lowest id first",
+    "ranks": "by rank: any two adjacent tokens whose bytes are a token, the lowest id first",
     "merges": "by a list of merges, the earliest first",
     "events": "by events in training order, merges and removals (Picky BPE)",
 }
 
 
 def text_table(tok: Tokenizer, usage: Usage) -> Table:
-    """What the tokenizer makes of the text, in one column of figures."""
+    """The figures of a text, in one column."""
     import numpy as np
 
     ids = list(ordinary_tokens(tok))
@@ -139,15 +139,12 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
         ("word-initial, of the tokens of the text", _percent(ratio(int(usage.by_id[initial].sum()), usage.tokens))),
         (f"Rényi efficiency (alpha {ALPHA})", _number(renyi_efficiency(usage.by_id, len(ids)), 4)),
     ]
-    note = (
-        "A word is a run of anything but white space; word counts alone do not tell how many there are. "
-        + RENYI_CAUTION
-    )
+    note = "A word is a run of non-white-space. Word counts alone do not tell how many there are. " + RENYI_CAUTION
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
 
 
 def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
-    """A row of figures for each domain: a file, a folder, a language."""
+    """The figures of each domain: a file, a folder, a language."""
     import numpy as np
 
     ids = list(ordinary_tokens(tok))
@@ -182,7 +179,7 @@ def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
 
 
 def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], name: str) -> Table:
-    """Tokens beside those of a baseline tokenizer, by domain."""
+    """The number of tokens compared with a baseline tokenizer, by domain."""
     rows = []
     for domain, usage in usages.items():
         theirs = baseline[domain].tokens
@@ -198,7 +195,7 @@ def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], n
 
 
 def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
-    """Figures by script: a pretoken belongs to the script of its first letter. Tells languages apart in mixed text."""
+    """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text."""
     import numpy as np
 
     sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens
@@ -225,7 +222,7 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
         Column(
             "tokens per pretoken",
             "number",
-            "tokens per pretoken with a letter in it: fertility as the split sees words",
+            "tokens per pretoken that contains a letter: the fertility over the words of the split pattern",
         ),
     )
     return Table(
@@ -233,35 +230,22 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
         "By script",
         columns,
         rows,
-        "Each pretoken counts for the script of its first letter. Tokens per pretoken is fertility with the split pattern's own "
-        "words; where a script is written without spaces a pretoken may be a whole sentence, and characters per token tells "
+        "Each pretoken counts for the script of its first letter. Tokens per pretoken is the fertility over the words of the "
+        "split pattern. In a script without spaces a pretoken may be a whole sentence; there, characters per token says "
         "more.",
     )
 
 
-# The scripts told apart, the most written ones; index 0 is for pretokens without letters.
+# The most common scripts; index 0 is for pretokens without letters.
 SCRIPTS = (
-    "no letters",
-    *(
-        "Latin",
-        "Han",
-        "Cyrillic",
-        "Arabic",
-        "Hiragana",
-        "Katakana",
-        "Hangul",
-        "Greek",
-        "Hebrew",
-        "Devanagari",
-        "Bengali",
-    ),
-    *("Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi", "Oriya", "Sinhala", "Thai", "Lao", "Khmer"),
-    *("Myanmar", "Tibetan", "Georgian", "Armenian", "Ethiopic", "Mongolian", "Other"),
-)
+    "no letters", "Latin", "Han", "Cyrillic", "Arabic", "Hiragana", "Katakana", "Hangul", "Greek", "Hebrew", "Devanagari",
+    "Bengali", "Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi", "Oriya", "Sinhala", "Thai", "Lao", "Khmer",
+    "Myanmar", "Tibetan", "Georgian", "Armenian", "Ethiopic", "Mongolian", "Other",
+)  # fmt: skip
 
 
 def script_of_pretokens(counts: WordCounts) -> np.ndarray:
-    """int64: for each pretoken the place in SCRIPTS of the script of its first letter, 0 where it has none."""
+    """int64: for each pretoken the index in SCRIPTS of the script of its first letter, 0 without a letter."""
     import numpy as np
     import regex
 
@@ -275,7 +259,7 @@ def script_of_pretokens(counts: WordCounts) -> np.ndarray:
         match = groups.match(letter)
         script_of[ord(letter)] = match.lastindex if match else len(SCRIPTS) - 1
     scripts = script_of[code_points]
-    # Where each letter begins in the arena, and the first of them in each pretoken.
+    # The offset of each letter in the arena, and the first letter of each pretoken.
     sizes = np.ones(len(code_points), np.int64)
     for limit in (0x80, 0x800, 0x10000):
         sizes += (code_points >= limit) & ~((code_points >= 0xDC80) & (code_points <= 0xDCFF))

@@ -1,7 +1,7 @@
-"""The pictures: matplotlib drawings as SVG whose colours are CSS variables, so that one picture serves light and dark.
+"""The pictures: matplotlib drawings as SVG with CSS variables as colours, so one picture fits light and dark pages.
 
-Each function draws one or several tokenizers, the first in the strongest colour. Lines differ in their dashes and bars
-in their hatching as well as in colour; the colours are Okabe and Ito's, which colour-blind people can tell apart.
+Each function draws one or more tokenizers, the first in the strongest colour. Lines also differ in their dashes and bars
+in their hatching. The colours are Okabe and Ito's, which people with colour blindness can distinguish.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .usage import Usage, ordinary_tokens
 
 __all__ = ["Picture", "bars", "ios_distribution", "rank_frequency", "token_lengths", "usage_by_id"]
 
-# Stand-ins that matplotlib draws with, and the CSS variables they become.
+# The colours that matplotlib draws with, and the CSS variables that replace them.
 COLOURS = {
     "#010101": "var(--ink)",
     "#020202": "var(--soft)",
@@ -59,7 +59,7 @@ STYLE = {
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One drawing. svg: for a page that defines the CSS variables. description: what it shows, in words."""
+    """One drawing. svg: for a page that defines the CSS variables. description: what it shows."""
 
     key: str
     title: str
@@ -115,7 +115,7 @@ def token_lengths(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usag
         axes.legend()
 
     description = (
-        "How long the tokens of the vocabulary are, each counted once, and those of the text, each as often as used."
+        "The lengths of the tokens in the vocabulary, each counted once, and in the text, each as often as used."
     )
     return _picture("token_lengths", "Token length", description, draw)
 
@@ -140,15 +140,13 @@ def ios_distribution(swallowed: Mapping[str, Sequence[Swallowed]], sizes: Mappin
         axes.yaxis.set_major_formatter(_percent())
         _legend(axes, len(swallowed))
 
-    description = (
-        "How much of the vocabulary a threshold would call junk: tokens that some merge swallowed to at least that "
-    )
-    description += "share of their occurrences."
+    description = "How much of the vocabulary a threshold would call junk: tokens that lost at least that share of their occurrences "
+    description += "to one merge."
     return _picture("ios", "Distribution of IoS", description, draw)
 
 
 def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, float | None]], note: str) -> Picture:
-    """A figure for each tokenizer and each domain, language or script, as bars. `what` is the name of the figure."""
+    """A figure for each tokenizer and domain, language or script, as bars. `what` is the name of the figure."""
     groups = list(dict.fromkeys(group for of in figures.values() for group, value in of.items() if value is not None))[
         :MOST
     ]
@@ -175,7 +173,7 @@ def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, flo
 
 
 def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Picture:
-    """How often tokens are used, and how many never, along the ids."""
+    """How often tokens are used, and what share is never used, by id."""
 
     def draw(axes: Any) -> None:
         import numpy as np
@@ -200,10 +198,8 @@ def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]
         unused_axes.xaxis.set_major_formatter(_thousands())
         _legend(used_axes, len(tokenizers))
 
-    description = (
-        "Along the ids, in equal steps: how often a token is used on average, and which share is never used. Ids "
-    )
-    description += "follow the order of training, so a vocabulary that fits the text falls smoothly."
+    description = "By id, in equal steps: how often a token is used on average, and what share is never used. Ids follow the order "
+    description += "of training, so the curve of a vocabulary that fits the text falls smoothly."
     return _picture("usage_by_id", "Usage by id", description, draw, rows=2)
 
 
@@ -212,7 +208,7 @@ def _lines() -> list[dict[str, Any]]:
 
 
 def _legend(axes: Any, series: int = 2) -> None:
-    """Above the drawing, where it hides nothing. One series needs none."""
+    """A legend above the drawing, unless there is only one series."""
     if series > 1:
         handles, labels = axes.get_legend_handles_labels()
         ncols = len(labels) if sum(map(len, labels)) <= 40 else 2
@@ -252,7 +248,7 @@ def _picture(
 
 
 def _inline(svg: str, key: str, title: str) -> str:
-    """The drawing for use inside of a page: themed colours, the page's font, no ids but its own."""
+    """The drawing for use inside a page: themed colours, the font of the page, unique ids."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(
@@ -261,7 +257,7 @@ def _inline(svg: str, key: str, title: str) -> str:
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
     for colour, variable in COLOURS.items():
         svg = svg.replace(colour, variable)
-    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)  # how it is written varies with the version
+    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)  # the notation varies with the version
     svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
     used = set(re.findall(r"#([\w.-]+)[\")]", svg))
     svg = re.sub(r' id="([^"]*)"', lambda match: f' id="{key}-{match[1]}"' if match[1] in used else "", svg)

@@ -1,22 +1,23 @@
-"""Prune: a smaller vocabulary from a larger one, in which all that stays can still be built.
+"""Prune a vocabulary: remove tokens so that every remaining token can still be built.
 
-A token needs the parts of its merges, and they theirs. So a token that was asked to go stays where a token that stays
-needs it. The ids close ranks in their old order, which also keeps the order of the ranks; `id_map` tells which
+A token needs the parts of its merges, and those need theirs. So a token that should be removed stays if a remaining token
+needs it. The remaining ids become consecutive in their old order, which keeps the order of the ranks. `id_map` says which
 rows of an embedding table to keep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import UsageError, suggests_options
+from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
-from .domains import Domains, Text
+from .evaluation_text import EvaluationText, Text
 from .replay import events_of
 from .replay import replay as replay_events
 
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Pruned", "prune"]
 
-Progress = Callable[[str, int, "int | None"], None]
-
 
 @dataclass(frozen=True, eq=False)
 class Pruned:
-    """tok: the smaller tokenizer. id_map: int32, by old id the new one, -1 for those that went. needed: old ids that
-    were to go but had to stay, since tokens that stay are built from them."""
+    """The result of `prune`.
+
+    tok: the smaller tokenizer.
+    id_map: int32, the new id by old id; -1 for a removed token.
+    needed: the old ids that should have been removed, but that remaining tokens are built from.
+    """
 
     tok: Tokenizer
     id_map: np.ndarray
@@ -39,10 +42,11 @@ class Pruned:
 
     @property
     def dropped(self) -> int:
-        """How many tokens went."""
+        """The number of removed tokens."""
         return int((self.id_map < 0).sum())
 
 
+@suggests_options()
 def prune(
     tok: Tokenizer,
     ids: Iterable[int] | None = None,
@@ -51,44 +55,44 @@ def prune(
     min_uses: int = 1,
     progress: Progress | None = None,
 ) -> Pruned:
-    """Shrink a vocabulary by tokens named by id, or by those that a text does not use.
+    """Remove tokens from a vocabulary: those given by id, or those that a text does not use.
 
-    ids: what is to go. The alphabet (the single bytes) cannot; added tokens can.
-    unused_on: files, folders, globs or word counts: the tokens go that they use fewer than `min_uses` times. With
-        min_uses=1 this text is encoded as before, but for the new ids; added tokens stay.
+    ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
+    unused_on: files, folders, globs or word counts. Tokens that this text uses fewer than `min_uses` times are removed;
+        added tokens stay. With min_uses=1 the text keeps its segmentation, only the ids change.
 
     >>> smaller = prune(tok, unused_on="corpus/*.txt")
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """
     if (ids is None) == (unused_on is None):
-        raise UsageError("say what is to go: either ids, or unused_on with a text")
+        raise UsageError("give either ids or unused_on to say which tokens to remove")
     vocabulary = tok.vocabulary
     alphabet = _alphabet(vocabulary)
     ordinary = {id for id, token in enumerate(vocabulary.tokens) if token is not None}
     everything = ordinary | {token.id for token in vocabulary.added_tokens}
     if ids is not None:
-        going = set(ids)
-        if strangers := sorted(going - everything):
-            raise UsageError(f"{strangers[0]} is no id of this vocabulary, so it cannot be pruned")
-        if fixed := sorted(going & alphabet):
+        removing = set(ids)
+        if strangers := sorted(removing - everything):
+            raise UsageError(f"{strangers[0]} is not an id of this vocabulary")
+        if fixed := sorted(removing & alphabet):
             raise UsageError(
-                f"{fixed[0]} is {vocabulary.tokens[fixed[0]]!r}, one of the alphabet that every token is built from: leave it out"
+                f"token {fixed[0]} is {vocabulary.tokens[fixed[0]]!r}, a part of the alphabet, and cannot be removed"
             )
         made: set[int] = set()
     else:
         used, made = _used(tok, unused_on, min_uses, progress)  # type: ignore[arg-type]
-        going = ordinary - alphabet - used
-    needed = sorted((made | _parts_of(vocabulary, (everything - going) | made)) & going)
-    return _renumber(tok, (everything - going) | set(needed), needed)
+        removing = ordinary - alphabet - used
+    needed = sorted((made | _parts_of(vocabulary, (everything - removing) | made)) & removing)
+    return _renumber(tok, (everything - removing) | set(needed), needed)
 
 
 def _used(tok: Tokenizer, text: Text, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
-    """The tokens that the text uses at least `min_uses` times, and those that must stay for it to be encoded as before.
+    """The tokens that the text uses at least `min_uses` times, and those that must stay to keep its segmentation.
 
-    The latter is whatever an event makes on this text, even if another event undoes it: it stands in others' way.
+    The latter are all tokens that an event makes on this text, even if a later event takes them apart again.
     """
-    domains = Domains(text)
+    domains = EvaluationText(text)
     usage = reduce(add, domains.usages(tok, progress, words=False).values())
     used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
     if min_uses > 1:
@@ -108,7 +112,7 @@ def _alphabet(vocabulary: Vocabulary) -> set[int]:
 
 
 def _parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
-    """All tokens that some merge of a token in `staying` is made of, directly or further down."""
+    """All tokens that the tokens in `staying` are merged from, directly or indirectly."""
     parts: dict[int, set[int]] = {}
     for left, right, new in events_of(vocabulary).tolist():
         if right >= 0:

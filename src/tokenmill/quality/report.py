@@ -1,7 +1,7 @@
-"""One self-contained HTML page: figures, pictures and sortable tables. It needs no network and holds nothing but its own.
+"""One self-contained HTML page: figures, pictures and sortable tables. It loads nothing from a network.
 
-Nothing from a vocabulary or a file name gets into the page but through `html.escape`. A Content-Security-Policy in the
-page allows its one script, by hash, and no requests.
+Everything from a vocabulary or a file name passes through `html.escape`. A Content-Security-Policy in the page allows its
+one script, by hash, and no requests.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from .usage import Usage, ordinary_tokens
 
 __all__ = ["render_comparison", "render_inspection", "require_plots", "write_report"]
 
-Section = tuple[str, str, Sequence[Picture | Table]]  # title, introduction, what is in it
-LONG = 20  # rows from which a table scrolls and can be searched
-MOST_SERIES = 4  # lines that can be told apart in one picture
+Section = tuple[str, str, Sequence[Picture | Table]]  # title, introduction, content
+LONG = 20  # a table with more rows scrolls and can be searched
+MOST_SERIES = 4  # lines that can be distinguished in one picture
 
 
 def require_plots() -> None:
-    """Raise MissingExtraError now, rather than after an hour of counting, if pictures cannot be drawn."""
+    """Raise MissingExtraError now, not after an hour of counting, if pictures cannot be drawn."""
     require("matplotlib", "plots", "drawing pictures")
 
 
-def write_report(found: Inspection | Comparison, path: str | os.PathLike, top: int | None = 200) -> None:
+def write_report(found: Inspection | Comparison, path: str | os.PathLike[str], top: int | None = 200) -> None:
     """Write the page for `found` to `path`; lists are cut to `top` rows."""
     page = render_inspection(found, top) if isinstance(found, Inspection) else render_comparison(found, top)
     with atomic_file(path, "w") as file:
@@ -64,19 +64,19 @@ def render_inspection(found: Inspection, top: int | None = 200) -> str:
         ("By domain and script", "", [tables[key] for key in ("domains", "baseline", "scripts") if key in tables]),
         (
             "Junk",
-            "Tokens that merges climbed over: frequent in training, swallowed by a longer token, and hardly seen alone.",
+            "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
             [tables[key] for key in ("thresholds", "junk") if key in tables],
         ),
         (
             "Tokens that cannot be reached, or only in part",
-            "These need no text to be found: they follow from the vocabulary and its split pattern.",
+            "These follow from the vocabulary and its split pattern, without a text.",
             [tables[key] for key in ("unreachable", "unbuilt", "partial")],
         ),
         ("Doubles", "", [table for key, table in tables.items() if key.startswith("doubles")]),
         ("Unused and rare tokens", "", [tables[key] for key in ("unused", "rare") if key in tables]),
         ("Tokens worth a look", "", [tables[key] for key in ("longest", "repeated", "white_space")]),
     ]
-    lead = "Judged without text: what follows from the vocabulary alone."
+    lead = "Judged without a text, from the vocabulary alone."
     if found.usages:
         lead = "Judged on " + ", ".join(found.usages) + "."
     sections = [section for section in sections if section[2]]
@@ -205,8 +205,8 @@ def _page(title: str, lead: str, figures: Sequence[tuple[str, str]], sections: S
 </div>
 <footer>Made by tokenmill {escape(__version__)}. In tokens, <span class="token"><span class="space">·</span></span> is a space,
 <span class="token"><span class="space">⇥</span></span> a tab, <span class="token"><span class="space">⏎</span></span> a line feed,
-<span class="token"><span class="escape">FF</span></span> a byte that is no character; the small number after a token is its id.
-A column's heading sorts the table.</footer>
+<span class="token"><span class="escape">FF</span></span> a byte that is not a character; the small number after a token is its id.
+Click a column's heading to sort the table.</footer>
 </div>
 <script>{script}</script>
 </body>
@@ -230,7 +230,7 @@ def _is_overview(table: Table) -> bool:
 
 
 def _overview(table: Table) -> str:
-    """A table of figures of several kinds: names and values, nothing to sort."""
+    """A table of names and values, which cannot be sorted."""
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>' for name, value in table.rows
     )
@@ -266,7 +266,7 @@ def _table(table: Table) -> str:
 def _head(column: Column) -> str:
     kind = ' class="num"' if column.kind in NUMERIC else ""
     help = f' title="{escape(column.help)}"' if column.help else ""
-    # The name of a file may be broken where it has a sign between letters.
+    # A file name may be wrapped at a sign between letters.
     name = re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(column.name))
     return f'<th scope="col"{kind}{help}>{name}</th>'
 
@@ -295,7 +295,7 @@ def _signs(content: bytes) -> str:
 
 
 def _found(value: object) -> str:
-    """What a search for a cell may look for."""
+    """The text of a cell that a search matches."""
     if isinstance(value, Token):
         return f"{value.content.decode('utf-8', 'replace')} {value.id}"
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""Tables: what every judgement is given as. Plain rows, and their forms as JSON and Markdown.
+"""Tables: the form of every result here. Plain rows, and how to write them as JSON and Markdown.
 
 >>> table = Table("sizes", "Sizes", (Column("token", "token"), Column("count", "count")), [(Token(5, b" a"), 1200)])
 >>> print(table.to_markdown())
@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-__all__ = ["Column", "Figure", "Table", "Token", "cell_text", "quoted", "visible"]
+__all__ = ["Column", "Figure", "Table", "TableSet", "Token", "cell_text", "quoted", "visible"]
 
 Kind = Literal["text", "sample", "figure", "token", "tokens", "id", "count", "number", "share", "ios"]
 NUMERIC = frozenset(("id", "count", "number", "share", "ios"))
@@ -36,21 +36,25 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure in a table whose rows are of several kinds: the value for programs, the text for people."""
+    """A figure in a table whose rows differ in kind: the value for programs, the text for people."""
 
-    value: Any
+    value: int | float | None
     text: str
 
     def __str__(self) -> str:
         return self.text
 
 
+Cell = str | int | float | Token | tuple[Token, ...] | Figure | None
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The name of a column and what its cells are.
+    """The name of a column and the type of its cells, each of which may be None.
 
-    kind: "text" str; "sample" str of a text, shown with its white space; "figure" Figure or str; "token" Token; "tokens" a tuple of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per
-        cent; "ios" float from 0 to 1, shown as it is. Any cell may be None: nothing to tell.
+    kind: "text" str; "sample" str, shown with its white space; "figure" Figure or str; "token" Token; "tokens" a tuple
+        of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per cent; "ios" float from 0 to
+        1, shown as it is.
     help: one line on what the column means.
     """
 
@@ -64,31 +68,31 @@ class Column:
 class Table:
     """Rows under named columns.
 
-    key: a name for programs. note: what a reader must know to read the rows rightly.
-    listing: whether this is a list of tokens that may be long, and is cut to its first rows where it is shown.
-    total: how many rows there were before it was cut; None if it was not.
+    key: a name for programs. note: what a reader must know to understand the rows.
+    listing: whether this is a list of tokens that may be long, of which only the first rows are shown.
+    total: the number of rows before the table was cut; None if it was not.
     """
 
     key: str
     title: str
     columns: tuple[Column, ...]
-    rows: list[tuple[Any, ...]]
+    rows: list[tuple[Cell, ...]]
     note: str = ""
     listing: bool = False
     total: int | None = None
 
-    def column(self, name: str) -> list[Any]:
+    def column(self, name: str) -> list[Cell]:
         """The cells of one column, from top to bottom."""
         place = [column.name for column in self.columns].index(name)
         return [row[place] for row in self.rows]
 
     def head(self, length: int | None) -> Table:
-        """This table, if it is a list, cut to its first `length` rows (None: not cut)."""
+        """This table, cut to its first `length` rows if it is a list (None: not cut)."""
         if length is None or not self.listing or len(self.rows) <= length:
             return self
         return replace(self, rows=self.rows[:length], total=len(self.rows) if self.total is None else self.total)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The table as values for json.dumps: tokens as {"id", "text", "hex"}."""
         names = [column.name for column in self.columns]
         return {
@@ -113,6 +117,36 @@ class Table:
         return "\n".join(lines)
 
 
+class TableSet:
+    """The tables of one result, in reading order. A subclass says what they are about."""
+
+    tables: list[Table]
+
+    def title(self) -> str:
+        """The heading of the page."""
+        raise NotImplementedError
+
+    def about(self) -> dict[str, object]:
+        """What the JSON says before the tables."""
+        raise NotImplementedError
+
+    def table(self, key: str) -> Table:
+        """The table named `key`; KeyError if there is none."""
+        for table in self.tables:
+            if table.key == key:
+                return table
+        raise KeyError(f"no table {key!r}; there are {', '.join(table.key for table in self.tables)}")
+
+    def to_json(self, top: int | None = None) -> dict[str, object]:
+        """All tables as values for json.dumps, lists cut to `top` rows."""
+        return {**self.about(), "tables": [table.head(top).to_json() for table in self.tables]}
+
+    def to_markdown(self, top: int | None = 20) -> str:
+        """All tables as one Markdown page, lists cut to `top` rows."""
+        pages = [table.head(top).to_markdown(2) for table in self.tables]
+        return "\n\n".join([f"# {_escape(self.title())}", *pages]) + "\n"
+
+
 def cell_text(value: Any, column: Column) -> str:
     """One cell as plain text, as the terminal and the page show it."""
     if value is None:
@@ -128,16 +162,16 @@ def cell_text(value: Any, column: Column) -> str:
     if column.kind == "share":
         return f"{100 * value:.{column.digits}f} %"
     if column.kind == "ios":
-        # Cut, not rounded: 0.9996 must not read as 1, which means that the token never stands alone.
+        # Truncated, not rounded: 0.9996 must not read as 1, which means that the token never occurs alone.
         return f"{int(value * 1000) / 1000:.3f}"
     return str(value)
 
 
 def visible(data: bytes) -> list[tuple[str, str]]:
-    """`data` in runs of (kind, text) with nothing invisible in it.
+    """`data` as runs of (kind, text), with every character visible.
 
-    kind: "text" as it is; "space" white space, the text being its sign; "escape" what has no form of its own
-    (control and format characters, bytes that are no character), the text being its code.
+    kind: "text" as it is; "space" the sign of white space; "escape" the code of a control or format character, or of a
+        byte that is not part of a character.
 
     >>> visible(b" a\\n\\xff")
     [('space', '·'), ('text', 'a'), ('space', '⏎'), ('escape', 'FF')]
@@ -146,7 +180,7 @@ def visible(data: bytes) -> list[tuple[str, str]]:
     for character in data.decode("utf-8", "surrogateescape"):
         kind, text = _sign(character)
         if not runs and kind == "text" and unicodedata.combining(character):
-            text = "\u25cc" + character  # a mark alone would sit on whatever stands before it
+            text = "\u25cc" + character  # a combining mark would attach to the preceding text
         if runs and kind == "text" and runs[-1][0] == "text":
             runs[-1] = ("text", runs[-1][1] + text)
         else:
@@ -155,7 +189,7 @@ def visible(data: bytes) -> list[tuple[str, str]]:
 
 
 def quoted(data: bytes) -> str:
-    r"""`data` between quotation marks, as Python would write it; \xHH is a byte that is no character.
+    r"""`data` between quotation marks, as Python would write it; \xHH is a byte that is not part of a character.
 
     >>> print(quoted(b' "\n\xff'))
     " \"\n\xff"
@@ -224,8 +258,3 @@ def _escape(text: str) -> str:
     for sign in "\\`*_<>|":
         text = text.replace(sign, "\\" + sign)
     return text
-
-
-def tables_to_markdown(title: str, tables: Sequence[Table]) -> str:
-    """All `tables` under one heading."""
-    return "\n\n".join([f"# {_escape(title)}", *(table.to_markdown(2) for table in tables)]) + "\n"

@@ -1,13 +1,14 @@
-"""What a tokenizer makes of counted text: how often each token is used, and the sums that ratios are made of."""
+"""How a tokenizer encodes counted text: how often it uses each token, and the totals that ratios are computed from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
+from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from ..vocabulary import Vocabulary
@@ -17,18 +18,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment"]
 
-Progress = Callable[[str, int, "int | None"], None]
-SLICE = 1 << 18  # bytes of pretokens encoded at a time, about
+SLICE = 1 << 18  # about how many bytes of pretokens are encoded at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Usage:
-    """How a tokenizer cuts counted text.
+    """The tokens that a tokenizer makes of counted text.
 
-    by_id: uint64, how often each id is used, added tokens included; as long as the vocabulary has ids.
-    tokens, pretokens, bytes, characters: sums over the text. A character is counted at its first byte.
-    words: runs of anything but white space; None where only counts of pretokens were given, which do not tell.
-    tokens_by_pretoken: int64, tokens of each distinct pretoken, in the order of the counts.
+    by_id: uint64, how often each id is used, including added tokens; one number per id.
+    tokens, pretokens, bytes, characters: totals over the text. A character is counted at its first byte.
+    words: runs of non-white-space; None if only word counts were given, which do not tell.
+    tokens_by_pretoken: int64, the number of tokens of each distinct pretoken, in the order of the counts.
     """
 
     by_id: np.ndarray
@@ -63,8 +63,8 @@ def measure_usage(
 ) -> Usage:
     """Encode every distinct pretoken of `counts`, which must be cut by the tokenizer's own split pattern.
 
-    words: how many words the text has; passed on.
-    added: how often each added token stands in the text, besides the pretokens.
+    words: the number of words of the text, passed on.
+    added: how often each added token occurs in the text, besides the pretokens.
 
     >>> usage = measure_usage(tok, WordCounts.from_mapping({b"low": 5, b" lower": 2}))
     >>> usage.tokens, usage.bytes
@@ -93,7 +93,7 @@ def measure_usage(
 
 
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
-    """The tokenizer that takes any text as one pretoken as it is: no split, no added tokens, no normalisation."""
+    """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalisation."""
     plain = replace(
         tok.vocabulary, split_patterns=(), added_tokens=(), normalizers=(), add_prefix_space=False, **changes
     )
@@ -101,10 +101,10 @@ def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
 
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of every pretoken, one after the other (uint32), and how many each pretoken has (int64).
+    """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64).
 
-    Word counts lie in the order of the hash that the encoder's cache takes its slots from. Put in one after the other,
-    they would all crowd at the table's beginning: that took ten times as long. So each slice takes every n-th pretoken.
+    Word counts are in the order of the hash that the encoder's cache takes its slots from. Encoded in that order they fill
+    the table from its start and collide, which took ten times as long. So each slice takes every n-th pretoken.
     """
     import numpy as np
 
@@ -132,7 +132,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
 
 
 def _spread(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The places starts[0], starts[0] + 1, ... of each stretch in turn.
+    """The indices starts[i], starts[i] + 1, ... of each range in turn.
 
     >>> import numpy as np
     >>> _spread(np.array([5, 20]), np.array([3, 2])).tolist()
@@ -145,7 +145,7 @@ def _spread(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pretokens whose tokens' sizes add up to their own: the tokens tell by their sizes which pretoken they are of."""
+    """Encode pretokens whose tokens add up to their own bytes, so the sizes of the tokens tell which pretoken they belong to."""
     import numpy as np
 
     ids = np.frombuffer(tok.core.encode_pretokens(data, np.unique(ends[ends > 0]).astype(np.uintp)), np.uint32)
@@ -156,7 +156,7 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
 def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pretokens whose tokens may stand for what is not their bytes: `tok` splits nothing."""
+    """Encode pretokens whose tokens may stand for other bytes (an unknown token). `tok` does not split."""
     import numpy as np
 
     ids: list[int] = []
@@ -169,7 +169,7 @@ def _encode_one_by_one(
 
 
 def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
-    """int64: the characters of each pretoken, counted at their first bytes."""
+    """int64: the number of characters of each pretoken, counted at their first bytes."""
     import numpy as np
 
     before = np.zeros(len(counts.arena) + 1, np.int64)
@@ -178,7 +178,7 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
 
 
 def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
-    """The tokens that ordinary text may get, neither added nor removed: their bytes by id, in ascending order."""
+    """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
     return _ordinary(tok.vocabulary)
 
 
@@ -189,7 +189,7 @@ def _ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
 
 
 def _dot(values: np.ndarray, counts: np.ndarray) -> int:
-    """The sum of values x counts, exact wherever it is below 2**64."""
+    """The sum of values * counts, exact below 2**64."""
     import numpy as np
 
     return int((values.astype(np.uint64) * counts).sum(dtype=np.uint64))

@@ -1,14 +1,14 @@
 from libc.stdint cimport uint8_t, uint16_t
 
 
-cdef extern from "tokenmill/split/_cursor.h" nogil:
+cdef extern from "tokenmill/split/_chain_state.h" nogil:
     enum: TM_CHAIN_MAX
-    void tm_cursor_take(const void* scanner, const uint8_t* text, size_t at, size_t length, size_t* known)
-    void tm_cursor_keep(const void* scanner, const uint8_t* text, size_t at, size_t length, const size_t* known)
+    void tm_chain_take(const void* scanner, const uint8_t* text, size_t at, size_t length, size_t* known)
+    void tm_chain_save(const void* scanner, const uint8_t* text, size_t at, size_t length, const size_t* known)
 
 
-cdef extern from "tokenmill/split/_lanes.h" nogil:
-    ctypedef struct tm_lane:
+cdef extern from "tokenmill/split/_simd_scan.h" nogil:
+    ctypedef struct tm_simd_tables:
         const uint8_t* pairs
         const uint8_t* ascii
         const uint16_t* index
@@ -17,15 +17,16 @@ cdef extern from "tokenmill/split/_lanes.h" nogil:
         uint8_t next
         uint8_t end
         uint8_t invalid
-    enum: TM_LANE_ROOM
-    bint tm_lane_supported()
-    void tm_lane_pairs(uint8_t* pairs, const uint8_t* steps, unsigned int columns, unsigned int next)
-    Py_ssize_t tm_lane_walk(const tm_lane* lane, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* stopped)
+    enum: TM_SIMD_ROOM
+    bint tm_simd_supported()
+    void tm_simd_pairs(uint8_t* pairs, const uint8_t* steps, unsigned int columns, unsigned int next)
+    Py_ssize_t tm_simd_scan(const tm_simd_tables* simd, const uint8_t* text, size_t start, size_t length, size_t* ends,
+        Py_ssize_t room, size_t* stopped)
 
 
 cdef class Scanner:
     cdef readonly object tables
-    cdef readonly bint fast
+    cdef readonly bint uses_simd
     cdef readonly Scanner inner
     cdef const uint8_t* ascii
     cdef const uint16_t* index
@@ -37,7 +38,7 @@ cdef class Scanner:
     cdef const uint8_t* certain
     cdef size_t width
     cdef size_t invalid
-    cdef tm_lane lane
+    cdef tm_simd_tables simd
     cdef uint8_t* pairs
 
     # Cut text[start:length] into pretokens from a known pretoken start, where `length` is the true end of the text. Writes
@@ -52,6 +53,6 @@ cdef class Scanner:
     cdef Py_ssize_t scan_one(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
     cdef Py_ssize_t scan_chain(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil
     cdef size_t class_beyond_ascii(self, const uint8_t* p, size_t left, size_t* size) noexcept nogil
-    cdef Py_ssize_t walk(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* stopped) noexcept nogil
+    cdef Py_ssize_t run_transducer(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* stopped) noexcept nogil
     cdef size_t match(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil
-    cdef size_t pretoken(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil
+    cdef size_t next_pretoken(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil

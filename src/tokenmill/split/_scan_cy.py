@@ -1,9 +1,9 @@
 # cython: language_level=3
 """The scanner kernel: runs a compiled pattern over UTF-8 bytes and yields the ends of the pretokens.
 
-Two machines lie in the tables. The transducer (`walk`) gives all cuts in one pass and does most of the work. Where it
-cannot know, it says REWIND, and the automaton (`match`) finds single pretokens from a known pretoken start until it has
-passed that place. Both are described in transducer.py and automaton.py, the tables in compiler.py.
+The tables hold two machines. The transducer (`run_transducer`) finds all cuts in one pass and does most of the work.
+Where it cannot decide, it stops with REWIND. The automaton (`match`) then finds single pretokens from a known pretoken
+start until it has passed that place. See transducer.py, automaton.py, and compiler.py for the tables.
 """
 
 import cython
@@ -21,7 +21,7 @@ DEAD = cython.declare(cython.size_t, 0xFFFF)
 @cython.nogil
 @cython.exceptval(check=False)
 def sequence_length(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t) -> cython.size_t:
-    """How many bytes the well-formed UTF-8 sequence at p has, of `left` bytes there; 1 if there is none."""
+    """The length of the well-formed UTF-8 sequence at p, of at most `left` bytes; 1 if there is none."""
     b: uint8_t = p[0]
     if b < 0xC2 or b > 0xF4 or left < 2:
         return 1
@@ -57,13 +57,13 @@ def code_point(p: cython.pointer(cython.const[uint8_t]), size: cython.size_t) ->
 @cython.final
 @cython.cclass
 class Scanner:
-    """A compiled pattern (compiler.Tables), and the scanner of a second one for the inside of its pretokens, if any.
+    """A compiled pattern (compiler.Tables), and the scanner of the pattern that cuts its pretokens, if any.
 
-    fast: whether the lane of _lanes.h runs: the pattern fits it, the processor can, and nobody asked for `scalar`.
+    uses_simd: whether _simd_scan.h runs: the pattern fits, the processor supports it, and `scalar` is false.
     """
 
     def __cinit__(self, tables, inner=None, scalar=False):
-        self.tables = tables  # owns the bytes that the pointers below lead to
+        self.tables = tables  # owns the bytes that the pointers below refer to
         self.inner = inner
         self.width = tables.width
         self.invalid = tables.invalid
@@ -80,24 +80,24 @@ class Scanner:
             cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, cython.cast(bytes, tables.matches)))
         self.accepts = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.accepts))
         self.certain = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.certain))
-        lane = tables.lane
-        self.fast = lane is not None and not scalar and tm_lane_supported()
-        if self.fast:
-            columns: cython.size_t = lane.columns
+        simd = tables.simd
+        self.uses_simd = simd is not None and not scalar and tm_simd_supported()
+        if self.uses_simd:
+            columns: cython.size_t = simd.columns
             self.pairs = cython.cast(cython.pointer(uint8_t), malloc(columns * columns * columns * 8))
             if self.pairs == cython.NULL:
                 raise MemoryError
-            tm_lane_pairs(
-                self.pairs, cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, lane.steps)),
-                lane.columns, lane.next)
-            self.lane.pairs = self.pairs
-            self.lane.columns = lane.columns
-            self.lane.ascii = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, lane.ascii))
-            self.lane.index = self.index
-            self.lane.pages = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, lane.pages))
-            self.lane.next = lane.next
-            self.lane.end = lane.end
-            self.lane.invalid = lane.invalid
+            tm_simd_pairs(
+                self.pairs, cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, simd.steps)),
+                simd.columns, simd.next)
+            self.simd.pairs = self.pairs
+            self.simd.columns = simd.columns
+            self.simd.ascii = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, simd.ascii))
+            self.simd.index = self.index
+            self.simd.pages = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, simd.pages))
+            self.simd.next = simd.next
+            self.simd.end = simd.end
+            self.simd.invalid = simd.invalid
 
     def __dealloc__(self):
         free(self.pairs)
@@ -108,7 +108,7 @@ class Scanner:
     @cython.exceptval(check=False)
     def class_beyond_ascii(self, p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
                            size: cython.pointer(cython.size_t)) -> cython.size_t:
-        """The class of the character at p, which is not ASCII; its bytes in `size`."""
+        """The class of the non-ASCII character at p; its length in bytes goes to `size`."""
         size[0] = sequence_length(p, left)
         if size[0] == 1:
             return self.invalid
@@ -124,10 +124,10 @@ class Scanner:
             return self.scan_one(text, start, length, ends, room)
         known: cython.size_t[TM_CHAIN_MAX]
         this: cython.pointer(cython.const[cython.void]) = cython.cast(cython.p_void, self)
-        tm_cursor_take(this, text, start, length, known)
+        tm_chain_take(this, text, start, length, known)
         n: cython.Py_ssize_t = self.scan_chain(text, start, length, ends, room, known)
         if n > 0 and ends[n - 1] < length:
-            tm_cursor_keep(this, text, ends[n - 1], length, known)
+            tm_chain_save(this, text, ends[n - 1], length, known)
         return n
 
     @cython.cfunc
@@ -136,8 +136,8 @@ class Scanner:
     def scan_chain(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
                    ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
                    known: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
-        """The pretokens of the inner patterns. `known[0]` is where the outer pretoken around `start` ends, 0 where a new one
-        begins; `known[1]` the same for the next pattern, and so on."""
+        """The pretokens of the inner patterns. `known[0]` is the end of the outer pretoken around `start`, or 0 if a new
+        one begins there; `known[1]` is the same for the next pattern, and so on."""
         if self.inner is None:
             return self.scan_one(text, start, length, ends, room)
         n: cython.Py_ssize_t = 0
@@ -163,24 +163,24 @@ class Scanner:
         stopped: cython.size_t
         at: cython.size_t = start
         while at < length and n < room:
-            if self.fast and room - n >= TM_LANE_ROOM:
-                n += tm_lane_walk(
-                    cython.address(self.lane), text, at, length, ends + n, room - n, cython.address(stopped))
+            if self.uses_simd and room - n >= TM_SIMD_ROOM:
+                n += tm_simd_scan(
+                    cython.address(self.simd), text, at, length, ends + n, room - n, cython.address(stopped))
                 if n > 0:
                     at = ends[n - 1]
                 if stopped == NONE:
                     return n
             elif self.steps != cython.NULL and room - n >= 3:
-                n += self.walk(text, at, length, ends + n, room - n, cython.address(stopped))
+                n += self.run_transducer(text, at, length, ends + n, room - n, cython.address(stopped))
                 if n > 0:
                     at = ends[n - 1]
                 if stopped == NONE:
                     return n
             else:
                 stopped = length
-            # The automaton takes over, until the place where the transducer did not know how to go on is passed.
+            # The automaton runs until it has passed the place where the transducer stopped.
             while at <= stopped and at < length and n < room:
-                at = self.pretoken(text, at, length)
+                at = self.next_pretoken(text, at, length)
                 ends[n] = at
                 n += 1
         return n
@@ -188,16 +188,16 @@ class Scanner:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def walk(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
+    def run_transducer(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
              ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t,
              stopped: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
-        """The transducer from a pretoken start, with room for 3 ends or more. Returns how many ends it wrote, all right.
+        """Run the transducer from a pretoken start, with room for at least 3 ends. Returns how many ends it wrote.
 
-        `stopped` is NONE, or where the automaton must take over because the transducer could not go on.
+        `stopped` is NONE, or the place that the automaton must pass because the transducer could not decide.
         """
         n: cython.Py_ssize_t = 0
         p: cython.size_t = start
-        before: cython.size_t = start  # where the last character begins, and the one before it
+        before: cython.size_t = start  # where the last two characters begin
         before_that: cython.size_t = start
         row: cython.size_t = 0
         cell: cython.size_t
@@ -232,7 +232,7 @@ class Scanner:
             before_that = before
             before = p
             p += size
-        # Out of room: the last cuts may be a bet, so they are left for the next call.
+        # Out of room: the last two cuts may be bets, so they are left for the next call.
         stopped[0] = p if n <= 2 else NONE
         return n - 2 if n > 2 else 0
 
@@ -241,7 +241,7 @@ class Scanner:
     @cython.exceptval(check=False)
     def match(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
               length: cython.size_t) -> cython.size_t:
-        """Where the match that begins at `begin` ends; NONE if there is none."""
+        """The end of the match that begins at `begin`, or NONE."""
         found: cython.size_t = NONE
         p: cython.size_t = begin
         row: cython.size_t = 0
@@ -264,9 +264,9 @@ class Scanner:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def pretoken(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
-              length: cython.size_t) -> cython.size_t:
-        """Where the pretoken that begins at `begin` ends: a match, or what stands before the next one."""
+    def next_pretoken(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
+                      length: cython.size_t) -> cython.size_t:
+        """The end of the pretoken that begins at `begin`: a match, or the text before the next match."""
         end: cython.size_t = self.match(text, begin, length)
         if end != NONE and end != begin:
             return end
@@ -293,7 +293,7 @@ class Scanner:
                 size = 1
                 cls = self.class_beyond_ascii(text + at, length - at, cython.address(size))
                 if size == 1:
-                    continue  # perhaps the first bytes of a character that goes on behind `length`
+                    continue  # perhaps the first bytes of a character that continues after `length`
             if self.certain[text[at - 1] * self.width + cls]:
                 return at
         return 0

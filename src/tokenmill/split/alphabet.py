@@ -1,9 +1,9 @@
-"""Sets of characters, and the few classes that a pattern tells apart.
+"""Sets of characters, and the classes that a pattern distinguishes.
 
-A pattern names sets: `\\p{L}`, `[^\\r\\n]`, `x`. Two characters that lie in the same of its sets are the same to it, so
-that the automaton need not know 1.1 million characters but only some ten classes. They are found over *atoms*: each
-ASCII character is one, and each Unicode category beyond ASCII is one, split further where the pattern names single
-characters or ranges. A set of atoms is the bits of an int.
+A pattern names sets: `\\p{L}`, `[^\\r\\n]`, `x`. Two characters that are members of the same sets are equivalent, so
+the automaton works on about ten classes instead of 1.1 million characters. Classes are computed over *atoms*: each ASCII
+character is an atom, and so is each Unicode category beyond ASCII, split further where the pattern names single
+characters or ranges. A set of atoms is an int, one bit for each.
 """
 
 from __future__ import annotations
@@ -21,25 +21,28 @@ from . import unicode_tables
 __all__ = ["ANY", "Alphabet", "CharSet", "NotRegular", "Ranges", "property_set"]
 
 MAX = 0x10FFFF
-# Bytes that are no UTF-8 stand as lone surrogates, category Cs, as in Python's "surrogateescape": they can be no
-# character of the text, and are no letter, no number and no white space.
+# Bytes that are not UTF-8 are treated as lone surrogates, category Cs, as in Python's "surrogateescape". No character of
+# a text has that category, and it is not a letter, a number or white space.
 INVALID = 0xDC80
 
 MOST_CLASSES = 250
+MOST_SETS = 1000  # named by one pattern; beyond this, finding the classes takes longer than a second
 CATEGORIES = unicode_tables.CATEGORY_NAMES.split()
 
 Ranges = tuple[tuple[int, int], ...]
 
 
 class NotRegular(Exception):
-    """The pattern is (or may be) a regular expression, but not one that the automaton can run."""
+    """The automaton cannot run the pattern, which may still be a valid regular expression."""
 
 
 class CharSet:
-    """A set of characters: an operation, and operands by operation.
+    """A set of characters: an operation and its operands.
 
-    "ranges": inclusive code point ranges that do not overlap. "categories": numbers of Unicode categories. "not": one set. "or", "and",
-    "minus", "xor": sets.
+    "ranges": inclusive code point ranges that do not overlap.
+    "categories": numbers of Unicode categories.
+    "not": one set.
+    "or", "and", "minus", "xor": sets.
     """
 
     __slots__ = ("args", "op")
@@ -62,11 +65,11 @@ class CharSet:
                 yield from arg.leaves()
 
     def fold(self) -> CharSet:
-        """The set with every character that differs from a member in case alone (simple case folding)."""
+        """The set and every character that differs from a member only in case (simple case folding)."""
         if self.op == "ranges":
             found = case_fold(self.args[0])
             return self if found == self.args[0] else CharSet("ranges", found)
-        if self.op == "categories":  # rare: spelt out, because an orbit may leave the category
+        if self.op == "categories":  # rare: spelled out, because a case orbit may cross categories
             orbits = [
                 char for orbit in case_orbits() if any(category(c) in self.args[0] for c in orbit) for char in orbit
             ]
@@ -76,7 +79,7 @@ class CharSet:
 
 @functools.cache
 def category_pages() -> tuple[memoryview, bytes]:
-    """The page of each 128 code points, and the pages, which hold one category for each."""
+    """The page number of each 128 code points, and the pages, which hold one category per code point."""
     data = zlib.decompress(b85decode(unicode_tables.CATEGORY_PAGES))
     return memoryview(data[: 2 * 8704]).cast("H"), data[2 * 8704 :]
 
@@ -93,7 +96,7 @@ def case_orbits() -> tuple[tuple[int, ...], ...]:
 
 
 def case_fold(ranges: Ranges) -> Ranges:
-    if all(high < 128 for _, high in ranges):  # spares most programs the decoding of the table
+    if all(high < 128 for _, high in ranges):  # most programs need no other and never decode the table
         found = {c for low, high in ranges for c in range(low, high + 1)}
         found |= {c ^ 32 for c in found if chr(c).isalpha()}
         found |= {kin for letter, kin in ((0x4B, 0x212A), (0x53, 0x17F)) if letter in found}  # Kelvin sign, long s
@@ -124,7 +127,7 @@ def properties() -> dict[str, str]:
     return table
 
 
-# Longer names of categories and their groups, as Unicode's PropertyValueAliases gives them.
+# Long names of categories and their groups, from Unicode's PropertyValueAliases.
 GROUPS = {
     "letter": "L", "casedletter": "LC", "l&": "LC", "uppercaseletter": "Lu", "lowercaseletter": "Ll",
     "titlecaseletter": "Lt", "modifierletter": "Lm", "otherletter": "Lo", "mark": "M", "combiningmark": "M",
@@ -141,7 +144,7 @@ WHITE_SPACE = CharSet("or", CharSet("categories", (22, 23, 24)), CharSet("ranges
 
 
 def property_set(name: str) -> CharSet | None:
-    """The set that `\\p{name}` stands for, or None for a property that the tables do not hold."""
+    """The set of `\\p{name}`, or None for a property that the tables do not hold."""
     kind, _, value = name.rpartition("=")
     kind, value = (part.lower().replace("_", "").replace(" ", "").replace("-", "") for part in (kind, value))
     if kind in ("", "gc", "generalcategory"):
@@ -172,7 +175,7 @@ def property_set(name: str) -> CharSet | None:
 
 
 def cover(sets: list[Ranges]) -> list[tuple[int, int, int]]:
-    """The stretches beyond ASCII that some of the sets cover: begin, end, and which sets, as bits."""
+    """The stretches beyond ASCII that at least one set covers: start, end, and the covering sets as bits."""
     events: dict[int, int] = {}
     for i, ranges in enumerate(sets):
         for low, high in ranges:
@@ -188,7 +191,7 @@ def cover(sets: list[Ranges]) -> list[tuple[int, int, int]]:
 
 
 def evaluate(s: CharSet, leaves: dict[tuple, int], atoms: int) -> int:
-    """The atoms in a set, as bits, from those of its leaves."""
+    """The atoms of a set, as bits, from those of its leaves."""
     if s.op in ("ranges", "categories"):
         return leaves[s.key()]
     first, *rest = [evaluate(a, leaves, atoms) for a in s.args]
@@ -207,21 +210,23 @@ def evaluate(s: CharSet, leaves: dict[tuple, int], atoms: int) -> int:
 
 
 class Alphabet:
-    """The classes that a pattern's sets tell apart, and the tables from bytes to classes.
+    """The classes that the sets of a pattern distinguish, and the tables that map bytes to classes.
 
-    size: how many classes there are, 0 to size - 1. `size` itself stands for the end of the text.
+    size: the number of classes, 0 to size - 1. `size` itself stands for the end of the text.
     ascii: 128 bytes, the class of each ASCII character.
-    index, pages: the class of code point c is pages[index[c >> 7] * 128 + (c & 127)]; index is of two bytes each.
-    invalid: the class of a byte that is no UTF-8.
+    index, pages: the class of code point c is pages[index[c >> 7] * 128 + (c & 127)]; index holds two-byte numbers.
+    invalid: the class of a byte that is not UTF-8.
     """
 
     def __init__(self, sets: Iterable[CharSet]):
-        by_key = {s.key(): s for s in sets}
+        by_key = {s.key(): s for s in (*sets, ANY)}  # ANY adds no class, and a pattern may name no set
+        if len(by_key) > MOST_SETS:
+            raise NotRegular(f"more than {MOST_SETS} sets of characters")
         leaves = {leaf.key(): leaf for s in by_key.values() for leaf in s.leaves()}
         numbered = {key: i for i, key in enumerate(key for key, leaf in leaves.items() if leaf.op == "ranges")}
         stretches = cover([leaves[key].args[0] for key in numbered])
 
-        # An atom is an ASCII character, or what beyond ASCII has a category and lies in the same ranges.
+        # An atom is an ASCII character, or all characters beyond ASCII with one category in the same ranges.
         index, pages = category_pages()
         categories = list(pages[index[0] * 128 :][:128])
         covered = [0] * 128
@@ -241,14 +246,14 @@ class Alphabet:
         plain = [atom(i, 0) for i in range(len(CATEGORIES))]
         inside = next((covering for low, after, covering in stretches if low <= INVALID < after), 0)
         invalid = atom(CATEGORIES.index("Cs"), inside)
-        found = []  # the stretches: where each begins, the categories in it, and their atoms
+        found = []  # of each stretch: its start, the categories in it, and their atoms
         for low, after, covering in stretches:
             touched = range(low >> 7, (after - 1 >> 7) + 1)
             cells = b"".join(pages[index[page] * 128 : index[page] * 128 + 128] for page in touched)
             cells = cells[low & 127 :][: after - low]
             found.append((low, cells, {category: atom(category, covering) for category in set(cells)}))
 
-        # Atoms that lie in the same sets are one class.
+        # Atoms in the same sets form one class.
         known = {
             key: sum(1 << a for a, covering in enumerate(covered) if covering >> numbered[key] & 1)
             if leaf.op == "ranges"
@@ -260,13 +265,20 @@ class Alphabet:
         class_of = [names.setdefault(row, len(names)) for row in zip(*members, strict=True)]
         self.size = len(names)
         if self.size > MOST_CLASSES:
-            raise NotRegular(f"more than {MOST_CLASSES} kinds of characters")
+            raise NotRegular(f"more than {MOST_CLASSES} classes of characters")
         self._masks = {
             key: sum(1 << number for row, number in names.items() if row[i] == "1") for i, key in enumerate(by_key)
         }
 
         self.ascii = bytes(class_of[:128])
         self.invalid = class_of[invalid]
+        self.index, self.pages = self._tables(plain, found, class_of)
+
+    def _tables(
+        self, plain: list[int], found: list[tuple[int, bytes, dict[int, int]]], class_of: list[int]
+    ) -> tuple[bytes, bytes]:
+        """The index and the pages, from the atoms of the categories, the stretches, and the classes of the atoms."""
+        index, pages = category_pages()
         whole = bytearray(pages.translate(bytes(class_of[a] for a in plain).ljust(256, b"\0")))
         numbers = array("H", index)
         changed: dict[int, bytes | bytearray] = {0: self.ascii}
@@ -279,11 +291,10 @@ class Alphabet:
         distinct: dict[bytes, int] = {}
         for page, cells in changed.items():
             numbers[page] = len(pages) // 128 + distinct.setdefault(bytes(cells), len(distinct))
-        self.index = numbers.tobytes()
-        self.pages = bytes(whole) + b"".join(distinct)
+        return numbers.tobytes(), bytes(whole) + b"".join(distinct)
 
     def join(self, numbers: list[int]) -> None:
-        """Make one class of those with the same number; the masks of sets are void from then on."""
+        """Merge the classes with the same number. The masks of sets are invalid afterwards."""
         table = bytes(numbers).ljust(256, b"\0")
         self.size = max(numbers) + 1
         self.ascii = self.ascii.translate(table)
@@ -291,5 +302,5 @@ class Alphabet:
         self.invalid = table[self.invalid]
 
     def mask(self, s: CharSet) -> int:
-        """The classes that make up a set, as bits."""
+        """The classes of a set, as bits."""
         return self._masks[s.key()]

@@ -1,14 +1,14 @@
-"""From the syntax tree to a deterministic automaton with the preferences of a backtracking engine.
+"""From the syntax tree to a deterministic automaton that has the preferences of a backtracking engine.
 
-1. The tree becomes a graph of nodes: CHARS (one character of a class mask), SPLIT (several ways on, the preferred
+1. The tree becomes a graph of nodes: CHARS (one character of a class mask), SPLIT (several successors, the preferred
    first), LOOK (a condition on the next character) and ACCEPT.
-2. A state of the automaton is the list of nodes that a match may stand at, most preferred first, *before* it is known
-   which character comes next. With the class of that character known, one walk through the graph settles everything:
-   which LOOKs hold, which CHARS go on, and whether ACCEPT is reached; what is less preferred than ACCEPT is dropped.
+2. A state of the automaton is the list of nodes that a match may be at, the preferred first, *before* the next
+   character is known. Once the class of that character is known, one walk through the graph settles which LOOKs hold,
+   which CHARS advance, and whether ACCEPT is reached. Nodes less preferred than ACCEPT are dropped.
 
-So "the match may end here" is decided one character late, together with the step over that character, and conditions
-on one character ahead such as `(?!\\S)` or `$` cost nothing. A possessive `[class]*+` is exact too: it is a loop that
-may be left only where the next character is not in the class.
+Whether the match may end is therefore decided one character late, together with the step over that character, and
+conditions on the next character such as `(?!\\S)` or `$` cost nothing. A possessive `[class]*+` is exact too: it is a
+loop that can be left only if the next character is not in the class.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ DEAD = -1
 CHARS, SPLIT, LOOK, ACCEPT = range(4)
 MOST_NODES = 20_000
 MOST_STATES = 2_000
-MOST_VISITS = 500_000  # of a node from a state, a second or so
+MOST_VISITS = 500_000  # of a node from a state, about a second
 
 
 class Automaton:
-    """The deterministic automaton that finds one match from where it begins. State 0 is the start.
+    """The deterministic automaton that finds one match from its start. State 0 is the start.
 
     steps[state][class]: the state after a character of that class, or DEAD.
-    accepts[state]: the classes of next characters (as bits; bit `classes` is the end of the text) before which the
-        match ends if it cannot go on: what was preferred to that end is all that is left in the step.
+    accepts[state]: the classes of the next character (as bits; bit `classes` is the end of the text) before which the
+        match may end. The step then keeps only the nodes preferred to that end.
     """
 
     def __init__(self, classes: int, steps: list[list[int]], accepts: list[int]):
@@ -38,7 +38,7 @@ class Automaton:
 
 
 def may_be_empty(node: Node) -> bool:
-    """Whether a node may match without any character."""
+    """Whether a node can match the empty text."""
     if isinstance(node, Concat):
         return all(may_be_empty(part) for part in node.parts)
     if isinstance(node, Alternate):
@@ -64,7 +64,7 @@ class Graph:
         return self.alphabet.mask(set) | (end << self.alphabet.size)
 
     def build(self, node: Node, after: int) -> int:
-        """Nodes for `node`, which go on to the node `after`; their entry."""
+        """Add nodes for `node` that lead to the node `after`; return their entry."""
         if isinstance(node, Chars):
             return self.add(CHARS, self.alphabet.mask(node.set), after)
         if isinstance(node, Concat):
@@ -93,7 +93,7 @@ class Graph:
 
         if node.most is None:
             if may_be_empty(node.node):
-                raise NotRegular("a loop around what may be empty")  # engines differ in what ends such a loop
+                raise NotRegular("a loop around a group that can be empty")  # engines differ in what ends such a loop
             loop = self.add(SPLIT, ())
             body = self.build(node.node, loop)
             self.nodes[loop] = (SPLIT, ways(body))
@@ -103,11 +103,13 @@ class Graph:
             for _ in range(node.most - node.least):
                 entry = self.add(SPLIT, ways(self.build(node.node, entry)))
         for _ in range(node.least - (node.most is None)):
-            entry = self.build(node.node, entry)
+            before, entry = entry, self.build(node.node, entry)
+            if entry == before:  # an empty group: no repetition adds a node
+                break
         return entry
 
     def atomic(self, node: Node, after: int) -> int:
-        """A group without a way back: plain where it offers no choice, and a loop over one set as a possessive one."""
+        """An atomic group: as a plain one if it offers no choice; a loop over one set becomes possessive."""
         if isinstance(node, Chars | Look | Atomic) or as_set(node) is not None:
             return self.build(node, after)
         if isinstance(node, Repeat) and node.kind != "lazy" and as_set(node.node) is not None:
@@ -126,7 +128,7 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
     steps: list[list[int]] = []
     accepts: list[int] = []
     visits = 0
-    for kernel in queue:  # grows while it is walked
+    for kernel in queue:  # grows during the loop
         # One walk for all classes at once: `mask` is the classes of next characters that may have come this way.
         seen: dict[int, int] = {}
         ways: list[tuple[int, int]] = []
@@ -151,7 +153,7 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
                 accepting |= mask
                 live &= ~mask
         if visits > MOST_VISITS:
-            raise NotRegular("an automaton that would take too long to make")
+            raise NotRegular("an automaton that takes too long to build")
         row = []
         for c in range(size):
             kernel = tuple(dict.fromkeys(target for target, mask in ways if mask >> c & 1))
@@ -166,27 +168,31 @@ def compile_tree(tree: Node, alphabet: Alphabet) -> Automaton:
             row.append(number)
         steps.append(row)
         accepts.append(accepting)
-    # Classes that no state tells apart are one from here on.
+    return merge_classes(alphabet, steps, accepts)
+
+
+def merge_classes(alphabet: Alphabet, steps: list[list[int]], accepts: list[int]) -> Automaton:
+    """The automaton, after merging the classes that no state distinguishes; changes `alphabet` too."""
+    size = alphabet.size
     columns: dict[tuple, int] = {}
-    ends = [accept >> size << size for accept in accepts]
     joined = []
     for c in range(size):
         column = tuple(row[c] * 2 + (accept >> c & 1) for row, accept in zip(steps, accepts, strict=True))
         joined.append(columns.setdefault(column, len(columns)))
-    first = {column: c for c, column in reversed(list(enumerate(joined)))}
+    first = [joined.index(number) for number in range(len(columns))]
     alphabet.join(joined)
     return Automaton(
         len(first),
-        [[row[first[i]] for i in range(len(first))] for row in steps],
+        [[row[c] for c in first] for row in steps],
         [
-            sum((accept >> first[i] & 1) << i for i in range(len(first))) | end >> size << len(first)
-            for accept, end in zip(accepts, ends, strict=True)
+            sum((accept >> c & 1) << i for i, c in enumerate(first)) | (accept >> size & 1) << len(first)
+            for accept in accepts
         ],
     )
 
 
 def sets_of(node: Node) -> list[CharSet]:
-    """Every set of characters that a tree names, and those that possessive loops make of them."""
+    """Every set of characters that a tree names, and those that its possessive loops need."""
     if isinstance(node, Chars | Look):
         return [node.set]
     if isinstance(node, Concat | Alternate):

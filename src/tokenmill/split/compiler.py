@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .alphabet import Alphabet
 from .automaton import DEAD, compile_tree, sets_of
-from .lanes import Lane, make_lane
+from .simd_tables import SimdTables, make_simd_tables
 from .syntax import NotRegular, parse
 from .transducer import certain_cuts, make_transducer
 
@@ -16,17 +16,17 @@ __all__ = ["Tables", "compile_pattern"]
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """All that the scanner needs to know of a pattern. Numbers of two bytes are little-endian.
+    """Everything the scanner needs to run a pattern. Numbers of two bytes are little-endian.
 
-    width: the cells of a row, one for each class and the last one for the end of the text. A state is known by where
-        its row begins: number * width.
-    ascii, index, pages, invalid: from bytes to classes, see Alphabet.
-    steps (two bytes), actions: the transducer, row after row: next state, and what to cut before this character. Empty
-        where it would be too large.
-    matches (two bytes), accepts: the automaton, row after row: next state or 0xFFFF, and whether the match may end
+    width: the cells of a row: one for each class, and the last for the end of the text. A state is identified by the
+        offset of its row: number * width.
+    ascii, index, pages, invalid: map bytes to classes; see Alphabet.
+    steps (two bytes), actions: the transducer, row after row: the next state, and what to cut before this character.
+        Empty if the transducer would be too large.
+    matches (two bytes), accepts: the automaton, row after row: the next state or 0xFFFF, and whether the match may end
         before this character.
-    certain: 128 rows of `width`: whether a pretoken always begins at a character of that class after that ASCII one.
-    lane: the transducer for the fast lane, or None where it does not fit.
+    certain: 128 rows of `width`: whether a pretoken always begins at a character of this class after this ASCII one.
+    simd: the transducer for the SIMD scan, or None if it does not fit.
     """
 
     width: int
@@ -39,7 +39,7 @@ class Tables:
     matches: bytes
     accepts: bytes
     certain: bytes
-    lane: Lane | None
+    simd: SimdTables | None
 
 
 def two_bytes(numbers: list[int]) -> bytes:
@@ -47,7 +47,7 @@ def two_bytes(numbers: list[int]) -> bytes:
 
 
 def compile_pattern(pattern: str) -> Tables:
-    """The tables of a pattern. Raises NotRegular where the `regex` module must do the work."""
+    """Compile a pattern. Raises NotRegular for a pattern that only the `regex` module can run."""
     tree = parse(pattern)
     alphabet = Alphabet(sets_of(tree))
     automaton = compile_tree(tree, alphabet)
@@ -62,17 +62,17 @@ def compile_pattern(pattern: str) -> Tables:
         accepts += bytes(accept >> c & 1 for c in range(width))
 
     steps: list[int] = []
-    actions, lane = bytearray(), None
+    actions, simd = bytearray(), None
     transducer = make_transducer(automaton)
     if transducer is not None and len(transducer.steps) * width < 0xFFFF:
         for cells, end in zip(transducer.steps, transducer.ends, strict=True):
             steps += [state * width for state, _ in cells] + [0]
             actions += bytes([action for _, action in cells] + [end])
-        lane = make_lane(transducer, alphabet)
+        simd = make_simd_tables(transducer, alphabet)
 
     certain = certain_cuts(automaton)
     rows = [bytes(certain[c] >> b & 1 for b in range(width)) for c in alphabet.ascii]
     return Tables(
         width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
-        two_bytes(steps), bytes(actions), two_bytes(matches), bytes(accepts), b"".join(rows), lane,
+        two_bytes(steps), bytes(actions), two_bytes(matches), bytes(accepts), b"".join(rows), simd,
     )  # fmt: skip

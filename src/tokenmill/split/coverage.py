@@ -1,4 +1,4 @@
-"""Whether the matches of a split pattern cover every text, so that nothing ever stands between two of them."""
+"""Whether the matches of a split pattern cover every text, with nothing between two matches."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["covers_all_text"]
 
 
 def covers_all_text(pattern: str) -> bool:
-    """Whether a match that is not empty begins at every place of every text; False where it cannot be told.
+    """Whether a non-empty match begins at every position of every text; False if that is not known.
 
-    The other kind of pattern leaves text between its matches: for us a pretoken too, while other libraries drop it.
+    Other patterns leave text between their matches. tokenmill makes that text a pretoken too; other libraries drop it.
 
     >>> covers_all_text(r"\\p{L}+|\\P{L}"), covers_all_text(r"\\p{L}+|\\p{N}")
     (True, False)
@@ -24,10 +24,10 @@ def covers_all_text(pattern: str) -> bool:
     except NotRegular:
         return False
     end = alphabet.size
-    # Walk on from each first character as long as the match has not been able to end anywhere.
+    # Follow each first character until the match could have ended somewhere.
     waiting = list(set(automaton.steps[0]))
     seen = set(waiting)
-    for state in waiting:  # grows while it is walked
+    for state in waiting:  # grows during the loop
         if state == DEAD:
             return False
         open_ways = [c for c in range(end + 1) if not automaton.accepts[state] >> c & 1]

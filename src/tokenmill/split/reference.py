@@ -1,26 +1,33 @@
-"""The slow twin of the scanner: the same pretokens, by the `regex` module. Patterns that are not regular run on it too.
+"""The slow twin of the scanner: the same pretokens, by the `regex` module. Patterns that are not regular run here too.
 
-`regex` reads a pattern a little differently than Rust's engine, which tiktoken uses, so the pattern is rewritten first:
-`\\s` is White_Space, `$` is the very end, `\\w` is Unicode's word, POSIX classes are ASCII, `i` has no kin among the
-Turkish i, and properties have the frozen Unicode version of unicode_tables.py whichever one `regex` has.
+`regex` differs from Rust's engine, which tiktoken uses, so the pattern is rewritten first: `\\s` is White_Space, `$` is
+the end of the text only, `\\w` is Unicode's definition, POSIX classes are ASCII, `i` does not match the Turkish i, and
+properties have the Unicode version of unicode_tables.py, whatever version `regex` has.
+
+Two bounds stop hostile patterns. One that repeats a part too often is refused before it is compiled, and a search that
+backtracks for too long raises a PatternError, as in tiktoken.
 """
 
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Iterator
 
 import regex
 
 from ..errors import PatternError
 from .alphabet import Alphabet, property_set
-from .syntax import POSIX
+from .syntax import POSIX, repeat_bounds, shown
 
 __all__ = ["reference_cuts", "reference_pretokens", "to_regex"]
 
 WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d"
 SETS = {"s": r"\p{White_Space}", "d": r"\p{Nd}", "h": "0-9A-Fa-f", "w": WORD}
-TURKISH = "[\u0130\u0131]"  # `regex` takes these for i and I under (?i)
+TURKISH = "[\u0130\u0131]"  # under (?i), `regex` treats these as i and I
+MOST_PARTS = 100_000  # of a pattern with its repetitions written out; `regex` takes 0.3 kB for each
+SECONDS = 5.0  # of processor time for splitting a text, and more for each of its characters: 20 times what most need
+SECONDS_PER_CHARACTER = 20e-6
 
 
 @functools.cache
@@ -30,7 +37,7 @@ def everything() -> str:
 
 @functools.cache
 def property_text(name: str) -> str:
-    """`\\p{name}` for `regex`, put right where its Unicode version differs from the tables'."""
+    """`\\p{name}` for `regex`, corrected where its Unicode version differs from that of the tables."""
     text = rf"\p{{{name}}}"
     wanted = property_set(name)
     if wanted is None:
@@ -55,12 +62,16 @@ def property_text(name: str) -> str:
 
 
 class Rewriter:
-    """Walks over a pattern once; `flags` are those in force, kept for each open group."""
+    """Rewrites a pattern in one pass.
+
+    groups: the flags in force in each open group. parts: how many parts each has, its repetitions written out.
+    """
 
     def __init__(self, pattern: str):
         self.pattern = pattern
         self.at = 0
         self.groups = [frozenset[str]()]
+        self.parts = [0]
 
     def take(self, size: int) -> str:
         self.at += size
@@ -68,9 +79,19 @@ class Rewriter:
 
     def rewrite(self) -> str:
         out = []
+        last = 0  # how many parts the last atom has
         while self.at < len(self.pattern):
             char = self.take(1)
             flags = self.groups[-1]
+            if char == ")" and len(self.groups) > 1:
+                last = self.parts.pop()
+                self.parts[-1] += last
+            elif char == "{":
+                out.append(char + self.repeat(last))
+                continue
+            else:
+                last = int(char not in "(|*+?")
+                self.parts[-1] += last
             if char == "\\":
                 out.append(self.escape(False))
             elif char == "[":
@@ -92,9 +113,27 @@ class Rewriter:
                 out.append(char)
         return "".join(out)
 
+    def repeat(self, last: int) -> str:
+        """The rest of a quantifier {...} of an atom of `last` parts; PatternError if it makes too many parts."""
+        end = self.pattern.find("}", self.at)
+        bounds = repeat_bounds(self.pattern[self.at : max(end, 0)])
+        if bounds is None:
+            self.parts[-1] += 1  # the character {
+            return ""
+        times = max(1, bounds[0], bounds[1] or 0)
+        self.parts[-1] += last * (times - 1)
+        if self.parts[-1] > MOST_PARTS or times > MOST_PARTS:
+            raise PatternError(
+                f"the split pattern {shown(self.pattern)} has more than {MOST_PARTS:,} parts when its repetitions are "
+                "written out. Use a smaller number, or * or + for any number."
+            )
+        return self.take(end + 1 - self.at)
+
     def group(self) -> str:
         flags = self.groups[-1]
         match = regex.match(r"\?([imsxu]*)(-[imsxu]+)?([:)])", self.pattern, pos=self.at)
+        if match is None or match[3] == ":":
+            self.parts.append(0)
         if match is None:
             self.groups.append(flags)
             return "("
@@ -105,7 +144,7 @@ class Rewriter:
             self.groups[-1] = flags
         else:
             self.groups.append(flags)
-        # Full case folding, where one character may equal two, is never Rust's.
+        # Rust never does full case folding, under which one character may equal two.
         off = off or ("-f" if "i" in on else "")
         return f"(?{on}{off}{end}" if on or off or end == ":" else ""
 
@@ -154,13 +193,13 @@ class Rewriter:
             out.append(self.take(1))
         if self.pattern.startswith("]", self.at):
             out.append("\\" + self.take(1))
-        behind_set = False
+        after_set = False
         while self.at < len(self.pattern):
             char = self.take(1)
             if char == "]":
                 return "".join([*out, "]"])
             if char == "\\":
-                behind_set = self.pattern[self.at : self.at + 1] in tuple("pPsSdDwWhH")
+                after_set = self.pattern[self.at : self.at + 1] in tuple("pPsSdDwWhH")
                 out.append(self.escape(True))
                 continue
             if char == "[" and (match := regex.match(r":(\^?)(\w+):\]", self.pattern, pos=self.at)):
@@ -170,39 +209,59 @@ class Rewriter:
                 out.append(f"[{match[1]}{items}]")
             elif char == "[":
                 out.append(self.bracket())
-            elif char == "-" and behind_set and self.pattern[self.at : self.at + 1] not in "-]":
-                out.append(r"\-")  # behind a set it begins no range
+            elif char == "-" and after_set and self.pattern[self.at : self.at + 1] not in "-]":
+                out.append(r"\-")  # after a set a hyphen does not begin a range
             else:
                 out.append("\\|" if char == "|" else char)
-            behind_set = False
+            after_set = False
         return "".join(out)
 
 
 @functools.cache
 def to_regex(pattern: str) -> regex.Pattern:
-    """The pattern, compiled by `regex` to mean what it means to Rust's engine."""
+    """The pattern, compiled by `regex` with the meaning it has in Rust's engine."""
     try:
         return regex.compile(Rewriter(pattern).rewrite(), regex.V1)
+    except RecursionError:
+        raise PatternError(f"the split pattern {shown(pattern)} has groups nested too deep") from None
     except regex.error as error:
-        raise PatternError(f"the split pattern {pattern!r} is no regular expression: {error}") from None
+        raise PatternError(f"the split pattern {shown(pattern)} is not a regular expression: {error}") from None
 
 
 def matches(compiled: regex.Pattern, text: str) -> Iterator[tuple[int, int]]:
-    """The matches as Rust's find_iter gives them: after an empty one, the search goes on one character further."""
+    """The matches as Rust's find_iter gives them: after an empty match, the search continues one character later.
+
+    Raises TimeoutError after the processor time that SECONDS and SECONDS_PER_CHARACTER allow.
+    """
+    end = time.process_time() + SECONDS + SECONDS_PER_CHARACTER * len(text)
     at = 0
-    while at <= len(text) and (found := compiled.search(text, at)):
-        yield found.span()
-        at = found.end() + (found.end() == found.start())
+    while at <= len(text):
+        for found in compiled.finditer(text, at, timeout=max(1e-6, end - time.process_time())):
+            yield found.span()
+            if found.end() == found.start():
+                at = found.end() + 1
+                break
+        else:
+            return
 
 
 def reference_cuts(pattern: str, text: str) -> list[int]:
     """Where the pretokens of a text end, in characters: at both ends of each match, and at the end of the text."""
-    cuts = {end for span in matches(to_regex(pattern), text) for end in span}
-    return sorted((cuts | {len(text)}) - {0})
+    cuts = {len(text)}
+    try:
+        for span in matches(to_regex(pattern), text):
+            cuts.update(span)
+    except TimeoutError:
+        raise PatternError(
+            f"the split pattern {shown(pattern)} takes too long on a text of {len(text):,} characters, cut up to "
+            f"character {max(cuts - {len(text)}, default=0):,}: it can match there in too many ways. Rewrite it without "
+            "nested repetitions or alternatives that match the same text."
+        ) from None
+    return sorted(cuts - {0})
 
 
 def reference_pretokens(patterns: tuple[str, ...], text: str) -> list[str]:
-    """The pretokens of a text, cut by one pattern inside the pretokens of the one before it.
+    """The pretokens of a text; each pattern cuts the pretokens of the one before it.
 
     >>> reference_pretokens((r"\\\\p{N}", r"\\\\s?\\\\S+"), "see 42!")
     ['see', ' ', '4', '2', '!']

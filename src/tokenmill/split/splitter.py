@@ -11,40 +11,39 @@ from ..errors import PatternError, UsageError
 from ..vocabulary.patterns import PATTERNS
 from ._scan_cy import Scanner
 from .compiler import Tables, compile_pattern
-from .syntax import NotRegular
+from .syntax import NotRegular, shown
 
 __all__ = ["Splitter"]
 
-PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is heard
-
-MOST_PATTERNS = 8  # TM_CHAIN_MAX of _cursor.h
-SLOW: set[str] = set()  # the patterns that this process has warned of
+PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon
+MOST_PATTERNS = 8  # TM_CHAIN_MAX of _chain_state.h
+WARNED: set[str] = set()  # the patterns that this process has warned of
 
 
 @functools.lru_cache(maxsize=64)
 def tables_of(pattern: str) -> Tables | str:
-    """The compiled pattern, or why only the `regex` module can run it."""
+    """The compiled pattern, or the reason why only the `regex` module can run it."""
     try:
         return compile_pattern(pattern)
     except NotRegular as reason:
         from .reference import to_regex
 
-        to_regex(pattern)  # a PatternError if it is no pattern at all
+        to_regex(pattern)  # raises PatternError for an invalid pattern
         return str(reason)
 
 
 class Splitter:
     """Cuts text into pretokens by one or more split patterns, given by name or as regular expressions.
 
-    With several patterns, each cuts the pretokens of the one before it, and the end of such a pretoken is the end of the
-    text to it; with none, the whole text is one pretoken. Pretokens are the matches of a pattern and what stands between
-    them, so that nothing is lost; no pretoken is empty. Bytes that are no UTF-8 are characters of their own, each of
-    them, which are no letter, no number and no white space.
+    With several patterns, each cuts the pretokens of the one before it and sees the end of such a pretoken as the end of
+    the text. With none, the whole text is one pretoken. Pretokens are the matches of a pattern and the text between
+    them, so nothing is lost, and no pretoken is empty. Each byte that is not UTF-8 is a character of its own that is not
+    a letter, a number or white space.
 
     patterns: the regular expressions.
     name: the name of the pattern, or the patterns themselves.
-    scanner: the compiled automaton (kernels call its C methods), or None where a pattern is not regular and the
-        `regex` module does the work.
+    scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
+        module splits.
 
     >>> Splitter("gpt2").split("It's 1984, isn't it?")
     ['It', "'s", ' 1984', ',', ' isn', "'t", ' it', '?']
@@ -55,22 +54,20 @@ class Splitter:
             if not isinstance(pattern, str):
                 raise UsageError(f"a split pattern is a name or a regular expression, not {pattern!r}")
             if not pattern:
-                raise PatternError("the split pattern is empty; leave it out to keep each text in one pretoken")
+                raise PatternError("the split pattern is empty; give no pattern to keep each text as one pretoken")
         if len(patterns) > MOST_PATTERNS:
-            raise UsageError(
-                f"{len(patterns)} split patterns one inside the other; at most {MOST_PATTERNS} are possible"
-            )
+            raise UsageError(f"there are {len(patterns)} split patterns; at most {MOST_PATTERNS} can be nested")
         self.patterns = tuple(PATTERNS.get(pattern, pattern) for pattern in patterns)
         names = {text: name for name, text in PATTERNS.items()}
         self.name = ", ".join(names.get(pattern, pattern) for pattern in self.patterns)
         self.scanner: Scanner | None = None
         compiled = [tables_of(pattern) for pattern in self.patterns or (r"(?s:.)+",)]
         for pattern, tables in zip(self.patterns, compiled, strict=False):
-            if isinstance(tables, str) and pattern not in SLOW:
-                SLOW.add(pattern)
+            if isinstance(tables, str) and pattern not in WARNED:
+                WARNED.add(pattern)
                 warnings.warn(
-                    f"the split pattern {pattern!r} has {tables}, which the scanner cannot run; the regex module does "
-                    "it, with the same pretokens but much slower",
+                    f"the split pattern {shown(pattern)} has {tables}, which the scanner cannot run. The regex module "
+                    "splits instead: the pretokens are the same, but it is much slower.",
                     stacklevel=2,
                 )
         for tables in reversed(compiled):
@@ -86,7 +83,7 @@ class Splitter:
         return f"Splitter({', '.join(map(repr, self.patterns))})"
 
     def ends(self, data: bytes) -> array[int]:
-        """The exclusive end offset, in bytes, of each pretoken of UTF-8 `data`, as 64-bit numbers."""
+        """The exclusive end offset in bytes of each pretoken of UTF-8 `data`, as 64-bit numbers."""
         if self.scanner is None:
             from .reference import reference_pretokens
 
@@ -105,7 +102,7 @@ class Splitter:
         """The pretokens of `text`."""
         try:
             data = text.encode()
-        except UnicodeEncodeError:  # lone surrogates, which UTF-8 cannot spell
+        except UnicodeEncodeError:  # lone surrogates, which UTF-8 cannot encode
             from .reference import reference_pretokens
 
             return reference_pretokens(self.patterns, text)

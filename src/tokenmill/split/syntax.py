@@ -1,8 +1,8 @@
-"""The syntax tree of a split pattern, and how it is read from the text of a regular expression.
+"""The parser of split patterns: from the text of a regular expression to a syntax tree.
 
-The dialect is that of Rust's `fancy_regex`, which tiktoken uses. What no automaton can do (backreferences, general
-lookaround, `\\b`...) raises NotRegular, and the caller turns to the `regex` module; what is no regular expression at
-all raises a PatternError that says where.
+The dialect is that of Rust's `fancy_regex`, which tiktoken uses. A construct that no automaton can run (backreferences,
+general lookaround, `\\b`...) raises NotRegular; the caller then falls back to the `regex` module. An invalid regular
+expression raises a PatternError that says where the mistake is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Chars(Node):
 
 
 class Concat(Node):
-    """Parts one after the other; no parts match the empty text."""
+    """Parts in sequence. An empty sequence matches the empty text."""
 
     __slots__ = ("parts",)
 
@@ -38,7 +38,7 @@ class Concat(Node):
 
 
 class Alternate(Node):
-    """Alternatives, the preferred one first."""
+    """Alternatives, the preferred first."""
 
     __slots__ = ("parts",)
 
@@ -47,7 +47,7 @@ class Alternate(Node):
 
 
 class Repeat(Node):
-    """`least` to `most` (None: any number) times `node`; kind is "greedy", "lazy" or "possessive"."""
+    """`node`, `least` to `most` times (None: no limit); kind is "greedy", "lazy" or "possessive"."""
 
     __slots__ = ("kind", "least", "most", "node")
 
@@ -56,7 +56,7 @@ class Repeat(Node):
 
 
 class Look(Node):
-    """A condition on the next character: that it lies in `set` or, where `end` holds, that there is none."""
+    """A condition on the next character: it is in `set`, or, if `end` is true, the text ends here."""
 
     __slots__ = ("end", "set")
 
@@ -65,7 +65,7 @@ class Look(Node):
 
 
 class Atomic(Node):
-    """A group that is never entered again once it has matched."""
+    """A group that is not re-entered by backtracking once it has matched."""
 
     __slots__ = ("node",)
 
@@ -84,6 +84,7 @@ POSIX = {
     "word": "09AZ__az", "xdigit": "09AFaf",
 }  # fmt: skip
 MOST_REPEATS = 1000
+MOST_DEPTH = 100
 
 
 def word_set() -> CharSet:
@@ -93,7 +94,7 @@ def word_set() -> CharSet:
 
 
 def as_set(node: Node) -> CharSet | None:
-    """The set of a node that always matches exactly one character, or None."""
+    """The set of a node that always matches exactly one character, else None."""
     if isinstance(node, Chars):
         return node.set
     if isinstance(node, Atomic):
@@ -108,7 +109,7 @@ def as_set(node: Node) -> CharSet | None:
 
 
 def as_look(node: Node) -> Look:
-    """What a lookahead at `node` asks of the next character."""
+    """The condition that a lookahead at `node` puts on the next character."""
     one = as_set(node)
     if one is not None:
         return Look(one, False)
@@ -127,6 +128,25 @@ def as_look(node: Node) -> Look:
     raise NotRegular("a lookahead at more than one character")
 
 
+def shown(pattern: str) -> str:
+    """A pattern for a message, cut to 200 characters."""
+    return repr(pattern) if len(pattern) <= 200 else f"{pattern[:200]!r}... ({len(pattern):,} characters)"
+
+
+def repeat_bounds(text: str) -> tuple[int, int | None] | None:
+    """The bounds of the inside of a `{...}`, None for no upper bound; None if it is not a quantifier.
+
+    >>> repeat_bounds("3"), repeat_bounds("1,3"), repeat_bounds("2,"), repeat_bounds("x")
+    ((3, 3), (1, 3), (2, None), None)
+    """
+    least, comma, most = text.partition(",")
+    digits = [part.strip() for part in (least, most)]
+    if not any(digits) or not all(d.isdecimal() and d.isascii() for d in digits if d):
+        return None
+    low, high = (int(d[:10] or 0) if len(d.lstrip("0")) <= 9 else 10**9 for d in digits)  # int() refuses 5,000 digits
+    return low, (high if digits[1] else None) if comma else low
+
+
 class Parser:
     def __init__(self, pattern: str):
         self.pattern = pattern
@@ -136,7 +156,7 @@ class Parser:
 
     def error(self, what: str, at: int | None = None) -> PatternError:
         at = self.at if at is None else at
-        return PatternError(f"the split pattern {self.pattern!r} is wrong at character {at + 1}: {what}")
+        return PatternError(f"the split pattern {shown(self.pattern)} is wrong at character {at + 1}: {what}")
 
     def peek(self, text: str) -> bool:
         return self.pattern.startswith(text, self.at)
@@ -166,13 +186,16 @@ class Parser:
     def parse(self) -> Node:
         node = self.alternatives()
         if self.at < len(self.pattern):
-            raise self.error("a ')' that closes nothing; write '\\)' for the character")
+            raise self.error("a ')' without its '('; write '\\)' for the character")
         return node
 
-    def alternatives(self) -> Node:
+    def enter(self) -> None:
         self.depth += 1
-        if self.depth > 100:
-            raise self.error("groups nested more than 100 deep")
+        if self.depth > MOST_DEPTH:
+            raise self.error(f"groups or classes nested more than {MOST_DEPTH} deep")
+
+    def alternatives(self) -> Node:
+        self.enter()
         parts = [self.sequence()]
         while self.take("|"):
             parts.append(self.sequence())
@@ -199,14 +222,14 @@ class Parser:
             raise NotRegular("a quantifier on a condition")
         least, most = bounds
         if most is not None and most < least:
-            raise self.error(f"the repetition {{{least},{most}}} has its bounds the wrong way round", start)
+            raise self.error(f"the lower bound of the repetition {{{least},{most}}} exceeds its upper bound", start)
         if max(least, most or 0) > MOST_REPEATS:
             raise NotRegular(f"more than {MOST_REPEATS} repetitions")
         self.skip_comments()
         kind = "possessive" if self.take("+") else "lazy" if self.take("?") else "greedy"
         self.skip_comments()
         if self.bounds() is not None:
-            raise self.error("a quantifier after a quantifier; put the first into a group (?:...)")
+            raise self.error("a quantifier follows a quantifier; put the first in a group (?:...)")
         return Repeat(node, least, most, kind)
 
     def bounds(self) -> tuple[int, int | None] | None:
@@ -215,19 +238,16 @@ class Parser:
                 return bounds
         if self.peek("{"):
             end = self.pattern.find("}", self.at)
-            least, comma, most = self.pattern[self.at + 1 : max(end, 0)].partition(",")
-            digits = [text.strip() for text in (least, most)]
-            if all(d.isdecimal() and d.isascii() for d in digits if d) and any(digits):
-                self.at = end + 1
-                low = int(digits[0] or 0)
-                return low, (int(digits[1]) if digits[1] else None) if comma else low
+            bounds = repeat_bounds(self.pattern[self.at + 1 : max(end, 0)])
+            self.at = self.at if bounds is None else end + 1
+            return bounds
         return None
 
     def chars(self, found: CharSet) -> CharSet:
         return found.fold() if "i" in self.flags else found
 
     def atom(self) -> Node | None:
-        """The next atom; None for one that only sets flags."""
+        """The next atom; None for a group that only sets flags."""
         start = self.at
         char = self.next("nothing")
         if char == "(":
@@ -241,7 +261,7 @@ class Parser:
         if char == "^":
             raise NotRegular("the anchor ^")
         if char in "*+?":
-            raise self.error(f"nothing before {char!r} to repeat; write '\\{char}' for the character", start)
+            raise self.error(f"there is nothing to repeat before {char!r}; write '\\{char}' for the character", start)
         if char == "\\":
             following = self.pattern[self.at : self.at + 1]
             if following == "z":
@@ -273,12 +293,12 @@ class Parser:
             elif self.take("P<") or self.take("<"):
                 end = self.pattern.find(">", self.at)
                 if end < 0 or not self.pattern[self.at : end].isidentifier():
-                    raise self.error("a group's name that is no identifier")
+                    raise self.error("a group name that is not an identifier")
                 self.at = end + 1
             elif not self.take(":"):
                 self.read_flags(start)
                 if self.take(")"):
-                    return None  # (?i) holds to the end of the group around it
+                    return None  # (?i) holds to the end of the enclosing group
                 if not self.take(":"):
                     raise NotRegular("a group of an unknown kind")
         node = self.alternatives()
@@ -295,7 +315,7 @@ class Parser:
     def read_flags(self, start: int) -> None:
         on = True
         while self.at < len(self.pattern) and self.pattern[self.at] not in ":)":
-            flag = self.next("a group's flags")
+            flag = self.next("the flags of a group")
             if flag == "-" and on:
                 on = False
             elif flag in "imsx":
@@ -306,7 +326,7 @@ class Parser:
             raise self.error("a group that is not closed", start)
 
     def escape(self, start: int) -> CharSet:
-        """The set that an escape stands for; self.at is behind the backslash."""
+        """The set that an escape stands for; self.at is after the backslash."""
         char = self.next("an escape")
         if char in CONTROLS:
             return CharSet.chars(CONTROLS[char])
@@ -328,7 +348,7 @@ class Parser:
             found = {"d": DIGIT, "s": WHITE_SPACE, "h": HEXADECIMAL}.get(char.lower()) or word_set()
             return CharSet("not", found) if char.isupper() else found
         if char.isalnum() and char.isascii():
-            raise self.error(f"\\{char} is no escape that is known here", start)
+            raise self.error(f"\\{char} is not a known escape", start)
         return CharSet.chars(ord(char))
 
     def code(self, kind: str, start: int) -> int:
@@ -345,7 +365,8 @@ class Parser:
         return int(digits, 16)
 
     def bracket(self, start: int) -> CharSet:
-        """A class [...]; self.at is behind the bracket."""
+        """A class [...]; self.at is after the bracket."""
+        self.enter()
         negated = self.take("^")
         whole: CharSet | None = None
         operator = ""
@@ -368,6 +389,7 @@ class Parser:
                 whole = operand if whole is None else CharSet(kinds[operator], whole, operand)
                 self.at += len(found) or 1
                 if ends:
+                    self.depth -= 1
                     return CharSet("not", whole) if negated else whole
                 operator, items = found, []
                 first = False
@@ -377,7 +399,7 @@ class Parser:
                 name = self.pattern[self.at + 2 : end]
                 ends_of = POSIX.get(name.removeprefix("^"))
                 if ends_of is None:
-                    raise self.error(f"no POSIX class is called {name!r}")
+                    raise self.error(f"{name!r} is not a POSIX class")
                 pairs = tuple((ord(a), ord(b)) for a, b in zip(ends_of[::2], ends_of[1::2], strict=True))
                 item = self.chars(CharSet("ranges", pairs))
                 items.append(CharSet("not", item) if name.startswith("^") else item)
@@ -388,7 +410,7 @@ class Parser:
                 items.append(self.chars(self.item(at)))
 
     def item(self, start: int) -> CharSet:
-        """A character, a range or an escape inside of a class."""
+        """A character, a range or an escape inside a class."""
         low = self.member(start)
         if not (self.peek("-") and not self.peek("-]") and not self.peek("--")):
             return low
@@ -397,10 +419,10 @@ class Parser:
         self.at += 1
         high = self.member(start)
         if high.op != "ranges" or len(high.args[0]) != 1 or high.args[0][0][0] != high.args[0][0][1]:
-            raise self.error("a range [a-b] whose end is no single character", start)
+            raise self.error("a range [a-b] whose end is not a single character", start)
         a, b = low.args[0][0][0], high.args[0][0][0]
         if a > b:
-            raise self.error("a range [a-b] whose end comes before its begin", start)
+            raise self.error("a range [a-b] whose end is before its start", start)
         return CharSet("ranges", ((a, b),))
 
     def member(self, start: int) -> CharSet:

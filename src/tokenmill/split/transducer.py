@@ -1,23 +1,23 @@
-"""From the automaton that finds one match to a machine that cuts a whole text in one pass, almost without going back.
+"""From the automaton that finds one match to a machine that splits a whole text in one pass, almost without backtracking.
 
 The automaton knows where a match ended only after the fact: `\\s+(?!\\S)` sees one character too late that the last
-space belongs to the next word, and `\\s*[\\r\\n]+` hopes for another newline through all of an indentation. A program
-that goes back each time pays twice, in work and in mispredicted branches. Here, every way in which the text so far
-may yet turn out is followed at once, and a cut is given as "before this character", "one character back" or "two
-back", as soon as it is certain.
+space belongs to the next word, and `\\s*[\\r\\n]+` looks for another newline through all of an indentation. A program
+that goes back each time pays twice, in work and in mispredicted branches. The transducer instead follows every possible
+outcome at once. It reports a cut as "before this character", "one character back" or "two back", as soon as it is
+certain.
 
-Definitions. An *attempt* is a run of the automaton from where it began. A state is a list of *hypotheses*, the
-preferred first: hypothesis i holds if the attempts of all before it fail. The *cuts* of a hypothesis become certain
-when all before it have failed. Cuts are stored by their age, the number of characters that were read since. The
-attempt of a hypothesis is *sure* if it finds a match whatever follows; then all behind it are dropped. A match that
-has an end, and may find a later one, is two hypotheses: the attempt goes on; or it ends there, a cut, and a new attempt
-begins. An attempt that may fail altogether is followed by the hypothesis that its first character is matched by
-nothing (a *gap*) and that a new attempt begins behind it; where that one began is a cut only if it finds a match.
+Definitions. An *attempt* is a run of the automaton from its start. A state is a list of *hypotheses*, the preferred
+first; hypothesis i holds if the attempts of all hypotheses before it fail. The *cuts* of a hypothesis become certain when
+all before it have failed. Cuts are stored by age, the number of characters read since. An attempt is *sure* if it finds
+a match whatever follows; then all hypotheses after it are dropped. A match that can end now and may also end later makes
+two hypotheses: the attempt continues, or it ends here with a cut and a new attempt begins. An attempt that may fail is
+followed by the hypothesis that its first character matches nothing (a *gap*) and that a new attempt begins after it; the
+start of that attempt is a cut only if it finds a match.
 
-If a cut grows older than AGE and is still undecided, the machine bets that the first hypothesis fails (an indentation
-rarely ends in a newline), gives the cut, and keeps the attempt under *watch*. A bet that is lost, and all that does
-not fit, is the action REWIND: the scanner takes back two cuts and runs the automaton itself from there. While a bet
-stands no other cut is given, so two are enough: the cut of the bet, and one that was given in the same step.
+If a cut grows older than AGE and is still undecided, the machine *bets* that the first hypothesis fails (an indentation
+rarely ends in a newline), reports the cut, and keeps *watching* the attempt. A lost bet, and everything that does not fit,
+is the action REWIND: the scanner takes back two cuts and runs the automaton from there. No other cut is reported while a
+bet is open, so two are enough: the cut of the bet, and one reported in the same step.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ FRESH = -2  # the attempt of a hypothesis that begins with the next character
 MOST_STATES = 1_000
 MOST_HYPOTHESES = 16
 
-# The cuts, 1 << age of each; the state of the attempt; the age of the end of the gap in which it began, if in one.
+# The cuts, as 1 << age; the state of the attempt; the age of the end of the gap that it began in, or None.
 Hypothesis = tuple[int, int, int | None]
 
 
 class Transducer:
-    """The machine. State 0 is the start, which is never entered again.
+    """The machine. State 0 is the start and is never re-entered.
 
-    steps[state][class] = (next state, action): an action's bit i is a cut i characters before this one, or REWIND.
-    ends[state]: the action at the end of the text, whose own cut is not counted.
+    steps[state][class] = (next state, action): bit i of an action is a cut i characters before this one; or REWIND.
+    ends[state]: the action at the end of the text, without the cut at the end itself.
     """
 
     def __init__(self, steps: list[list[tuple[int, int]]], ends: list[int]):
@@ -52,7 +52,7 @@ class TooMany(Exception):
 
 
 def sure_states(automaton: Automaton) -> list[bool]:
-    """For each state: whether a match will be found, whatever follows."""
+    """For each state, whether a match is found whatever follows."""
     classes, steps, accepts = automaton.classes, automaton.steps, automaton.accepts
     sure = [bool(accept >> classes & 1) for accept in accepts]
     changed = True
@@ -78,13 +78,13 @@ class Maker:
         if state != DEAD and self.sure[state]:
             return [(cuts if gap is None else cuts | 1, state, None)]
         if self.automaton.accepts[0] >> c & 1 and gap is not None:
-            cuts, gap = cuts | 1, None  # an empty match here would be a cut too
+            cuts, gap = cuts | 1, None  # an empty match here is a cut too
         if state == DEAD:
             return [(cuts, FRESH, 0)]
         return [(cuts, state, None if gap is None else 0), (0, FRESH, 0)]
 
     def hypotheses(self, before: tuple[Hypothesis, ...], c: int) -> list[Hypothesis]:
-        """What becomes of the hypotheses with one more character; ages are counted from before it."""
+        """The hypotheses after one more character; ages are counted from before it."""
         steps, accepts, sure = self.automaton.steps, self.automaton.accepts, self.sure
         found: list[Hypothesis] = []
         carried = 0
@@ -97,7 +97,7 @@ class Maker:
             after = steps[state][c]
             if gap is not None and (accepted or (after != DEAD and sure[after])):
                 cuts, gap = cuts | 1 << gap, None
-            if after == DEAD or after in states:  # it failed, or fares as one before it and so can never come true
+            if after == DEAD or after in states:  # it failed, or equals an earlier hypothesis and so can never hold
                 carried = cuts
             else:
                 states.add(after)
@@ -110,7 +110,7 @@ class Maker:
         return found
 
     def step(self, state: tuple, c: int) -> tuple[tuple | None, int]:
-        """The next state and the action; no next state with REWIND."""
+        """The next state and the action; with REWIND there is no next state."""
         watched, before = state
         watch = set()
         for number in watched:
@@ -157,7 +157,7 @@ class Maker:
         numbers = {start: 0}
         queue = [start]
         steps, ends = [], []
-        for state in queue:  # grows while it is walked
+        for state in queue:  # grows during the loop
             row = []
             for c in range(self.automaton.classes):
                 after, action = self.step(state, c)
@@ -197,9 +197,9 @@ def minimal(steps: list[list[tuple[int, int]]], ends: list[int]) -> Transducer:
 
 
 def certain_cuts(automaton: Automaton) -> list[int]:
-    """For each class, the classes (as bits) before which a pretoken begins wherever they follow it.
+    """For each class, the classes (as bits) before which a pretoken begins whenever they follow it.
 
-    Wherever: in whatever state, and so that all earlier cuts are as they would be if the text ended there.
+    Whenever: in every state, and such that all earlier cuts are the same as if the text ended there.
     """
     maker = Maker(automaton)
     classes, accepts = automaton.classes, automaton.accepts
@@ -207,7 +207,7 @@ def certain_cuts(automaton: Automaton) -> list[int]:
     start: tuple = ((FRESH, False),)
     reached: dict[tuple, int] = {start: 0}  # hypotheses without ages -> the classes that lead here, as bits
     queue = [start]
-    for state in queue:  # grows while it is walked
+    for state in queue:  # grows during the loop
         before = tuple((0, number, 0 if in_gap else None) for number, in_gap in state)
         for c in range(classes):
             after = tuple((number, gap is not None) for _, number, gap in maker.hypotheses(before, c))
@@ -239,7 +239,7 @@ def certain_cuts(automaton: Automaton) -> list[int]:
 
 
 def make_transducer(automaton: Automaton) -> Transducer | None:
-    """The machine for an automaton, or None where it would be too large: then the automaton alone does the work."""
+    """The machine for an automaton, or None if it would be too large; then the scanner uses the automaton alone."""
     try:
         return Maker(automaton).make()
     except TooMany:

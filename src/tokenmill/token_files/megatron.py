@@ -9,10 +9,10 @@ All numbers are little-endian:
     uint64      m, the number of document boundaries
     int32[n]    the ids in each sequence
     int64[n]    the byte of the .bin at which each sequence begins
-    int64[m]    the sequences at which documents begin, and n at the end
+    int64[m]    the sequence at which each document begins, and n at the end
 
-Here every document is one sequence, so m is n + 1. There is no unsigned type of four bytes: ids of 17 bits and more are
-int32, which for ids below 2**31 are the same bytes.
+tokenmill writes one sequence per document, so m is n + 1. The format has no unsigned type of four bytes: ids of more than
+16 bits are int32, whose bytes are the same for ids below 2**31.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BLOCK = 1 << 18
 
 
 def write_index(file: IO[bytes], lengths: np.ndarray, dtype: str) -> None:
-    """Write the index for documents of these lengths, which may be mapped from a file: they are taken block by block."""
+    """Write the index for documents of these lengths, block by block, so `lengths` may be mapped from a file."""
     import numpy as np
 
     n, size = len(lengths), np.dtype(dtype).itemsize
@@ -45,8 +45,8 @@ def write_index(file: IO[bytes], lengths: np.ndarray, dtype: str) -> None:
         block = lengths[start : start + BLOCK]
         if block.max() >= 1 << 31:
             raise UsageError(
-                f"document {start + int(block.argmax()):,} has {int(block.max()):,} tokens; Megatron's index takes at most "
-                "2,147,483,647. Cut it (--unit), or choose another format."
+                f"document {start + int(block.argmax()):,} has {int(block.max()):,} tokens; Megatron's index allows at most "
+                "2,147,483,647. Split it (unit=..., --unit), or choose another format."
             )
         file.write(block.astype("<i4").tobytes())
     place = 0
@@ -59,9 +59,9 @@ def write_index(file: IO[bytes], lengths: np.ndarray, dtype: str) -> None:
 
 
 def read_index(path: Path) -> tuple[str, np.ndarray]:
-    """The type of an id, and m offsets in ids: document i has ids[offsets[i]:offsets[i + 1]].
+    """The type of an id, and m offsets in ids: document i is ids[offsets[i]:offsets[i + 1]].
 
-    Raises FormatError where the index is damaged, or its sequences do not follow one another in the .bin.
+    Raises FormatError if the index is damaged, or if its sequences are not contiguous in the .bin.
     """
     import numpy as np
 
@@ -70,14 +70,14 @@ def read_index(path: Path) -> tuple[str, np.ndarray]:
         with open(path, "rb") as file:
             head = file.read(HEAD.size)
             if len(head) < HEAD.size or not head.startswith(MAGIC):
-                raise FormatError(f"{path}: this is no Megatron index: it does not begin with MMIDIDX")
+                raise FormatError(f"{path}: not a Megatron index: it does not start with MMIDIDX")
             _, version, code, n, m = HEAD.unpack(head)
             if version != 1 or code not in TYPES:
                 raise FormatError(
                     f"{path}: version {version} and type {code}; known are version 1 and types {[*TYPES]}"
                 )
             end = HEAD.size + 12 * n + 8 * m
-            if size not in (end, end + n):  # a byte for each sequence may follow, its mode
+            if size not in (end, end + n):  # one byte per sequence may follow: its mode
                 raise FormatError(f"{path}: {size:,} bytes, where {n:,} sequences in {m:,} documents take {end:,}")
             lengths = np.fromfile(file, "<i4", n)
             pointers = np.fromfile(file, "<i8", n)
@@ -87,7 +87,7 @@ def read_index(path: Path) -> tuple[str, np.ndarray]:
     starts = np.zeros(n + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])
     if (lengths < 0).any() or not np.array_equal(pointers, starts[:-1] * np.dtype(TYPES[code]).itemsize):
-        raise FormatError(f"{path}: the sequences do not stand one behind the other")
+        raise FormatError(f"{path}: the sequences are not contiguous")
     if not m or documents[0] != 0 or documents[-1] != n or (np.diff(documents) < 0).any():
         raise FormatError(f"{path}: the document boundaries do not go from 0 to {n:,}")
     return TYPES[code], starts[documents]

@@ -1,12 +1,14 @@
-"""Open token files: the ids as a mapped array, the documents one by one, and the check of the tokenizer."""
+"""Open token files: the ids as a mapped array, the documents one by one, and a check of the tokenizer."""
 
 from __future__ import annotations
 
 import itertools
+import operator
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from ..errors import FormatError, UsageError, require
 from .megatron import read_index
@@ -22,22 +24,37 @@ __all__ = ["TokenFile", "is_token_file", "load_tokens"]
 BLOCK = 1 << 20
 
 
+T = TypeVar("T")
+
+
 class TokenFile:
     """The documents of a token file, as arrays of ids; made by `load_tokens`.
 
     path: the file with the ids.
-    metadata: what the JSON beside it says; None for a foreign file.
-    ids: all ids in one array, mapped from the file (of Parquet: read into memory when it is first asked for).
-    offsets: int64, one more than there are documents: document i is ids[offsets[i]:offsets[i + 1]], with the end-of-text
-        token that follows it. None where they are not known: then all is one document.
+    metadata: the contents of the JSON file beside it; None for a foreign file.
+    ids: all ids in one array, mapped from the file. For Parquet they are read into memory on first use.
+    offsets: int64, one more than there are documents. Document i is ids[offsets[i]:offsets[i + 1]], its end-of-text token
+        included. None if the offsets are not known; then all ids are one document.
+    A pickle holds the path, not the ids: the file is opened again on first use.
 
     >>> tokens = load_tokens("train.bin", tok)
     >>> len(tokens), tokens.ids.dtype, tok.decode(tokens[0])
     (1073, dtype('uint16'), 'The first document.')
     """
 
-    def __init__(self, path: Path, metadata: Metadata | None, contents: _Arrays | _Rows):
-        self.path, self.metadata, self._contents = path, metadata, contents
+    def __init__(self, path: Path, metadata: Metadata | None, dtype: str | None = None):
+        self.path, self.metadata, self._dtype = path, metadata, dtype
+
+    @cached_property
+    def _contents(self) -> _Arrays | _Rows:
+        if self.metadata is not None:
+            _check_sizes(self.path, self.metadata)
+        contents = _contents_of(self.path, self.metadata, self._dtype)
+        contents.check(self.path)
+        return contents
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path.absolute(), "metadata": self.metadata, "_dtype": self._dtype}
 
     @property
     def ids(self) -> np.ndarray:
@@ -53,20 +70,32 @@ class TokenFile:
         return self.metadata.end_of_text if self.metadata else None
 
     def __len__(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return len(self._contents)
 
-    def __getitem__(self, number: int) -> np.ndarray:
-        """The ids of a document, without the end-of-text token that follows it."""
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"document {number} of {self.path}, which has {len(self):,}")
-        return self._text_of(self._contents.document(number % len(self)))
+    @overload
+    def __getitem__(self, number: SupportsIndex) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[np.ndarray]: ...
+    def __getitem__(self, number: SupportsIndex | slice) -> np.ndarray | list[np.ndarray]:
+        """The ids of a document without its end-of-text token; for a slice, a list of them."""
+        if isinstance(number, slice):
+            return [self[i] for i in range(*number.indices(len(self)))]
+        try:
+            place = operator.index(number)
+        except TypeError:
+            raise UsageError(f"the number of a document is {number!r}; give a whole number or a slice") from None
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"document {place} of {self.path}, which has {len(self):,}")
+        return self._text_of(self._contents.document(place % len(self)))
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        """The ids of each document in order, without the end-of-text token; of Parquet, batch by batch."""
+        """The ids of each document in order, without the end-of-text token. Parquet is read in batches."""
         return map(self._text_of, self._contents)
 
     def _text_of(self, ids: np.ndarray) -> np.ndarray:
+        if not ids.dtype.isnative:
+            ids = ids.astype(ids.dtype.newbyteorder("="))
         return ids[:-1] if self.end_of_text is not None and len(ids) and ids[-1] == self.end_of_text else ids
 
     def __repr__(self) -> str:
@@ -74,46 +103,50 @@ class TokenFile:
 
 
 def load_tokens(
-    path: str | os.PathLike, tok: Tokenizer | None = None, *, any_tokenizer: bool = False, dtype: str | None = None
+    path: str | os.PathLike[str], tok: Tokenizer | None = None, *, any_tokenizer: bool = False, dtype: str | None = None
 ) -> TokenFile:
     """Open a token file: .bin, .npy, Megatron's .bin and .idx, or .parquet.
 
-    tok: the tokenizer it must have been made with; a FormatError if its hash in the metadata is another's, or if there is
-        no metadata.
-    any_tokenizer: open it all the same.
-    dtype: the type of an id, for a .bin of other makers without metadata.
+    tok: the tokenizer the file must have been made with. A FormatError is raised if the metadata holds another hash, or
+        if there is no metadata.
+    any_tokenizer: skip that check.
+    dtype: the type of an id in a raw .bin without metadata: "uint16" or "uint32", little-endian; ">u2" or ">u4" for
+        big-endian.
     """
     place = Path(path)
     if place.suffix == ".idx" and place.with_suffix(".bin").exists():
         place = place.with_suffix(".bin")
     if not place.is_file():
         raise FormatError(f"{place}: no such file")
+    if dtype is not None:
+        _id_type(dtype)
     beside = metadata_path(place)
     metadata = Metadata.load(beside) if beside.exists() else None
-    if metadata is not None:
-        _check_sizes(place, metadata)
+    tokens = TokenFile(place, metadata, dtype)
     if tok is not None and not any_tokenizer:
         _check_tokenizer(place, metadata, tok)
-    layout = metadata.layout if metadata else _layout(place)
-    contents: _Arrays | _Rows
+    tokens._contents  # noqa: B018  opened now, so that a damaged file is an error here
+    return tokens
+
+
+def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _Arrays | _Rows:
+    import numpy as np
+
+    layout = metadata.layout if metadata else _layout(path)
     if layout == "parquet":
-        contents = _Rows(place, metadata)
-    elif layout == "megatron":
-        found, offsets = read_index(index_path(place))
-        contents = _Arrays(_raw(place, metadata.dtype if metadata else found), offsets)
-    elif layout == "npy":
-        contents = _Arrays(_npy(place), _npy(offsets_path(place)) if metadata else None)
-    else:
-        if metadata is None and dtype is None:
-            raise FormatError(
-                f"{place}: there is no metadata ({beside.name}) beside it, and raw ids do not tell their type. Name it: "
-                'dtype="uint16" (--dtype uint16) or "uint32".'
-            )
-        contents = _Arrays(
-            _raw(place, metadata.dtype if metadata else dtype), _npy(offsets_path(place)) if metadata else None
+        return _Rows(path, metadata)
+    if layout == "megatron":
+        found, bounds = read_index(index_path(path))
+        return _Arrays(_raw(path, np.dtype(metadata.dtype if metadata else found)), bounds)
+    offsets = _npy(offsets_path(path)) if metadata else None
+    if layout == "npy":
+        return _Arrays(_npy(path), offsets)
+    if metadata is None and dtype is None:
+        raise FormatError(
+            f"{path}: there is no metadata ({metadata_path(path).name}) beside it, and raw ids do not tell their type. "
+            'Name it: dtype="uint16" (--dtype uint16) or "uint32".'
         )
-    contents.check(place)
-    return TokenFile(place, metadata, contents)
+    return _Arrays(_raw(path, _id_type(metadata.dtype if metadata else dtype)), offsets)
 
 
 def is_token_file(path: str | os.PathLike) -> bool:
@@ -131,17 +164,17 @@ class _Arrays:
         self.ids, self.offsets = ids, offsets
 
     def check(self, path: Path) -> None:
-        """Raise FormatError where the offsets are not those of the ids."""
+        """Raise FormatError if the offsets do not fit the ids."""
         import numpy as np
 
         bounds = self.offsets
         if bounds is None:
             return
         if bounds.dtype != np.int64 or not len(bounds) or bounds[0] != 0 or bounds[-1] != len(self.ids):
-            raise FormatError(f"{path}: it has {len(self.ids):,} ids, and its documents do not end there")
+            raise FormatError(f"{path}: it has {len(self.ids):,} ids, and its offsets do not end there")
         for start in range(0, len(bounds), BLOCK):
             if (np.diff(bounds[start : start + BLOCK + 1]) < 0).any():
-                raise FormatError(f"{path}: a document ends before it begins")
+                raise FormatError(f"{path}: a document ends before it starts")
 
     def __len__(self) -> int:
         return 1 if self.offsets is None else len(self.offsets) - 1
@@ -171,14 +204,14 @@ class _Rows:
             if not pa.types.is_list(kind) or not pa.types.is_integer(kind.value_type):
                 raise ValueError(f"the column 'ids' holds {kind}")
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-            raise FormatError(f"{path}: no Parquet file of ids: {error}") from error
+            raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
         self._type = kind.value_type
         self._offsets: np.ndarray | None = None
         self._ids: np.ndarray | None = None
         self._group: tuple[int, Any] | None = None
 
     def check(self, path: Path) -> None:
-        """Raise FormatError where the metadata tells of other documents."""
+        """Raise FormatError if the metadata gives another number of documents."""
         if self._documents is not None and self._documents != len(self):
             raise FormatError(f"{path}: {len(self):,} rows; its metadata says {self._documents:,} documents")
 
@@ -222,12 +255,12 @@ class _Rows:
         return self._ids, self._offsets
 
     def _flat(self, lists: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of several rows in one array, and where each row begins and ends in it."""
+        """The ids of several rows in one array, and the offsets of the rows in it."""
         if not len(lists) or lists.values.null_count:
-            raise FormatError(f"{self._path}: damaged: a row that is said to be there, or an id in it, is missing")
+            raise FormatError(f"{self._path}: damaged: a row or an id is missing")
         return lists.values.to_numpy(zero_copy_only=False), lists.offsets.to_numpy()
 
-    def _read(self, read: Any) -> Any:
+    def _read(self, read: Callable[[], T]) -> T:
         import pyarrow as pa
 
         try:
@@ -237,7 +270,7 @@ class _Rows:
 
 
 def _layout(path: Path) -> str:
-    """The layout of a file without metadata."""
+    """The format of a file without metadata."""
     try:
         with open(path, "rb") as file:
             head = file.read(6)
@@ -260,32 +293,41 @@ def _check_sizes(path: Path, metadata: Metadata) -> None:
 
 
 def _check_tokenizer(path: Path, metadata: Metadata | None, tok: Tokenizer) -> None:
-    ways = "Use the tokenizer it was made with, or say that this one will do: any_tokenizer=True (--any-tokenizer)."
+    ways = "Use the tokenizer it was made with, or skip this check with any_tokenizer=True (--any-tokenizer)."
     if metadata is None:
         raise FormatError(
-            f"{path}: there is no metadata ({metadata_path(path).name}) beside it that tells its tokenizer. {ways}"
+            f"{path}: there is no metadata ({metadata_path(path).name}) beside it to name its tokenizer. {ways}"
         )
     own = tok.vocabulary.fingerprint()
     if metadata.tokenizer != own:
         raise FormatError(
-            f"{path} was made with another tokenizer: its hash is {metadata.tokenizer[:16]}..., this one's "
-            f"{own[:16]}.... {ways}"
+            f"{path} was made with another tokenizer: the hash of that one is {metadata.tokenizer[:16]}..., the hash of "
+            f"this one {own[:16]}.... {ways}"
         )
 
 
-def _raw(path: Path, dtype: Any) -> np.ndarray:
+def _id_type(dtype: Any) -> np.dtype:
+    """The type of an id that a caller names; little-endian unless the name says otherwise."""
     import numpy as np
 
     try:
-        width = np.dtype(dtype)
-    except TypeError as error:
-        raise UsageError(f"dtype is {dtype!r}; give uint16 or uint32") from error
+        found = np.dtype(dtype)
+    except Exception:  # NumPy parses the name, and raises whatever that raises
+        found = None
+    if found is None or found.kind != "u" or found.itemsize not in (2, 4):
+        raise UsageError(f'dtype is {dtype!r}; give "uint16" or "uint32", or ">u2" or ">u4" for big-endian ids')
+    return found.newbyteorder("<") if found.byteorder == "=" else found
+
+
+def _raw(path: Path, dtype: np.dtype) -> np.ndarray:
+    import numpy as np
+
     size = path.stat().st_size
-    if size % width.itemsize:
-        raise FormatError(f"{path}: {size:,} bytes are no whole number of {width.name} ids. Is it cut off?")
+    if size % dtype.itemsize:
+        raise FormatError(f"{path}: {size:,} bytes are not a whole number of {dtype.name} ids. Was the file cut off?")
     if not size:
-        return np.zeros(0, width)
-    return np.memmap(path, width.newbyteorder("<"), "r")
+        return np.zeros(0, dtype)
+    return np.memmap(path, dtype.newbyteorder("<") if dtype.byteorder == "=" else dtype, "r")
 
 
 def _npy(path: Path) -> np.ndarray:
@@ -294,7 +336,7 @@ def _npy(path: Path) -> np.ndarray:
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # NumPy parses the header as Python, and raises whatever that raises
-        raise FormatError(f"{path}: no readable .npy file: {error}") from error
+        raise FormatError(f"{path}: not a readable .npy file: {error}") from error
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}, not one of ids in a row")
+        raise FormatError(f"{path}: an array of {array.dtype} with shape {array.shape}; expected a row of ids")
     return array

@@ -1,4 +1,4 @@
-"""The split patterns that have a name."""
+"""The named split patterns."""
 
 __all__ = ["PATTERNS"]
 
@@ -22,13 +22,13 @@ PATTERNS: dict[str, str] = {
             r"\s+",
         ]
     ),
-    # Llama 3, as its tokenizer.json has it. Unlike cl100k it does not take white space at the end of a text whole.
+    # Llama 3, as in its tokenizer.json. Unlike cl100k, it has no alternative for all trailing white space.
     "llama3": r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"""
     r"""\s*[\r\n]+|\s+(?!\S)|\s+""",
     # Qwen 2 and later: digits one by one.
     "qwen2": r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"""
     r"""\s*[\r\n]+|\s+(?!\S)|\s+""",
-    # nanochat: digits by twos, and a single newline in the white-space alternative.
+    # nanochat: at most two digits in a pretoken, and one newline in the white-space alternative.
     "nanochat": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|"""
     r"""\s*[\r\n]|\s+(?!\S)|\s+""",
     # ddtokens: each white-space character begins a new pretoken.

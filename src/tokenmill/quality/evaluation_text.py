@@ -1,4 +1,4 @@
-"""The text that tokenizers are judged on: named domains, counted once for each way of cutting it."""
+"""The text that tokenizers are judged on: named domains, counted once for each way of splitting."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import glob
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from ..counting import WordCounts
-from ..errors import UsageError
+from ..errors import UsageError, printable
+from ..jobs.progress import Progress
 from ..sources.documents import read_documents
 from ..sources.find import find_sources, suffix_of
 from ..sources.streams import COMPRESSIONS
@@ -20,24 +21,24 @@ from ..tokenizer.special import AddedTokens
 from ..vocabulary import Vocabulary
 from .usage import Usage, measure_usage
 
-__all__ = ["Domains", "Text"]
+__all__ = ["EvaluationText", "Text"]
 
-Progress = Callable[[str, int, "int | None"], None]
-Sources = str | os.PathLike | Iterable[str | os.PathLike]
+Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+# What `inspect`, `compare`, `prune` and `extend` take.
 Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
-MOST_FILES = 32  # of a lone folder or glob, to be judged one by one
+MOST_FILES = 32  # of a single folder or glob, to be separate domains
 WORD = r"\S+"  # a word, for fertility: a run of anything but white space
-# How white space begins in UTF-8 (Unicode's White_Space): tells the gaps between words from the words.
+# The first bytes of white space in UTF-8 (Unicode's White_Space), to tell gaps from words.
 SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80")
 
 
-class Domains:
-    """Named texts, each a set of sources or word counts.
+class EvaluationText:
+    """Named domains, each a set of sources or word counts.
 
-    text: sources (each that is named becomes a domain; one folder or glob alone gives a domain for each of its files,
-        if they are no more than 32), or word counts, or a mapping of names to either.
+    text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
+        32 files gives one domain per file.
 
-    >>> Domains({"low": WordCounts.from_mapping({b"low": 5})}).names
+    >>> EvaluationText({"low": WordCounts.from_mapping({b"low": 5})}).names
     ['low']
     """
 
@@ -52,11 +53,11 @@ class Domains:
         else:
             self._add_sources([text] if isinstance(text, (str, os.PathLike)) else list(text))
         if not self.parts:
-            raise UsageError("no text was given to judge on: name at least one source")
+            raise UsageError("there is no text to judge on: give at least one source")
         self._counted: dict[tuple, tuple[WordCounts, Counter[int]]] = {}
         self._words: dict[str, int | None] = {}
 
-    def _add_sources(self, sources: list[str | os.PathLike]) -> None:
+    def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
         named: list[tuple[str, list[Path | str]]] = []
         for source in sources:
             if Path(source).is_dir() and WordCounts.is_saved(source):
@@ -80,15 +81,15 @@ class Domains:
         return list(self.parts)
 
     def counts(self, name: str, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
-        """The word counts of one domain, cut as `tok` cuts. Text is counted again only for a new way of cutting."""
+        """The word counts of one domain, split as `tok` splits. Text is counted again only for another way of splitting."""
         return self._counts(name, tok, progress)[0]
 
     def together(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
-        """The word counts of all domains, cut as `tok` cuts."""
+        """The word counts of all domains, split as `tok` splits."""
         return WordCounts.merge([self.counts(name, tok, progress) for name in self.names])
 
     def _counts(self, name: str, tok: Tokenizer, progress: Progress | None) -> tuple[WordCounts, Counter[int]]:
-        """The word counts of one domain, and how often it spells each added token that any text is searched for."""
+        """The word counts of one domain, and how often it contains each added token that is not special."""
         part = self.parts[name]
         if isinstance(part, WordCounts):
             require_same_split(tok, part)
@@ -104,7 +105,7 @@ class Domains:
         return self._counted[key]
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
-        """How `tok` cuts each domain; `words`: with the number of words, which takes another pass over the text."""
+        """The usage of `tok` on each domain; `words`: with the number of words, which takes another pass over the text."""
         usages = {}
         for name in self.names:
             counts, added = self._counts(name, tok, progress)
@@ -113,7 +114,7 @@ class Domains:
         return usages
 
     def words(self, name: str, progress: Progress | None = None) -> int | None:
-        """How many words the domain has: runs of anything but white space. None for word counts."""
+        """The number of words of a domain: runs of non-white-space. None for word counts."""
         part = self.parts[name]
         if isinstance(part, WordCounts):
             return None
@@ -129,7 +130,7 @@ class Domains:
     def _count_sections(
         self, files: list[Path | str], vocabulary: Vocabulary, progress: Progress | None
     ) -> tuple[WordCounts, Counter[int]]:
-        """Count text that is normalised or searched for added tokens before it is split; takes each document whole."""
+        """Count text that is normalised or searched for added tokens before it is split, one whole document at a time."""
         from ..counting import count_iterator
 
         tokens = AddedTokens(vocabulary)
@@ -150,41 +151,41 @@ class Domains:
 
 
 def _number_of_words(counts: WordCounts) -> int:
-    """How many of the pretokens that WORD cuts are words and not the gaps between them."""
+    """How many pretokens of the pattern WORD are words, not gaps."""
     import numpy as np
 
     gap = np.zeros(len(counts), bool)
     first = counts.arena[counts.offsets[:-1].astype(np.int64)] if len(counts) else np.zeros(0, np.uint8)
     gap[((first >= 9) & (first <= 13)) | (first == 32)] = True
-    for i in np.flatnonzero(np.isin(first, [0xC2, 0xE1, 0xE2, 0xE3])).tolist():  # how other white space begins
+    for i in np.flatnonzero(np.isin(first, [0xC2, 0xE1, 0xE2, 0xE3])).tolist():  # first bytes of other white space
         start, stop = int(counts.offsets[i]), int(counts.offsets[i + 1])
         gap[i] = SPACE.match(counts.arena[start : min(stop, start + 3)].tobytes()) is not None
     return int(counts.counts[~gap].sum(dtype=np.uint64))
 
 
 def _texts(files: list[Path | str]) -> Iterator[str]:
-    """The documents of `files` as counting sees them: a file is one, or a line of a file of JSON lines."""
+    """The documents of `files` as in counting: a file, or a line of a JSON lines file."""
     for file in files:
         form = "jsonl" if suffix_of(file) in (".jsonl", ".ndjson") else "text"
         for document in read_documents([file], form, unit="file", max_document_bytes=None):
             yield document.text
 
 
-def _group(source: str | os.PathLike) -> str:
-    """The name of a folder, or of the folder that a glob looks in: "email" for "lib/email/*.py"."""
+def _group(source: str | os.PathLike[str]) -> str:
+    """The name of a folder, or of the folder of a glob: "email" for "lib/email/*.py"."""
     parts = [part for part in os.fspath(source).split("/") if part]
     plain = parts[: next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))]
-    return plain[-1] if plain and plain[-1] not in (".", "..") else os.fspath(source)
+    return printable(plain[-1] if plain and plain[-1] not in (".", "..") else source)
 
 
 def _apart(files: list[Path | str]) -> str:
-    """What tells these files from others: their path, or the folder that holds them all."""
-    return os.fspath(files[0]) if len(files) == 1 else os.path.commonpath([os.fspath(file) for file in files])
+    """A name that distinguishes these files: their path, or their common folder."""
+    return printable(os.path.commonpath(files) if len(files) > 1 else files[0])
 
 
-def _short(source: str | os.PathLike) -> str:
-    """The name of a file without the endings that tell its format: "en" for "corpus/en.txt.zst"."""
+def _short(source: str | os.PathLike[str]) -> str:
+    """The name of a file without its suffixes: "en" for "corpus/en.txt.zst"."""
     path = Path(source)
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
-    return path.stem or path.name
+    return printable(path.stem or path.name)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from quality_examples import BYTES, make_vocabulary, random_events
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
-from tokenmill.quality.faults import completions, partial_table, reach_of_tokens, unbuilt_table, unreachable_table
+from tokenmill.quality.reachability import completions, partial_table, reach_of_tokens, unbuilt_table, unreachable_table
 from tokenmill.quality.tables import Token
 from tokenmill.quality.usage import measure_usage
 

@@ -1,4 +1,4 @@
-"""Lists of a vocabulary's tokens worth a look: doubles, seldom used, longest, repeated characters, white space."""
+"""Lists of tokens worth a look: duplicates, unused, rare and longest tokens, repeated characters, white space."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 _SPACE = re.compile(f"[{WHITE_SPACE}]+")
 _EDGES = re.compile(f"^[{WHITE_SPACE}]+|[{WHITE_SPACE}]+$")
 
-# What makes two tokens doubles: how a token's text is made uniform. Bytes that are no text are left out of all but the first.
+# Two tokens are duplicates if one of these makes their texts equal. Tokens that are not text only count as "same bytes".
 NORMALISATIONS: dict[str, Callable[[str], str]] = {
     "NFC": lambda text: unicodedata.normalize("NFC", text),
     "NFKC": lambda text: unicodedata.normalize("NFKC", text),
@@ -35,7 +35,7 @@ NORMALISATIONS: dict[str, Callable[[str], str]] = {
 
 
 def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
-    """By normalisation, the groups of tokens that it makes one."""
+    """By normalisation, the groups of tokens that it makes equal."""
     tokens = [Token(id, content) for id, content in ordinary_tokens(tok).items()]
     groups: dict[str, dict[str, list[Token]]] = {}
     same: dict[bytes, list[Token]] = defaultdict(list)
@@ -52,7 +52,7 @@ def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
 
 
 def doubles_tables(tok: Tokenizer) -> list[Table]:
-    """How many tokens become one with another under each normalisation; then the groups of each, the largest first."""
+    """How many tokens each normalisation makes equal; then the groups of each, the largest first."""
     total = len(ordinary_tokens(tok))
     summary, lists = [], []
     for name, groups in _doubles(tok).items():
@@ -74,14 +74,14 @@ def doubles_tables(tok: Tokenizer) -> list[Table]:
         Column("of the vocabulary", "share"),
     )
     note = (
-        "Many doubles do real work: with and without a space before it, a word is two tokens by design. Groups of NFC "
-        "and NFKC are more suspect: a model must learn twice what looks the same."
+        "Many duplicates are useful: a word with and without a leading space is two tokens by design. Groups of NFC and "
+        "NFKC are more suspect: a model must learn twice what looks the same."
     )
     return [Table("doubles", "Doubles after normalisation", columns, summary, note), *lists]
 
 
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
-    """Tokens that the text never uses, the oldest first: training put them where it saw most of them."""
+    """Tokens that the text never uses, the oldest first, because training found those most frequent."""
     tokens = [Token(id, content) for id, content in ordinary_tokens(tok).items() if usage.by_id[id] == 0]
     rows = [(token,) for token in tokens if len(token.content) > 1]
     return Table(
@@ -89,14 +89,14 @@ def unused_table(tok: Tokenizer, usage: Usage) -> Table:
         "Tokens never used on this text",
         (Column("token", "token"),),
         rows,
-        "In the order of their ids, single bytes left out. A trained vocabulary gave its low ids to what was frequent in training, so the first of "
-        "these tell most of how this text differs from that.",
+        "In the order of their ids, without single bytes. Training gives low ids to frequent tokens, so the first ones show "
+        "best how this text differs from the training text.",
         listing=True,
     )
 
 
 def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
-    """Tokens used, but fewer than `below` times, the rarest first: candidates for too little training."""
+    """Tokens used, but fewer than `below` times, the rarest first: a model may see too little of them."""
     rows = []
     for id, content in ordinary_tokens(tok).items():
         used = int(usage.by_id[id])
@@ -108,8 +108,7 @@ def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
         f"Tokens used fewer than {below:,} times",
         (Column("token", "token"), Column("used", "count"), Column("per million tokens", "number", digits=3)),
         rows,
-        "The rarest first, then the oldest. A model trained on text like this sees too little of them to learn what "
-        "they mean.",
+        "The rarest first, then the oldest. A model trained on such text sees too little of them to learn their meaning.",
         listing=True,
     )
 
@@ -122,7 +121,7 @@ def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
 
 
 def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4) -> Table:
-    """Tokens that are one character over and over, but for white space around it; the longest first."""
+    """Tokens that repeat one character, apart from surrounding white space; the longest first."""
     tokens = []
     for id, content in ordinary_tokens(tok).items():
         text = _text(content)
@@ -134,7 +133,7 @@ def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4
 
 
 def white_space_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
-    """Tokens of white space alone, the longest first."""
+    """Tokens that are only white space, the longest first."""
     tokens = []
     for id, content in ordinary_tokens(tok).items():
         text = _text(content)

@@ -1,9 +1,9 @@
-"""The transducer, laid out for the byte shuffles of _lanes.h.
+"""The transducer, laid out for the byte shuffles of _simd_scan.h.
 
-Two classes that every state treats alike are one column. Right after a character of a column only some states are
-possible; a state's number among those is what the vector holds. For each pair of columns (that of the last character,
-that of this byte) there is a table of 16 bytes: from the number of the state before to the number of the state after,
-with the action in the high half. The scanner makes tables for two bytes at once out of these.
+Classes that every state treats alike share one column. Only some states are possible right after a character of a
+column; the vector holds a state's number among those. Each pair of columns (of the last character, of this byte) has a
+table of 16 bytes, from the number of the old state to the number of the new one, with the action in the high half. The
+scanner builds tables for two bytes at a time from these.
 """
 
 from __future__ import annotations
@@ -13,17 +13,22 @@ from dataclasses import dataclass
 from .alphabet import Alphabet
 from .transducer import REWIND, Transducer
 
-__all__ = ["Lane", "make_lane"]
+__all__ = ["SimdTables", "make_simd_tables"]
 
-MOST_COLUMNS = 32  # so that the number of a table, of which there are columns ** 3, takes 15 bits
-MOST_STATES = 8  # after one column, so that a number takes 3 bits
+MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
+MOST_STATES = 8  # after one column, so a state number takes 3 bits
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """steps: columns * columns tables of 16 bytes. pages, invalid: as in Alphabet, with columns for classes. ascii: the columns of
-    the ASCII characters, from the 17th on as the difference (xor) to the one 16 before. next, end: the columns of a
-    character's later bytes (and, as the last one, of the start of the text) and of the end of the text."""
+class SimdTables:
+    """The tables of one pattern.
+
+    steps: columns * columns tables of 16 bytes.
+    ascii: the columns of the ASCII characters; from the 17th on, the xor with the column 16 characters before.
+    pages, invalid: as in Alphabet, with columns in place of classes.
+    next: the column of continuation bytes; as the previous column, the start of the text.
+    end: the column of the end of the text.
+    """
 
     columns: int
     steps: bytes
@@ -34,8 +39,8 @@ class Lane:
     end: int
 
 
-def make_lane(transducer: Transducer, alphabet: Alphabet) -> Lane | None:
-    """The lane's tables, or None where a pattern needs too many columns or states."""
+def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables | None:
+    """The tables of a transducer, or None if it needs too many columns or states."""
     steps = transducer.steps
     columns: dict[tuple, int] = {}
     column_of = [columns.setdefault(tuple(row[c] for row in steps), len(columns)) for c in range(alphabet.size)]
@@ -51,7 +56,7 @@ def make_lane(transducer: Transducer, alphabet: Alphabet) -> Lane | None:
         at = (before * (end + 1) + here) * 16
         tables[at : at + len(cells)] = bytes(cells)
 
-    for before, states in enumerate([*possible, [0]]):  # behind them, as the column `following`: the start of the text
+    for before, states in enumerate([*possible, [0]]):  # the last is the start of the text, as the column `following`
         for here, column in enumerate(columns):
             targets = [column[state] for state in states]
             fill(before, here, [(0 if a == REWIND else number[here][s]) | a << 4 for s, a in targets])
@@ -59,7 +64,7 @@ def make_lane(transducer: Transducer, alphabet: Alphabet) -> Lane | None:
         fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
     table = bytes(column_of).ljust(256, b"\0")
     ascii = alphabet.ascii.translate(table)
-    return Lane(
+    return SimdTables(
         end + 1, bytes(tables), bytes(a ^ b for a, b in zip(ascii, bytes(16) + ascii, strict=False)), alphabet.pages.translate(table),
         column_of[alphabet.invalid], following, end,
     )  # fmt: skip

@@ -1,10 +1,8 @@
-"""What an export of a Picky tokenizer costs, measured and told by every command that writes one."""
+"""Measures what exporting a Picky tokenizer without its events costs, for every command that exports one."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from ._console import progress_bar, say
 
@@ -12,22 +10,13 @@ if TYPE_CHECKING:
     from ..counting import WordCounts
     from ..tokenizer import Tokenizer
 
-__all__ = ["SampleOption", "check_sample", "cost_of_export"]
+__all__ = ["check_sample", "cost_of_export"]
 
-_PRETOKENS = 1 << 18  # of the user's own text, measured where no sample is named: some 100 ms
-
-SampleOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--sample",
-        metavar="SRC...",
-        help="Of a Picky tokenizer: text to measure on how often engines that know only merges get other ids.",
-    ),
-]
+_PRETOKENS = 1 << 18  # of the training text, measured if there is no sample; takes about 100 ms
 
 
 def check_sample(sample: list[str] | None) -> None:
-    """Raise InputError for a sample that is not there, before the long work that it comes after."""
+    """Raise InputError for a missing sample before the long work begins."""
     from ..sources.find import find_sources
 
     for source in sample or []:
@@ -37,10 +26,10 @@ def check_sample(sample: list[str] | None) -> None:
 def cost_of_export(
     tok: Tokenizer, sample: list[str] | None, as_json: bool, otherwise: WordCounts | None = None
 ) -> dict[str, Any]:
-    """Measure and say what it costs to read the present tokens of a Picky tokenizer without its events.
+    """Measure and report what it costs to use the remaining tokens of a Picky tokenizer without its events.
 
-    otherwise: word counts, of which a share is measured where no sample is named.
-    Returns the rows for the command's JSON: none for a tokenizer without events.
+    otherwise: word counts, a share of which is measured if there is no sample.
+    Returns the rows for the command's JSON, empty for a tokenizer without events.
     """
     import dataclasses
 
@@ -48,7 +37,7 @@ def cost_of_export(
 
     if tok.vocabulary.order != "events":
         if sample:
-            say("nothing to measure on --sample: without Picky BPE, all engines give the same ids")
+            say("--sample is not used: this is not a Picky tokenizer, so every program gives the same ids")
         return {}
     text = sample or (None if otherwise is None else sample_counts(otherwise, _PRETOKENS))
     if text is None:

@@ -1,26 +1,25 @@
-"""Tokens that no text gives: rows of the embedding table that are never trained.
+"""Reachability: which tokens no text can produce. Their rows of the embedding table are never trained.
 
-What is said of a token:
-
-    reachable      its own text encodes to it, or a text was found whose tokens it is among: the witness
-    unreachable    "merges": its bytes, even alone, are built into something else, so that it appears nowhere
-                   "split": the split pattern cuts its text, and none of the neighbours tried changes that
-                   "added": an added token takes a part of its text, for it is searched for first
-                   "normaliser": normalisation changes its text
-                   "not UTF-8": no well-formed text holds its bytes
-                   "no witness": it holds a part of a character, and no character tried gives it
+reachable      the token's own text encodes to it, or a text was found that produces it: the witness
+unreachable    "merges": its bytes, even alone, are merged into something else
+               "split": the split pattern cuts its text, and no tried neighbour changes that
+               "added": an added token takes a part of its text first
+               "normaliser": normalisation changes its text
+               "not UTF-8": no well-formed text contains its bytes
+               "no witness": it holds a part of a character, and no tried character produces it
 """
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from math import lcm
 
 from ..errors import UsageError
+from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
@@ -28,23 +27,22 @@ from .usage import Usage, bare, ordinary_tokens
 
 __all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
 
-Progress = Callable[[str, int, "int | None"], None]
-# What may stand beside a token and change how its text is cut: letters, spaces, a digit, signs, line ends, a mark.
+# Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
-TRIALS = 4096  # texts tried, at most, to complete the parts of characters at a token's ends
-EACH_END = 256  # characters tried at each end of a token that has two unfinished ones
+TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token
+EACH_END = 256  # characters tried at each end of a token with two partial characters
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Whether text gives a token. reason: why not, "" where it does; witness: a text that gives it, if one is known."""
+    """Whether text can produce a token. reason: why not, or ""; witness: a text that produces it, if one is known."""
 
     reason: str
     witness: str | None = None
 
 
 def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progress | None = None) -> dict[int, Reach]:
-    """For each ordinary token whether text gives it. Tokens used in `usage` are known to be reachable.
+    """For each ordinary token, whether text can produce it. Tokens used in `usage` are known to be reachable.
 
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
@@ -75,7 +73,7 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
 
 
 def _ids(tok: Tokenizer, text: str | bytes) -> list[int]:
-    """The ids of ordinary text, or of bytes; none where the alphabet lacks one of its characters."""
+    """The ids of ordinary text or of bytes; empty if the alphabet lacks a character."""
     try:
         return tok.encode_ordinary(text) if isinstance(text, str) else tok.encode_bytes(text)
     except UsageError:
@@ -102,7 +100,7 @@ def _reach_of_bytes(tok: Tokenizer, id: int, token: bytes) -> Reach:
 
 
 def completions(token: bytes) -> Iterator[str]:
-    """Texts that hold the bytes of `token`, which begins or ends inside a character. None, if no text can hold them.
+    """Texts that contain the bytes of `token`, which begins or ends inside a character; nothing if there is no such text.
 
     >>> next(completions(b"\\xa9 caf\\xc3"))
     '© cafÀ'
@@ -127,7 +125,7 @@ def completions(token: bytes) -> Iterator[str]:
 
 
 def _both_ends(token: bytes, head: int, tail: int) -> Iterator[str]:
-    """Every head with every tail, in an order in which both change from the first step."""
+    """Every head with every tail, in an order that changes both in each step."""
     heads = [before for before, _ in islice(_around(token[:head], True), EACH_END)]
     tails = [after for _, after in islice(_around(token[tail:], False), EACH_END)]
     if heads and tails:
@@ -137,7 +135,7 @@ def _both_ends(token: bytes, head: int, tail: int) -> Iterator[str]:
 
 
 def _ends_of(token: bytes) -> tuple[int, int]:
-    """Where the continuation bytes at the beginning of `token` end, and where an unfinished character at its end begins."""
+    """The end of the continuation bytes at the start of `token`, and the start of a partial character at its end."""
     head = 0
     while head < len(token) and 0x80 <= token[head] < 0xC0:
         head += 1
@@ -153,9 +151,9 @@ def _length(lead: int) -> int:
 
 
 def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
-    """What can stand (before, after) `part` so that all is one character; `at_end`: with nothing after it.
+    """The bytes (before, after) `part` that make it one character; `at_end`: with nothing after it.
 
-    Only characters that Unicode has assigned, unless none of them holds `part`.
+    Only assigned characters of Unicode, unless none of them contains `part`.
     """
     if any(byte in (0xC0, 0xC1) or byte >= 0xF5 for byte in part):
         return
@@ -176,9 +174,9 @@ def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
 
 @lru_cache(maxsize=2)
 def _encoded(assigned: bool) -> bytes:
-    """All characters of two bytes and more, or only those that Unicode has assigned, between line feeds."""
+    """All characters of two or more bytes, or only the assigned ones, separated by newlines."""
     characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
-    if assigned:  # nothing is, but to private use, outside of these ranges
+    if assigned:  # no others are, except for private use
         ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
         characters = [c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co")]
     return ("\n" + "\n".join(characters) + "\n").encode()
@@ -192,18 +190,18 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
     return Table(
         "unreachable",
         "Tokens that no text produces",
-        (Column("token", "token"), Column("reason", help="what keeps text from giving this token")),
+        (Column("token", "token"), Column("reason", help="why text does not produce this token")),
         rows,
-        "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, whatever stands beside "
-        "it among what was tried. added: an added token takes a part of it. normaliser: normalisation changes it. not UTF-8: no text holds its bytes; of the "
-        "single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and none of up to "
-        f"{TRIALS:,} characters tried gives it.",
+        "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, with every neighbour that "
+        "was tried. added: an added token takes a part of it. normaliser: normalisation changes it. not UTF-8: no text "
+        "contains its bytes; of the single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and "
+        f"none of up to {TRIALS:,} tried characters produces it.",
         listing=True,
     )
 
 
 def unbuilt_table(tok: Tokenizer) -> Table:
-    """Tokens that merges do not build: text gives them only where a pretoken is exactly the token."""
+    """Tokens that merges do not build: text produces them only if a pretoken is exactly the token."""
     rows = []
     if tok.vocabulary.whole_pretokens and tok.vocabulary.order != "events":
         merged = bare(tok, whole_pretokens=False)
@@ -216,14 +214,14 @@ def unbuilt_table(tok: Tokenizer) -> Table:
         "Tokens that merges do not build",
         (Column("token", "token"), Column("merges to", "tokens")),
         rows,
-        "Only the rule that a pretoken which is a token becomes that token at once gives these; inside of a longer pretoken "
-        "they never appear.",
+        "Only the rule that a pretoken equal to a token becomes that token produces these. They never occur inside a longer "
+        "pretoken.",
         listing=True,
     )
 
 
 def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:
-    """Tokens of two bytes and more that are not whole UTF-8, with a text that gives each."""
+    """Tokens of two or more bytes that are not complete UTF-8, each with a text that produces it."""
     rows = []
     for id, found in reach.items():
         token = tok.decode_single_token_bytes(id)
@@ -241,8 +239,8 @@ def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None =
             Column("unreachable because"),
         ),
         rows,
-        "They begin or end inside a character. A model that gives out one of them alone gives out broken text. The 256 "
-        "single bytes are left out: every byte-level vocabulary needs them.",
+        "They begin or end inside a character. A model that outputs one of them alone outputs broken text. The 256 single "
+        "bytes are not listed: every byte-level vocabulary needs them.",
         listing=True,
     )
 

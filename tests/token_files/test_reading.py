@@ -1,0 +1,85 @@
+"""What `load_tokens` gives: slices, pickles, and the types of ids that it takes."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from token_file_examples import corpus, tokenizer
+
+import tokenmill
+from tokenmill.errors import FormatError, UsageError
+from tokenmill.token_files import LAYOUTS
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return tokenizer()
+
+
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_a_pickle_holds_the_path_and_not_the_ids(tok, tmp_path, monkeypatch, kind):
+    paths, _ = corpus(tmp_path / "sources")
+    monkeypatch.chdir(tmp_path)
+    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, paths, "t", kind).path, tok)
+    assert len(tokens.ids) > 10_000
+    data = pickle.dumps(tokens)
+    assert len(data) < 1000
+    monkeypatch.chdir("/")  # as in another process: the path is absolute
+    again = pickle.loads(data)
+    assert "_contents" not in vars(again), "opened on first use"
+    assert len(again) == len(tokens) and np.array_equal(again.ids, tokens.ids)
+    assert again.end_of_text == tokens.end_of_text and np.array_equal(again[3], tokens[3])
+
+
+def test_a_pickle_of_a_file_that_is_gone_is_one_error(tok, tmp_path):
+    np.arange(10, dtype="<u2").tofile(tmp_path / "t.npy.bin")
+    tokens = tokenmill.load_tokens(tmp_path / "t.npy.bin", dtype="uint16")
+    assert pickle.loads(pickle.dumps(tokens)).ids.tolist() == list(range(10))
+    (tmp_path / "a.txt").write_text("low")
+    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin").path, tok)
+    data = pickle.dumps(tokens)
+    (tmp_path / "t.bin").unlink()
+    with pytest.raises(FormatError, match=r"t\.bin is missing"):
+        len(pickle.loads(data))
+
+
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_slices_are_lists_of_documents(tok, tmp_path, kind):
+    paths, documents = corpus(tmp_path / "sources")
+    tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, paths, tmp_path / "t", kind).path, tok)
+    assert [tok.decode(ids) for ids in tokens[1:8:3]] == documents[1:8:3]
+    assert [tok.decode(ids) for ids in tokens[-2:]] == documents[-2:]
+    assert tokens[5:2] == [] and tok.decode(tokens[np.int64(2)]) == documents[2]
+    for wrong in (1.0, "1", None, (1, 2)):
+        with pytest.raises(UsageError, match="give a whole number or a slice"):
+            tokens[wrong]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["object", "O", "int16", "float16", "uint8", "uint64", "u2,u2", "(2,)u2", "", "U4", object, 5]
+)
+def test_only_ids_of_two_and_four_bytes(tmp_path, dtype):
+    (tmp_path / "t.bin").write_bytes(bytes(64))
+    with pytest.raises(UsageError, match='give "uint16" or "uint32"'):
+        tokenmill.load_tokens(tmp_path / "t.bin", dtype=dtype)
+
+
+def test_decode_refuses_other_types_too(tok, tmp_path):
+    tok.save(tmp_path / "tok")
+    (tmp_path / "t.bin").write_bytes(os.urandom(64))
+    command = [sys.executable, "-m", "tokenmill", "decode", tmp_path / "t.bin", "--tokenizer", tmp_path / "tok"]
+    done = subprocess.run([*command, "--any-tokenizer", "--dtype", "object"], capture_output=True, text=True)
+    assert done.returncode == 2 and "--dtype is 'object'; give" in done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "<u2", ">u2", "uint32", "<u4", ">u4", np.uint16, np.dtype(">u4")])
+def test_byte_orders(tok, tmp_path, dtype):
+    text = "low lower lowest newest"
+    name = np.dtype(dtype).str.replace("=", "<")
+    np.array(tok.encode(text), name).tofile(tmp_path / "t.bin")
+    tokens = tokenmill.load_tokens(tmp_path / "t.bin", dtype=dtype)
+    assert tokens.ids.tolist() == tok.encode(text) and tok.decode(tokens[0]) == text
+    assert tok.decode_bytes(next(iter(tokens))) == text.encode() and tokens[0].dtype.isnative
