@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..sources.documents import Document, read_documents
-from ..sources.find import Skip, find_sources, open_source
+from ..sources.blocks import Document
+from ..sources.documents import read_documents
+from ..sources.find import Skip, find_sources
 
 if TYPE_CHECKING:
     from .cleaning import CleaningReport, clean
 
-__all__ = ["CleaningReport", "Document", "Skip", "clean", "find_sources", "open_source", "read_documents"]
+__all__ = ["CleaningReport", "Document", "Skip", "clean", "find_sources", "read_documents"]
 
 
 def __getattr__(name: str) -> Any:
