@@ -9,11 +9,12 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tokenmill.counting.local as local
+import tokenmill.counting.count_texts as count_texts
 import tokenmill.counting.reading as reading
 import tokenmill.counting.threads as threads
 from tokenmill.counting import count, count_iterator
 from tokenmill.errors import UsageError
+from tokenmill.split import Splitter
 
 WORDS = r" [^ ]*|[^ ]+"  # every space begins a pretoken
 
@@ -39,7 +40,7 @@ def same(a, b):
 def small_blocks(monkeypatch):
     """Blocks of 64 bytes, so that a short text has many cuts."""
     monkeypatch.setattr(reading, "BLOCK", 64)
-    monkeypatch.setattr(local, "BLOCK", 64)
+    monkeypatch.setattr(count_texts, "BLOCK", 64)
 
 
 TEXT = "low lower  lowest\nnew newer   newest  " * 40 + "é漢字 " * 50 + "x" * 1000 + " end"
@@ -141,7 +142,7 @@ def test_nothing_to_count():
 
 
 def test_a_pattern_that_is_no_automaton_gives_the_same_counts(tmp_path, small_blocks, monkeypatch):
-    class Slow(local.Splitter):
+    class Slow(Splitter):
         def __init__(self, *patterns):
             super().__init__(*patterns)
             self.scanner = None

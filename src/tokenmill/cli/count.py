@@ -71,7 +71,8 @@ def count(
 
     tokenmill count corpus/*.txt --split cl100k -o my-counts
     """
-    from ..counting import add_up, count_to_folder
+    from ..counting import CountOptions, add_up, count_to_folder
+    from ..jobs.work import JobOptions
 
     if estimate:
         _estimate(sources, split, memory_limit, field, binary, num_threads, json)
@@ -90,16 +91,9 @@ def count(
                 sources,
                 output,
                 split or ["cl100k"],
-                num_threads=num_threads,
-                memory_limit=memory_limit,
-                min_count=min_count,
-                approximate_prune=approximate_prune,
-                resume=resume,
-                field=field,
-                binary=binary,  # type: ignore[arg-type]  # checked there
+                CountOptions(min_count, memory_limit, approximate_prune, field, binary),  # type: ignore[arg-type]
                 on_skip=skips.append if skip_damaged else None,
-                engine=engine,  # type: ignore[arg-type]
-                ray_address=ray_address,
+                job=JobOptions(engine, ray_address, num_threads, resume),
                 progress=progress,
             )
     seconds = time.perf_counter() - start

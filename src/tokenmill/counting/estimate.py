@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from ..sources.find import find_sources, is_url, size_of
 from ..sources.streams import COMPRESSIONS
 from ._table_cy import CountTable
-from .local import make_splitter
 from .memory import memory_limit_of
+from .options import make_splitter
 from .reading import BLOCK, Binary, Block, Source
 from .records import JsonLinesSource
 from .sources import open_source
