@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from tokenmill.corpus.pool import WorkerPool
 
 from tokenmill.corpus import clean, read_documents
-from tokenmill.corpus.pool import WorkerPool
 from tokenmill.errors import InputError, TokenmillError
 
 SENTENCE = "The quick brown fox jumps over a lazy dog while nobody in particular looks at what it does. "

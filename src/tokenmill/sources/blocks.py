@@ -330,7 +330,9 @@ class StreamSource(BlockSource):
 
     def _position(self) -> int:
         """How many bytes of the text have been given out."""
-        return self._start if self._stream is None else self._stream.position - len(self._rest)
+        if self._stream is None or not self._opened:
+            return self._start
+        return self._stream.position - len(self._rest)
 
     def _open(self, pause: Pause) -> None:
         self._stream = self._stream or ByteStream(self.source, pause)

@@ -121,14 +121,17 @@ def open_url(url: str) -> Any:
         raise InputError(f"{url}: cannot be read: {reason_of(error)}") from error
 
 
-def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None) -> None:
-    """Give each of `skips` to `on_skip`. Without it, the first that was left out is an InputError, others are warnings."""
+def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None, hint: str = "") -> None:
+    """Give each of `skips` to `on_skip`. Without it, the first that was left out is an InputError, others are warnings.
+
+    hint: what the error's message ends with.
+    """
     for skip in skips:
         if on_skip is None and not skip.left_out:
             warnings.warn(str(skip), UnicodeWarning, stacklevel=2)
             continue
         if on_skip is None:
-            raise InputError(f"{skip}. To leave out what cannot be read: --skip-damaged, or on_skip= in Python.")
+            raise InputError(f"{skip}{hint}")
         on_skip(skip)
 
 

@@ -20,7 +20,7 @@ from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, Record, Span, 
 from .find import Skip, Source
 from .text import CutSource
 
-__all__ = ["ArraySource", "LinesSource", "document"]
+__all__ = ["ArraySource", "LinesSource", "document", "without_surrogates"]
 
 # pyarrow takes a quarter of a second to import: as long as parsing so much without it.
 PYARROW_BYTES = 64 << 20
@@ -45,13 +45,13 @@ def document(record: Record, options: ReadOptions) -> Document:
         has = "is missing" if options.field not in value else f"holds a {type(text).__name__}, not text"
         others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
         raise Damaged(f"the field {options.field!r} {has}; the fields are {others}. Name the field of the text (--field)")
-    text, replaced = _without_surrogates(text)
+    text, replaced = without_surrogates(text)
     id, title = value.get("id"), value.get("title")
     return Document(
         text,
         record.source,
-        _without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id,
-        _without_surrogates(title)[0] if isinstance(title, str) else "",
+        without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id,
+        without_surrogates(title)[0] if isinstance(title, str) else "",
         replaced,
     )
 
@@ -225,7 +225,7 @@ def _number(digits: str) -> int:
     return int(digits[:LONG_NUMBER])  # its value is only used where it is an id
 
 
-def _without_surrogates(text: str) -> tuple[str, int]:
+def without_surrogates(text: str) -> tuple[str, int]:
     """`text` with pairs of surrogates joined and lone ones replaced by U+FFFD, and how many those were."""
     try:
         text.encode()

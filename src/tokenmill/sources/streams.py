@@ -33,7 +33,7 @@ __all__ = ["ByteStream", "Pause"]
 
 Pause = Callable[[], None]
 
-STORED_STEP = 1 << 17  # bytes read from the file at a time
+STORED_STEP = 1 << 13  # bytes read from a compressed file at a time
 PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
 # Stored bytes given to a decompressor at a time. zstandard gives all that they hold, and 4 bytes may hold 128 KiB: so
 # few at first, and again behind a large output. One input holds 32 MiB at most.
@@ -135,7 +135,7 @@ class ByteStream:
             self._ahead = memoryview(b"")
             self.position = position
             return
-        scratch = memoryview(bytearray(min(max(position - self.position, 0), STORED_STEP)))
+        scratch = memoryview(bytearray(min(max(position - self.position, 0), PLAIN_STEP)))
         while self.position < position:
             if not self.readinto(scratch[: position - self.position]):
                 raise InputError(f"{self.name}: it ends before byte {position:,}, up to which it was read before")
