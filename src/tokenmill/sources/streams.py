@@ -33,7 +33,7 @@ __all__ = ["ByteStream", "Pause"]
 
 Pause = Callable[[], None]
 
-STORED_STEP = 1 << 13  # bytes read from a compressed file at a time
+STORED_STEP = 1 << 12  # bytes read from a compressed file at a time
 PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
 # Stored bytes given to a decompressor at a time. zstandard gives all that they hold, and 4 bytes may hold 128 KiB: so
 # few at first, and again behind a large output. One input holds 32 MiB at most.
