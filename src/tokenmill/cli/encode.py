@@ -15,10 +15,12 @@ from ..errors import InputError, UnknownTokenError, UsageError
 from .main import app
 
 if TYPE_CHECKING:
+    from ..jobs.work import JobOptions
     from ..sources.find import Skip
+    from ..token_files import EncodeOptions
     from ..tokenizer import Tokenizer
 
-LAYOUT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
+FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 SHOWN = 20  # of what was left out
 
 TOKENIZER = typer.Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")
@@ -86,10 +88,14 @@ def encode(
     import tokenmill
 
     tok = tokenmill.load(tokenizer, split=split, download=download)
-    layout = format or LAYOUT_OF.get(output.suffix if output else "", "text")
-    if layout != "text":
+    format = format or FORMAT_OF.get(output.suffix if output else "", "text")
+    if format != "text":
         if not sources or output is None:
-            raise UsageError(f"a token file ({layout}) needs sources, and -o with its name")
+            raise UsageError(f"a token file ({format}) needs sources, and -o with its name")
+        from ..jobs.work import JobOptions
+        from ..sources.documents import ReadOptions
+        from ..token_files import EncodeOptions
+
         if end_of_text is not None and no_end_of_text:
             raise UsageError("--end-of-text and --no-end-of-text exclude each other")
         ending = False if no_end_of_text else True if end_of_text is None else end_of_text
@@ -97,17 +103,11 @@ def encode(
             tok,
             sources,
             output,
-            layout,
+            format,
+            EncodeOptions(ending, special, ReadOptions(unit, field=field, column=field, max_document_bytes=None)),
+            JobOptions(engine, ray_address, num_threads, resume),
             skip_damaged,
             json,
-            end_of_text=ending,
-            special=special,
-            unit=unit,
-            field=field,
-            resume=resume,
-            num_threads=num_threads,
-            engine=engine,
-            ray_address=ray_address,
         )
         return
     if engine != "local":
@@ -174,7 +174,14 @@ def decode(
 
 
 def _encode_to_token_file(
-    tok: Tokenizer, sources: list[str], output: Path, layout: str, skip_damaged: bool, as_json: bool, **options: Any
+    tok: Tokenizer,
+    sources: list[str],
+    output: Path,
+    format: str,
+    options: EncodeOptions,
+    job: JobOptions,
+    skip_damaged: bool,
+    as_json: bool,
 ) -> None:
     from ..token_files import encode_files
     from ._console import progress_bar, report, say
@@ -187,13 +194,14 @@ def _encode_to_token_file(
                 tok,
                 sources,
                 output,
-                layout,
+                format,
+                options,
                 on_skip=skips.append if skip_damaged else None,
+                job=job,
                 progress=progress,
-                **options,
             )
     except KeyboardInterrupt:
-        say("What was encoded until now is kept: the same command goes on from there.")
+        say("Run the same command again to resume.")
         raise
     seconds = time.perf_counter() - start
     for skip in skips[:SHOWN]:

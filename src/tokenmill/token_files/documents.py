@@ -72,11 +72,11 @@ def read_stretches(
         done = start.done if number == start.source else 0
         kind = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}.get(suffix_of(source), "text")
         tell = partial(opened, number)
-        if kind == "text" and settings.unit == "file":
+        if kind == "text" and settings.read.unit == "file":
             for stretch, position in _file(source, cut, done, tell):
                 yield stretch, Place(number + 1) if stretch.last else Place(number, position)
         else:
-            records = read_records(source, kind, settings.reading, tell)
+            records = read_records(source, kind, settings.read, tell)
             for position, record in enumerate(records, 1):
                 if position > done:
                     yield Stretch(record, True), Place(number, position)

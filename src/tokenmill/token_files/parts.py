@@ -1,7 +1,7 @@
 """Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
 
-A part is three plain files that only grow, so that one that was cut off by a kill is truncated to its last checkpoint
-and goes on; and so that parts made apart, by processes or machines, are joined by writing one behind the other.
+A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
+that were made by several machines are joined by writing one behind the other.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
+from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InputError
+from ..jobs.progress import Meter
+from ..jobs.work import Task
 from ..sources.documents import Damaged, Document, document_of
-from ..sources.find import OnSkip, Skip, Source, size_of
+from ..sources.find import Skip, Source
 from ..sources.streams import SourceStream
 from ..tokenizer.batches import threads_for
 from .documents import Place, Stretch, certain_cut, read_stretches
@@ -29,14 +32,12 @@ if TYPE_CHECKING:
 
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["Counts", "Encoded", "Part", "PartWriter", "encode_part", "encode_stretches", "run"]
+__all__ = ["Counts", "Encoded", "Part", "PartWriter", "encode_sources", "encode_stretches"]
 
 JOB_BYTES = 1 << 20  # of text for one thread at a time: some ten milliseconds
 JOB_STRETCHES = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
 COPY = 1 << 22
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass
@@ -53,6 +54,9 @@ class Counts:
     text_bytes: int = 0
     skipped: int = 0
     begun: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*map(add, astuple(self), astuple(other)))
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def encode_stretches(tok: Tokenizer, settings: Settings, stretches: Sequence[Str
     lasts: list[bool] = []
     names: list[str] = []
     skipped: list[Skip] = []
-    text_bytes, reading = 0, settings.reading
+    text_bytes, reading = 0, settings.read
     for record, last in stretches:
         if isinstance(record, Skip):
             skipped.append(record)
@@ -102,7 +106,7 @@ def encode_stretches(tok: Tokenizer, settings: Settings, stretches: Sequence[Str
         texts.append(text)
         lasts.append(last)
         text_bytes += len(text)
-        if last and settings.layout == "parquet":
+        if last and settings.format == "parquet":
             names.append(json.dumps([document.source, document.id]) + "\n")
     allowed: Any = "all" if settings.special else frozenset()
     ids, offsets = tok.encode_batch_to_numpy(texts, num_threads=1, allowed_special=allowed, disallowed_special=())
@@ -127,9 +131,6 @@ class PartWriter:
         for name, size in zip(self.NAMES, sizes, strict=True):
             file = open(folder / name, "r+b" if checkpoint else "wb")  # noqa: SIM115  # closed by close()
             self._files.append(file)
-            if checkpoint and os.fstat(file.fileno()).st_size < size:
-                self.close()
-                raise InputError(f"{folder / name} is shorter than its checkpoint says. Delete {folder} to begin anew.")
             file.truncate(size)
             file.seek(size)
 
@@ -157,8 +158,7 @@ class PartWriter:
             with open(part.folder / name, "rb") as source:
                 while data := source.read(COPY):
                     file.write(data)
-        for name, value in asdict(part.counts).items():
-            setattr(self.counts, name, getattr(self.counts, name) + value)
+        self.counts += part.counts
 
     def sync(self) -> None:
         """Bring all to the disk."""
@@ -179,57 +179,39 @@ class PartWriter:
                 file.raw.close()  # type: ignore[attr-defined]
 
 
-def encode_part(
+def encode_sources(
     tok: Tokenizer,
-    sources: Sequence[Source],
     settings: Settings,
-    folder: Path,
-    *,
-    num_threads: int | None = None,
-    on_skip: OnSkip | None = None,
-) -> Part:
-    """Encode whole sources to a part in `folder`, which is made.
-
-    The parts of consecutive lists of sources, joined in order (`join_parts`), make the same token file as all sources
-    at once, whatever the lists and wherever the parts were made.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    writer = PartWriter(folder)
-    try:
-        run(tok, sources, settings, writer, Place(), num_threads=num_threads, on_skip=on_skip)
-        writer.sync()
-    finally:
-        writer.close()
-    return Part(folder, writer.counts)
-
-
-def run(
-    tok: Tokenizer,
-    sources: Sequence[Source],
-    settings: Settings,
+    sources: Sequence[tuple[Source, int]],
     writer: PartWriter,
     start: Place,
-    *,
-    num_threads: int | None = None,
-    on_skip: OnSkip | None = None,
-    after: Callable[[Place], None] = lambda place: None,
-    progress: Progress | None = None,
+    task: Task,
+    num_threads: int | None,
+    after: Callable[[Place], None],
 ) -> None:
-    """Encode what `sources` hold from `start` on into `writer`, by several threads, in order and in bounded memory.
+    """Encode what `sources` (each with its size) hold from `start` on, by several threads, in order.
 
     after: called with the place up to which all has been written.
     """
-    meter = _Meter(sources, progress)
-    cut = certain_cut(tok, settings.special) if on_skip is None else None  # a damaged document is left out whole
-    stretches = read_stretches(sources, settings, cut, start, meter.opened)
+    meter = Meter(lambda done, total: task.show(done), [size for _, size in sources])
+    at: tuple[int, SourceStream | None] = (start.source, None)
+
+    def opened(number: int, stream: SourceStream) -> None:
+        nonlocal at
+        at = (number, stream)
+
+    cut = certain_cut(tok, settings.special) if task.on_skip is None else None  # a damaged document is left out whole
+    stretches = read_stretches([source for source, _ in sources], settings, cut, start, opened)
     with closing(_in_threads(tok, settings, _jobs(stretches), threads_for(num_threads))) as results:
         for encoded, place in results:
             for skip in encoded.skipped:
-                if on_skip is None:
+                if task.on_skip is None:
                     raise InputError(f"{skip}. To leave out what cannot be read: on_skip=..., --skip-damaged.")
-                on_skip(skip)
+                task.on_skip(skip)
             writer.append(encoded)
-            meter.show()
+            number, stream = at
+            if stream is not None:
+                meter.at(number, sources[number][1] if stream.closed else stream.stored_position())
             after(place)
 
 
@@ -269,26 +251,3 @@ def _in_threads(
             yield first.result(), behind
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-class _Meter:
-    """Tells how many of the stored bytes of all sources have been read."""
-
-    def __init__(self, sources: Sequence[Source], progress: Progress | None):
-        self._progress = progress
-        self._starts = [0]
-        for source in sources if progress is not None else ():
-            self._starts.append(self._starts[-1] + size_of(source))
-        self._number = 0
-        self._stream: SourceStream | None = None
-
-    def opened(self, number: int, stream: SourceStream) -> None:
-        self._number, self._stream = number, stream
-
-    def show(self) -> None:
-        if self._progress is None:
-            return
-        done = self._starts[self._number + 1]
-        if self._stream is not None and not self._stream.closed:
-            done = min(done, self._starts[self._number] + self._stream.stored_position())
-        self._progress("encode", done, self._starts[-1] or None)
