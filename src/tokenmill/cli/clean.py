@@ -68,6 +68,7 @@ def clean(
     memory_limit_mb: Annotated[int, typer.Option(help="Megabytes of memory for one document.")] = 1024,
     shard_mb: Annotated[int, typer.Option(help="Close a shard once it holds so many megabytes of text.")] = 256,
     overwrite: Annotated[bool, typer.Option(help="Remove the output of another run that stands there.")] = False,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Resume an interrupted run.")] = True,
     engine: Annotated[
         Engine, typer.Option(help="Processes of this machine, or tasks on a Ray cluster.")
     ] = Engine.local,
@@ -76,38 +77,38 @@ def clean(
 ) -> None:
     """Clean a dump into shards of text, with a report beside them.
 
-    A run that was stopped goes on where it was when it is called again.
+    Run the same command again to resume an interrupted run.
 
     tokenmill clean wikipedia enwiki-*-pages-articles-multistream.xml.bz2 -o wiki
     """
+    from ..corpus import CleanOptions
     from ..corpus import clean as clean_sources
     from ..corpus.filters import chosen_filters
+    from ..jobs.work import JobOptions
+    from ..sources.documents import ReadOptions
 
     names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
-    chosen = [name for name in chosen_filters(names) if name not in chosen_filters(no_filter or [])]
+    unwanted = chosen_filters(no_filter or [])
+    chosen = tuple(name for name in chosen_filters(names) if name not in unwanted)
     start = time.perf_counter()
     with progress_bar() as progress:
         report = clean_sources(
             kind.value,
             sources,
             output,
-            format=format.value,
-            filters=chosen,
-            min_chars=min_chars,
-            keep_code=keep_code,
-            unit=unit,
-            separator=separator,
-            field=field,
-            column=column,
-            max_document_bytes=max_document_mb << 20,
-            strict=strict,
-            num_workers=num_workers,
-            time_limit=time_limit,
-            memory_limit=memory_limit_mb << 20,
-            shard_bytes=shard_mb << 20,
+            CleanOptions(
+                format.value,
+                chosen,
+                min_chars,
+                keep_code,
+                strict,
+                time_limit,
+                memory_limit_mb << 20,
+                shard_mb << 20,
+                ReadOptions(unit, separator, field, column, max_document_mb << 20),
+            ),
             overwrite=overwrite,
-            engine=engine.value,
-            ray_address=ray_address,
+            job=JobOptions(engine.value, ray_address, num_workers, resume),
             progress=progress,
         )
     if json:
