@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenmill.counting.count_texts as count_texts
-import tokenmill.sources.blocks as reading
 import tokenmill.counting.threads as threads
+import tokenmill.sources.blocks as reading
 from tokenmill.counting import count, count_iterator
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter

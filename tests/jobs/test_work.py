@@ -122,7 +122,7 @@ def test_publishing_that_was_cut_off_goes_on(tmp_path):
 
 def test_an_error_of_the_disk_names_the_output(tmp_path):
     with (
-        pytest.raises(OutputError, match="cannot write .*out"),
+        pytest.raises(OutputError, match=r"cannot write .*out"),
         working_folder(path_beside(tmp_path / "out"), tmp_path / "out", {}),
     ):
         raise OSError(28, "No space left on device")

@@ -72,7 +72,6 @@ def count(
     """
     from ..counting import CountOptions, add_up, count_to_folder
     from ..jobs.work import JobOptions
-
     from ..sources.blocks import ReadOptions
 
     read = ReadOptions(unit, separator, field)

@@ -58,7 +58,7 @@ def train(
     separator: SeparatorOption = "",
     field: FieldOption = "text",
     binary: Annotated[
-        str, typer.Option(help="What to do with a file that is no text: error, skip, or count its bytes.")
+        str, typer.Option(help="What to do with a file that is not text: error, skip, or count its bytes.")
     ] = "error",
     num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,

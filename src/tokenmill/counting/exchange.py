@@ -17,8 +17,8 @@ from typing import IO, TYPE_CHECKING
 
 from ..errors import FormatError
 from ..jobs.outputs import atomic_file
-from ._exchange_cy import format_entries, parse_entries
 from ..sources.streams import ByteStream
+from ._exchange_cy import format_entries, parse_entries
 
 if TYPE_CHECKING:
     from .tables import Rows

@@ -6,6 +6,7 @@ parts only. A part may save states of its own, to resume in the middle.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -60,7 +61,8 @@ class Task:
     def __init__(
         self,
         folder: WorkingFolder,
-        name: str,
+        stage: str,
+        part: int,
         on_skip: OnSkip | None = None,
         show: Callable[[int], None] = lambda done: None,
         progress: Progress | None = None,
@@ -70,11 +72,15 @@ class Task:
         self.show = show
         self.progress = progress
         self._working_folder = folder
-        self._name = name
+        self._name = f"{stage}-{part:05}"
 
     def load(self, step: int = 0) -> Any:
         """The state of the part that was saved for this step; None if there is none."""
         return self._working_folder.load(f"{self._name}.{step:04}")
+
+    def states(self) -> list[Any]:
+        """The states of all steps."""
+        return list(itertools.takewhile(lambda state: state is not None, map(self.load, itertools.count())))
 
     def save(self, state: Any, step: int = 0) -> None:
         """Save a state from which the part can go on."""
@@ -124,7 +130,7 @@ def do_parts(
     left = [part for part in range(len(sizes)) if part not in resumed]
     if job.engine == "local":
         for part in left:
-            task = Task(folder, names[part], on_skip, partial(meter.set, part), progress)
+            task = Task(folder, work.stage, part, on_skip, partial(meter.set, part), progress)
             folder.save(f"{names[part]}.done", {"value": work.do(part, task), "skips": []})
             meter.set(part, sizes[part] or 0)
     elif left:
@@ -145,10 +151,9 @@ def do_parts(
 
 def _do_elsewhere(work: Work, folder: WorkingFolder, may_skip: bool, part: int) -> None:
     """Do one part in a process that cannot call the caller's functions: what it skips is saved with its result."""
-    name = f"{work.stage}-{part:05}"
     skips: list[Skip] = []
-    value = work.do(part, Task(folder, name, skips.append if may_skip else None))
-    folder.save(f"{name}.done", {"value": value, "skips": [asdict(skip) for skip in skips]})
+    value = work.do(part, Task(folder, work.stage, part, skips.append if may_skip else None))
+    folder.save(f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]})
 
 
 def group_by_size(sources: Iterable[Source], size: int) -> list[list[tuple[Source, int]]]:

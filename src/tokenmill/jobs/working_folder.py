@@ -73,20 +73,20 @@ class WorkingFolder:
         return UsageError(f"{os.fspath(what)} is missing or damaged. {self._how_to_restart()}")
 
     def clear(self) -> None:
-        """Delete everything but the lock."""
+        """Delete everything but the lock. The manifest goes first: without it, the rest is not resumed."""
+        (self.path / f"{MANIFEST}.json").unlink(missing_ok=True)
         for path in self.path.iterdir():
             if path.name != "lock":
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def has_states(self) -> bool:
         """Whether there is something to resume."""
-        return any(path.stem != MANIFEST for path in self.path.glob("*.json"))
+        names = {path.stem for path in self.path.glob("*.json")}
+        return MANIFEST in names and len(names) > 1
 
     def _check(self, key: dict[str, Any]) -> None:
         """Raise a UsageError if the unfinished job is another one."""
         manifest = self.load(MANIFEST)
-        if manifest is None:
-            raise self.missing(self.path / f"{MANIFEST}.json")
         for name, value in key.items():
             if not isinstance(manifest, dict) or manifest.get(name) != value:
                 raise UsageError(
@@ -129,6 +129,7 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
             if not folder.has_states():
                 shutil.rmtree(path, ignore_errors=True)
             raise
+        folder.clear()
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -59,6 +59,7 @@ class LineCutter:
     """Cuts text into its lines, or into runs of lines with blank lines between them.
 
     blank: whether documents are runs of lines, which are then joined by a newline.
+    dense: whether lines of white space are no documents. Empty lines never are.
     limit: longer documents are left out, and the numbers of their first lines appended to `too_long`; -1 for no limit.
     line: the number of the next line.
     dropping: whether the text that was given ended inside of a document that is left out.
@@ -68,11 +69,13 @@ class LineCutter:
     dropping = cython.declare(cython.bint, visibility="readonly")
     too_long = cython.declare(list, visibility="readonly")
     blank: cython.bint
+    dense: cython.bint
     limit: cython.size_t
     inside: cython.bint  # of a line that is left out
 
-    def __cinit__(self, blank: cython.bint, limit: cython.Py_ssize_t):
+    def __cinit__(self, blank: cython.bint, limit: cython.Py_ssize_t, dense: cython.bint = False):
         self.blank = blank
+        self.dense = dense
         self.limit = limit if limit >= 0 else NO_LIMIT
         self.line = 1
         self.too_long = []
@@ -143,7 +146,7 @@ class LineCutter:
                 elif size > self.limit:
                     with cython.gil:
                         self.too_long.append(self.line)
-                elif size > 0:
+                elif size > 0 and not (self.dense and _is_space(text, start, min(at, length))):
                     written = self._move(text, start, min(at, length), length, written)
                     ends[n] = written
                     places[n] = self.line

@@ -17,7 +17,7 @@ import threading
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError, UsageError
 from .find import Skip, Source
@@ -41,6 +41,7 @@ __all__ = [
     "StreamSource",
     "decode",
     "too_long",
+    "why_not_utf8",
 ]
 
 BLOCK = 1 << 20  # bytes: a block stays in the processor's cache between the reader and the kernel
@@ -135,8 +136,9 @@ class Block:
     place: where to resume behind this block; a list that JSON can hold.
     """
 
-    def __init__(self) -> None:
-        self.buffer = bytearray()
+    def __init__(self, buffer: bytearray | None = None) -> None:
+        """buffer: to be used for the data, if a source needs one."""
+        self.buffer = bytearray() if buffer is None else buffer
         self.reset("", "", "")
 
     def reset(self, source: str, format: str, label: str) -> None:
@@ -150,6 +152,7 @@ class Block:
         self.context = ""
         self.continued = self.goes_on = False
         self.skips: list[Skip] = []
+        self._skipped: list[int] = []  # the numbers of what was left out
         self.place: list[int] = []
         self.parse: Callable[[Block], None] | None = None
 
@@ -157,6 +160,14 @@ class Block:
         self.data = b"".join(documents)
         self.ends = array("Q", itertools.accumulate(map(len, documents)))
         self.numbers = numbers
+
+    def keep_little(self) -> bytearray:
+        """Copy the data if they are much less than the buffer, for a block that others follow; a buffer for the next."""
+        if self.data is not self.buffer or 4 * self.nbytes > len(self.buffer):
+            return bytearray()
+        free, self.buffer = self.buffer, bytearray()
+        self.data = bytes(memoryview(free)[: self.nbytes])
+        return free
 
     def finish(self) -> None:
         """Parse the records, where they are not text yet: afterwards `data` are the documents' texts."""
@@ -192,6 +203,18 @@ class Block:
             return str(name)
         return os.path.basename(self.source) if self.numbers is None else str(self.numbers[i])
 
+    def leave_out(self, number: int, reason: str) -> None:
+        """Add a skip for the document with this number; before one for the whole source."""
+        self.skips.append(Skip(self.source, self.label.replace("#", str(number)), reason))
+        self._skipped.append(number)
+
+    def items(self) -> list[Record | Skip]:
+        """The records and the skips, in the order of the source."""
+        items = [*self.records(), *self.skips]
+        n, numbers = len(self.ends), [*(self.numbers or range(len(self.ends))), *self._skipped]
+        order = sorted(range(len(numbers)), key=numbers.__getitem__) if len(numbers) > n else range(n)
+        return [*(items[i] for i in order), *items[len(numbers) :]]
+
     def records(self) -> Iterator[Record]:
         """The documents one by one, each a Python object."""
         for i, data in enumerate(self.texts()):
@@ -205,15 +228,7 @@ class Block:
                 return []
         except UnicodeDecodeError:
             pass
-        return [i for i, text in enumerate(self.texts()) if not text.isascii() and not _is_utf8(text)]
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-        return True
-    except UnicodeDecodeError:
-        return False
+        return [i for i, text in enumerate(self.texts()) if not text.isascii() and why_not_utf8(text)]
 
 
 class BlockSource:
@@ -372,6 +387,15 @@ def decode(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise Damaged(f"not UTF-8: the byte 0x{data[error.start]:02x} at {error.start:,} ({error.reason})") from error
+
+
+def why_not_utf8(data: bytes) -> str:
+    """Why `data` cannot be decoded; "" where it can."""
+    try:
+        decode(data)
+        return ""
+    except Damaged as error:
+        return str(error)
 
 
 def too_long(limit: int | None) -> str:

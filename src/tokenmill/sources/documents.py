@@ -193,7 +193,10 @@ def read_documents(
         opened = open_source(source, options, format, ids=True)
         try:
             while opened.draw(block):
-                for record in block.records():
+                for record in block.items():
+                    if isinstance(record, Skip):
+                        report_skips([record], on_skip)
+                        continue
                     try:
                         document = document_of(record, options)
                     except Damaged as error:
@@ -204,7 +207,6 @@ def read_documents(
                             reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
                             report_skips([Skip(record.source, record.position, reason, left_out=False)], on_skip)
                         yield document
-                report_skips(block.skips, on_skip)
         finally:
             opened.close()
 

@@ -110,7 +110,7 @@ class ArraySource(CutSource):
                 if limit is None or len(item) <= limit:
                     numbers.append(number)
                 else:
-                    block.skips.append(Skip(self.name, f"item {number}", too_long(limit)))
+                    block.leave_out(number, too_long(limit))
             block.set_documents([item for item in items if limit is None or len(item) <= limit], numbers)
             block.parse = partial(_parse, options=self._options, ids=self._ids, quick=False)
 
@@ -169,8 +169,6 @@ def _parse(block: Block, options: ReadOptions, ids: bool, quick: bool) -> None:
     numbers = array("Q")
     changed, first = 0, ""
     for i, record in enumerate(block.records()):
-        if not record.data.strip():
-            continue
         try:
             found = document(record, options)
         except Damaged as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
 from .blocks import BLOCK, Block, BlockSource, Document, ReadOptions, Record, Span, decode, too_long
-from .find import STDIN, Skip, Source, can_read_again, is_url, open_url, reason_of, size_of
+from .find import STDIN, Source, can_read_again, is_url, open_url, reason_of, size_of
 from .streams import Pause
 
 if TYPE_CHECKING:
@@ -102,8 +102,9 @@ class ParquetSource(BlockSource):
                 batch = self._next_batch()
             except (OSError, ValueError) as error:
                 row, rows = self._before + self._row + 1, self._before + self._rows(self._group)
-                reason = f"row group {self._group} is damaged: {_first_line(error)}"
-                block.skips.append(Skip(self.name, f"row {row} to row {rows}", reason))
+                label, block.label = block.label, f"row # to row {rows}"
+                block.leave_out(row, f"row group {self._group} is damaged: {_first_line(error)}")
+                block.label = label
                 batch = None
             if batch is not None:
                 first = self._before + self._row + 1
@@ -155,7 +156,7 @@ class ParquetSource(BlockSource):
         texts, numbers, names = [], [], []
         for i, text in enumerate(block.texts()):
             if len(text) > limit:
-                block.skips.append(Skip(self.name, block.position(i), too_long(limit)))
+                block.leave_out(block.numbers[i] if block.numbers else 0, too_long(limit))
             else:
                 texts.append(text)
                 numbers.append(block.numbers[i] if block.numbers else 0)

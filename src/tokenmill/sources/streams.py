@@ -33,7 +33,7 @@ __all__ = ["ByteStream", "Pause"]
 
 Pause = Callable[[], None]
 
-STORED_STEP = 1 << 12  # bytes read from a compressed file at a time
+STORED_STEP = 1 << 14  # bytes read from a compressed file at a time
 PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
 # Stored bytes given to a decompressor at a time. zstandard gives all that they hold, and 4 bytes may hold 128 KiB: so
 # few at first, and again behind a large output. One input holds 32 MiB at most.
@@ -211,7 +211,7 @@ def _open_file(source: Source, pause: Pause) -> Any:
             except (OSError, ValueError):  # an object that a program put in the place of standard input
                 return sys.stdin.buffer
         if stat.S_ISREG(os.stat(source).st_mode):
-            return open(source, "rb", buffering=0)  # noqa: SIM115  # blocks are large: no copy in between
+            return open(source, "rb", buffering=0)  # blocks are large: no copy in between
         if stat.S_ISDIR(os.stat(source).st_mode):
             raise IsADirectoryError(21, "it is a folder")
         return _Pipe(os.open(source, os.O_RDONLY | os.O_NONBLOCK), pause)
@@ -262,7 +262,7 @@ def _decompressor(name: str, file: Any) -> Iterator[bytes] | None:
             return _ParallelBzip2(name, file)
         except MissingExtraError:
             pass  # the standard library reads it too, on one core
-    return _members(file, _codec(suffix, name))
+    return _Members(file, _codec(suffix, name))
 
 
 def _codec(suffix: str, name: str) -> Callable[[], Any]:
@@ -273,30 +273,48 @@ def _codec(suffix: str, name: str) -> Callable[[], Any]:
     return {".gz": _Gzip, ".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}[suffix]
 
 
-def _members(file: Any, new: Callable[[], Any]) -> Iterator[bytes]:
-    """The plain bytes of all members of a compressed file. Zeros between members are padding."""
-    stored = memoryview(file.read(STORED_STEP))
-    if not stored:
-        raise EOFError("it is empty")
-    feed = SMALL_FEED
-    while stored:
-        member = new()
-        while not member.eof:
-            if not stored:
-                stored = memoryview(file.read(STORED_STEP))
-                if not stored:
+class _Members:
+    """The plain bytes of all members of a compressed file, in chunks. Zeros between members are padding."""
+
+    def __init__(self, file: Any, new: Callable[[], Any]) -> None:
+        self._file = file
+        self._stored = memoryview(b"")  # read, but not given to a decompressor
+        self._chunks = self._decompress(new)
+
+    def __iter__(self) -> _Members:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._chunks)
+
+    def stored_position(self) -> int:
+        return self._file.tell() - len(self._stored)
+
+    def _decompress(self, new: Callable[[], Any]) -> Iterator[bytes]:
+        feed = SMALL_FEED
+        if not self._more():
+            raise EOFError("it is empty")
+        while self._stored:
+            member = new()
+            while not member.eof:
+                if not self._stored and not self._more():
                     raise EOFError("it ends in the middle of the compressed data")
-            part, stored = stored[:feed], stored[feed:]
-            while True:
-                if plain := member.decompress(part, PLAIN_STEP):
-                    yield plain
-                feed = FEED if len(plain) <= 16 * PLAIN_STEP else SMALL_FEED
-                if member.eof or member.needs_input:
-                    break
-                part = memoryview(b"")
-        rest = bytes(member.unused_data) + bytes(stored)
-        while not (stored := memoryview(rest.lstrip(b"\0"))) and (rest := file.read(STORED_STEP)):
-            pass
+                part, self._stored = self._stored[:feed], self._stored[feed:]
+                while True:
+                    if plain := member.decompress(part, PLAIN_STEP):
+                        yield plain
+                    feed = FEED if len(plain) <= 16 * PLAIN_STEP else SMALL_FEED
+                    if member.eof or member.needs_input:
+                        break
+                    part = memoryview(b"")
+            rest = bytes(member.unused_data) + bytes(self._stored)
+            self._stored = memoryview(rest.lstrip(b"\0"))
+            while not self._stored and self._more():
+                self._stored = memoryview(bytes(self._stored).lstrip(b"\0"))
+
+    def _more(self) -> bool:
+        self._stored = memoryview(self._file.read(STORED_STEP))
+        return len(self._stored) > 0
 
 
 class _Gzip:
@@ -391,7 +409,7 @@ class _ParallelBzip2:
                 # on from here, gives what can be read, and says what is wrong.
                 self._fast.close()
                 self._file.seek(0)
-                self._slow = _members(self._file, bz2.BZ2Decompressor)
+                self._slow = _Members(self._file, bz2.BZ2Decompressor)
                 left = self._position
                 while left:
                     data = next(self._slow)

@@ -133,7 +133,10 @@ class CutSource(TextSource):
         limit = -1 if options.max_document_bytes is None else options.max_document_bytes
         self._lines = options.unit != "separator"
         self._mark = b"\n" if self._lines else options.separator.encode()
-        self._cutter = LineCutter(options.unit == "blank", limit) if self._lines else SeparatorCutter(self._mark, limit)
+        if self._lines:
+            self._cutter = LineCutter(options.unit == "blank", limit, self.format == "jsonl")
+        else:
+            self._cutter = SeparatorCutter(self._mark, limit)
         self.label = "line #" if self._lines else "byte #"
 
     def _number(self) -> int:
@@ -175,6 +178,5 @@ class CutSource(TextSource):
         del ends[n:], numbers[n:]
         block.data, block.ends, block.numbers = block.buffer, ends, numbers
         for number in cutter.too_long:
-            position = self.label.replace("#", str(number))
-            block.skips.append(Skip(self.name, position, too_long(self._options.max_document_bytes)))
+            block.leave_out(number, too_long(self._options.max_document_bytes))
         cutter.too_long.clear()

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import InputError, require
-from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, StreamSource, too_long
+from .blocks import BLOCK, Block, Damaged, Document, StreamSource, too_long
 from .find import Skip
 from .streams import ByteStream, Pause
 
@@ -65,11 +65,10 @@ class DumpSource(StreamSource):
         try:
             for position, data in self._elements:
                 self._next = position + (len(data) if data is not None else 0)
-                where = f"byte {position}"
                 if data is None:
-                    block.skips.append(Skip(self.name, where, too_long(limit)))
+                    block.leave_out(position, too_long(limit))
                 elif (end := reader.end_of(data)) < 0:
-                    block.skips.append(Skip(self.name, where, f"{reader.ELEMENT} without its end{reader.title(data)}"))
+                    block.leave_out(position, f"{reader.ELEMENT} without its end{reader.title(data)}")
                 else:
                     texts.append(data[:end])
                     numbers.append(position)
@@ -77,7 +76,8 @@ class DumpSource(StreamSource):
                 if size >= BLOCK:
                     return
             if not self._next:
-                raise InputError(f"{self.name}: there is no {reader.TAG.decode().strip()} in it, so it is not {reader.CONTENT}.")
+                tag = reader.TAG.decode().strip(" >")
+                raise InputError(f"{self.name}: there is no {tag}> in it, so it is not {reader.CONTENT}.")
             self.done = True
         finally:
             block.set_documents(texts, numbers)

@@ -94,14 +94,14 @@ def load_tokens(
         _check_sizes(place, metadata)
     if tok is not None and not any_tokenizer:
         _check_tokenizer(place, metadata, tok)
-    layout = metadata.layout if metadata else _layout(place)
+    format = metadata.format if metadata else _format(place)
     contents: _Arrays | _Rows
-    if layout == "parquet":
+    if format == "parquet":
         contents = _Rows(place, metadata)
-    elif layout == "megatron":
+    elif format == "megatron":
         found, offsets = read_index(index_path(place))
         contents = _Arrays(_raw(place, metadata.dtype if metadata else found), offsets)
-    elif layout == "npy":
+    elif format == "npy":
         contents = _Arrays(_npy(place), _npy(offsets_path(place)) if metadata else None)
     else:
         if metadata is None and dtype is None:
@@ -120,7 +120,7 @@ def is_token_file(path: str | os.PathLike) -> bool:
     """Whether the file at `path` is a token file, by its metadata, its first bytes, or its name."""
     place = Path(path)
     return place.is_file() and (
-        metadata_path(place).exists() or place.suffix in (".bin", ".idx") or _layout(place) != "bin"
+        metadata_path(place).exists() or place.suffix in (".bin", ".idx") or _format(place) != "bin"
     )
 
 
@@ -236,8 +236,8 @@ class _Rows:
             raise FormatError(f"{self._path}: damaged: {error}") from error
 
 
-def _layout(path: Path) -> str:
-    """The layout of a file without metadata."""
+def _format(path: Path) -> str:
+    """The format of a file without metadata."""
     try:
         with open(path, "rb") as file:
             head = file.read(6)
