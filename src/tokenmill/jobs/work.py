@@ -99,7 +99,9 @@ class Work(Protocol):
     """
 
     stage: str
-    sizes: Sequence[int | None]
+
+    @property
+    def sizes(self) -> Sequence[int | None]: ...
 
     def do(self, part: int, task: Task) -> Any:
         """Do one part, from its saved state if there is one. Returns a value that JSON can hold."""
