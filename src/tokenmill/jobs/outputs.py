@@ -42,8 +42,11 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
-    """Open a temporary file beside `path`. Rename it to `path` on success, delete it on any exception."""
+def atomic_file(path: str | os.PathLike, mode: str = "wb", *, sync: bool = True) -> Iterator[IO]:
+    """Open a temporary file beside `path`. Rename it to `path` on success, delete it on any exception.
+
+    sync: wait until it is on the disk. Without it, a loss of power may leave an empty file.
+    """
     text = None if "b" in mode else "utf-8"
     # "x" creates the file with the permissions that the umask leaves.
     with (
@@ -52,7 +55,8 @@ def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
     ):
         yield file
         file.flush()
-        os.fsync(file.fileno())
+        if sync:
+            os.fsync(file.fileno())
 
 
 @contextlib.contextmanager

@@ -99,7 +99,9 @@ class Work(Protocol):
     """
 
     stage: str
-    sizes: Sequence[int | None]
+
+    @property
+    def sizes(self) -> Sequence[int | None]: ...
 
     def do(self, part: int, task: Task) -> Any:
         """Do one part, from its saved state if there is one. Returns a value that JSON can hold."""
@@ -131,7 +133,7 @@ def do_parts(
     if job.engine == "local":
         for part in left:
             task = Task(folder, work.stage, part, on_skip, partial(meter.set, part), progress)
-            folder.save(f"{names[part]}.done", {"value": work.do(part, task), "skips": []})
+            folder.save(f"{names[part]}.done", {"value": work.do(part, task), "skips": []}, sync=False)
             meter.set(part, sizes[part] or 0)
     elif left:
         from .ray import finished_tasks
@@ -153,7 +155,7 @@ def _do_elsewhere(work: Work, folder: WorkingFolder, may_skip: bool, part: int) 
     """Do one part in a process that cannot call the caller's functions: what it skips is saved with its result."""
     skips: list[Skip] = []
     value = work.do(part, Task(folder, work.stage, part, skips.append if may_skip else None))
-    folder.save(f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]})
+    folder.save(f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]}, sync=False)
 
 
 def group_by_size(sources: Iterable[Source], size: int) -> list[list[tuple[Source, int]]]:

@@ -48,9 +48,12 @@ class WorkingFolder:
         except (OSError, ValueError) as error:
             raise UsageError(f"{path} cannot be read: {error}. {self._how_to_restart()}") from error
 
-    def save(self, name: str, value: Any) -> None:
-        """Write a state: a value that JSON can hold. The files that it describes must be on disk."""
-        with atomic_file(self.path / f"{name}.json", "w") as file:
+    def save(self, name: str, value: Any, *, sync: bool = True) -> None:
+        """Write a state: a value that JSON can hold. The files that it describes must be on disk.
+
+        sync: wait until the state is on the disk too, which may take as long as a short job.
+        """
+        with atomic_file(self.path / f"{name}.json", "w", sync=sync) as file:
             json.dump(value, file)
 
     def publish(self, files: Iterable[tuple[str, Path]]) -> None:
@@ -122,7 +125,7 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
             folder._check(key)
         else:
             folder.clear()
-            folder.save(MANIFEST, key)
+            folder.save(MANIFEST, key, sync=False)
         try:
             yield folder
         except BaseException:
