@@ -27,7 +27,7 @@ from ..jobs.worker_process import Answers
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..sources.blocks import Block, Record
 from ..sources.documents import open_source
-from ..sources.find import Skip, Source, find_sources
+from ..sources.find import Skip, Source, find_sources, shown
 from .cleaner import KINDS, Cleaner, check_kind
 from .filters import chosen_filters
 from .options import OUTPUT_FORMATS, CleanOptions
@@ -125,7 +125,7 @@ class CleanParts:
         values = {
             "tokenmill": __version__,
             "options": {"kind": self.kind, **self.options.to_json()},
-            "parts": [[[os.fspath(source), size] for source, size in part] for part in self.parts],
+            "parts": [[[shown(source), size] for source, size in part] for part in self.parts],
         }
         return json.loads(json.dumps(values))
 

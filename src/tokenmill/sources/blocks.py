@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError, UsageError
-from .find import Skip, Source
+from .find import Skip, Source, shown
 from .streams import ByteStream, Pause
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class BlockSource:
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
         self.source = source
-        self.name = os.fspath(source)
+        self.name = shown(source)
         self.number = 0  # its place among the sources
         self.lock = threading.Lock()
         self.done = False

@@ -30,6 +30,7 @@ __all__ = [
     "open_url",
     "reason_of",
     "report_skips",
+    "shown",
     "size_of",
     "suffix_of",
 ]
@@ -107,6 +108,15 @@ def size_of(source: Source) -> int:
         return 0
 
 
+def shown(source: Source) -> str:
+    """The name of a source for messages and outputs: always UTF-8, with escapes for bytes that are not.
+
+    >>> shown(Path("caf\\udce9.txt"))
+    'caf\\\\xe9.txt'
+    """
+    return os.fsencode(source).decode("utf-8", "backslashreplace")
+
+
 def can_read_again(source: Source) -> bool:
     """Whether a second reading gives the same: not so for a pipe or standard input."""
     return is_url(source) or (source != STDIN and os.path.isfile(source))
@@ -159,7 +169,7 @@ def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:
 
 def _below(folder: Path, on_skip: OnSkip | None) -> list[Path]:
     def refused(error: OSError) -> None:
-        skip = Skip(str(error.filename), "", f"the folder cannot be read: {reason_of(error)}")
+        skip = Skip(shown(error.filename), "", f"the folder cannot be read: {reason_of(error)}")
         if on_skip is None:
             raise InputError(str(skip)) from error
         on_skip(skip)

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingExtraError, require
-from .find import COMPRESSIONS, STDIN, Source, cpu_count, is_url, open_url, reason_of
+from .find import COMPRESSIONS, STDIN, Source, cpu_count, is_url, open_url, reason_of, shown
 
 __all__ = ["ByteStream", "Pause"]
 
@@ -62,7 +62,7 @@ class ByteStream:
     """
 
     def __init__(self, source: Source, pause: Pause = lambda: None, *, text: bool = True) -> None:
-        self.name = os.fspath(source)
+        self.name = shown(source)
         self.position = 0
         self._mark = 0  # bytes of the mark
         self._ahead = memoryview(b"")  # read, but not given out
@@ -70,7 +70,7 @@ class ByteStream:
         self._file: Any = _open_file(source, pause)
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None where the file is read directly
         try:
-            self._chunks = _decompressor(self.name, self._file)
+            self._chunks = _decompressor(os.fspath(source), self._file)
             self.seekable = self._chunks is None and self._file.seekable()
             if text:
                 self._read_mark()
@@ -216,7 +216,7 @@ def _open_file(source: Source, pause: Pause) -> Any:
             raise IsADirectoryError(21, "it is a folder")
         return _Pipe(os.open(source, os.O_RDONLY | os.O_NONBLOCK), pause)
     except (OSError, ValueError) as error:
-        raise InputError(f"{os.fspath(source)}: cannot be read: {reason_of(error)}") from error
+        raise InputError(f"{shown(source)}: cannot be read: {reason_of(error)}") from error
 
 
 class _Pipe(io.RawIOBase):
