@@ -73,9 +73,7 @@ def test_a_file_with_damage_inside_is_an_error(tmp_path, suffix):
     packed = bytearray(PACKERS[suffix](TEXT))
     packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\x55" * 64
     path.write_bytes(packed)
-    with pytest.raises(
-        InputError, match=r"bad\.txt.*: damaged or cut off after"
-    ):
+    with pytest.raises(InputError, match=r"bad\.txt.*: damaged or cut off after"):
         count(path, WORDS)
 
 

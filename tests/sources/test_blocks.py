@@ -72,7 +72,9 @@ def slow_parts(data, separator, limit):
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.lists(st.sampled_from([b"a", b"bcd", b" ", b"\n", b"\r\n", b"\r", b"\n\n", b"|", b"||", b"efghijk"]), max_size=60),
+    st.lists(
+        st.sampled_from([b"a", b"bcd", b" ", b"\n", b"\r\n", b"\r", b"\n\n", b"|", b"||", b"efghijk"]), max_size=60
+    ),
     st.sampled_from([1, 2, 3, 7, 64, 1000]),
     st.sampled_from([None, 1, 3, 5, 20]),
 )
@@ -93,7 +95,9 @@ def test_every_cut_is_that_of_its_slow_twin(tmp_path_factory, parts, block, limi
             expected = list(twin)
             texts, skips, places = drawn(path, options)
             assert texts == [(f"{label} {n}", text) for n, text in expected if text is not None]
-            assert [skip.split(":")[0] for skip in skips] == [f"a.txt, {label} {n}" for n, text in expected if text is None]
+            assert [skip.split(":")[0] for skip in skips] == [
+                f"a.txt, {label} {n}" for n, text in expected if text is None
+            ]
             for place, seen in places[:: max(1, len(places) // 5)]:
                 assert drawn(path, options, place=json.loads(json.dumps(place)))[0] == texts[seen:]
 
@@ -242,7 +246,9 @@ def test_a_byte_order_mark_is_dropped_and_tells_the_encoding(tmp_path, encoding,
     text = "caf\u00e9 \u5b57 \U0001f600\n" * 20_000
     data = mark + text.encode(encoding)
     for name in ("a.txt", "a.jsonl"):
-        content = data if name == "a.txt" else mark + "".join(json.dumps({"text": t}) + "\n" for t in "ab").encode(encoding)
+        content = (
+            data if name == "a.txt" else mark + "".join(json.dumps({"text": t}) + "\n" for t in "ab").encode(encoding)
+        )
         (tmp_path / (name + suffix)).write_bytes(gzip.compress(content) if suffix else content)
     assert texts_of(tmp_path / f"a.txt{suffix}", ReadOptions("file")) == [text.encode()]
     texts, _, places = drawn(tmp_path / f"a.txt{suffix}")

@@ -96,7 +96,10 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
     assert dict(tokenmill.WordCounts.load(folder / "counts").items()) == dict(counts.items())
     for format in ("bin", "parquet"):
         made = encode_files(tok, path, folder / f"t.{format}", format, EncodeOptions(read=read), on_skip=on_skip)
-        yield f"encode to {format}", [tok.decode(ids).removesuffix("<|endoftext|>") for ids in tokenmill.load_tokens(made.path)]
+        yield (
+            f"encode to {format}",
+            [tok.decode(ids).removesuffix("<|endoftext|>") for ids in tokenmill.load_tokens(made.path)],
+        )
     if read.unit == "line":
         plain = CleanOptions(filters=(), min_chars=0, read=read)
         kind = "wikipedia" if path.suffix == ".xml" else "text"
@@ -194,7 +197,9 @@ def test_standard_input(tmp_path, tok):
         outputs.setdefault("train", []).append(tokenmill.load(tmp_path / "t").events)
         run("encode", source, "--tokenizer", "tok", "-o", "t.bin", cwd=tmp_path, input=given)
         outputs.setdefault("encode", []).append((tmp_path / "t.bin").read_bytes())
-        outputs.setdefault("lines", []).append(run("encode", source, "--tokenizer", "tok", cwd=tmp_path, input=given).stdout)
+        outputs.setdefault("lines", []).append(
+            run("encode", source, "--tokenizer", "tok", cwd=tmp_path, input=given).stdout
+        )
         run("clean", "text", source, "-o", "c", "--min-chars", 0, "--overwrite", cwd=tmp_path, input=given)
         outputs.setdefault("clean", []).append([d.text for d in read_documents((tmp_path / "c").glob("shard*"))])
         run("check", "tok", "--against", "tok", source, "--fuzz", 0, cwd=tmp_path, input=given)
@@ -223,7 +228,9 @@ def test_parquet_without_pyarrow_is_one_message(tmp_path):
         "app(['train', 'a.parquet', '--vocab-size', '300', '-o', 'out'])"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
-    result = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert "pip install 'tokenmill[corpus]'" in " ".join(result.stderr.split())

@@ -40,7 +40,10 @@ class Engine(StrEnum):
 def clean(
     kind: Annotated[Kind, typer.Argument(help="What the sources are.", show_default=False)],
     sources: Annotated[
-        list[str], typer.Argument(help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed; - is standard input.")
+        list[str],
+        typer.Argument(
+            help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed; - is standard input."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @app.command()
 def count(
-    sources: Annotated[list[str], typer.Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input.")],
+    sources: Annotated[
+        list[str], typer.Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input.")
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The folder to write the word counts to.")
     ] = None,

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def train(
     sources: Annotated[
         list[str],
-        typer.Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input; or a folder of saved word counts."),
+        typer.Argument(
+            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or a folder of saved word counts."
+        ),
     ],
     vocab_size: Annotated[int, typer.Option(help="Tokens in all, the 256 bytes and the special tokens included.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],

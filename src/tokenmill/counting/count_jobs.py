@@ -199,7 +199,14 @@ def count_in_shards(
         rest.unlink(missing_ok=True)
     pretokens, distinct = sum(n for _, n in sums), sum(n for n, _ in sums)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
-    return Summary(documents, total_bytes, pretokens, distinct, resumed_bytes=resumed_bytes, skipped=sum(skip.left_out for skip in skips))
+    return Summary(
+        documents,
+        total_bytes,
+        pretokens,
+        distinct,
+        resumed_bytes=resumed_bytes,
+        skipped=sum(skip.left_out for skip in skips),
+    )
 
 
 class Shard(NamedTuple):

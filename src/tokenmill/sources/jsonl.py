@@ -44,7 +44,9 @@ def document(record: Record, options: ReadOptions) -> Document:
     if not isinstance(text, str):
         has = "is missing" if options.field not in value else f"holds a {type(text).__name__}, not text"
         others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
-        raise Damaged(f"the field {options.field!r} {has}; the fields are {others}. Name the field of the text (--field)")
+        raise Damaged(
+            f"the field {options.field!r} {has}; the fields are {others}. Name the field of the text (--field)"
+        )
     text, replaced = without_surrogates(text)
     id, title = value.get("id"), value.get("title")
     return Document(

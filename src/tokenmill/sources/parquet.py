@@ -79,7 +79,9 @@ class ParquetSource(BlockSource):
         except PermissionError as error:
             raise InputError(f"{self.name}: cannot be read: {reason_of(error)}") from error
         except (OSError, ValueError) as error:
-            raise InputError(f"{self.name}: not a readable Parquet file ({_first_line(error)}). Fetch it again.") from error
+            raise InputError(
+                f"{self.name}: not a readable Parquet file ({_first_line(error)}). Fetch it again."
+            ) from error
 
     def _exists(self) -> bool:
         from pathlib import Path
@@ -125,7 +127,9 @@ class ParquetSource(BlockSource):
             names = self._file.schema_arrow.names
             columns = [self._options.field, *(["id"] if self._ids and "id" in names else [])]
             rows = max(1, min(MOST_ROWS, group.num_rows * BLOCK // max(1, group.total_byte_size)))
-            self._batches = self._file.iter_batches(rows, row_groups=[self._group], columns=list(dict.fromkeys(columns)))
+            self._batches = self._file.iter_batches(
+                rows, row_groups=[self._group], columns=list(dict.fromkeys(columns))
+            )
             skip = self._row  # where reading was interrupted
         while (batch := next(self._batches, None)) is not None and skip >= len(batch):
             skip -= len(batch)

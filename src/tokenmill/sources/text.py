@@ -128,7 +128,9 @@ class FileSource(TextSource):
 class CutSource(TextSource):
     """A text file of many documents, cut by a kernel."""
 
-    def __init__(self, source: Source, options: ReadOptions, check: Check | None = None, span: Span | None = None) -> None:
+    def __init__(
+        self, source: Source, options: ReadOptions, check: Check | None = None, span: Span | None = None
+    ) -> None:
         super().__init__(source, options, check, span)
         limit = -1 if options.max_document_bytes is None else options.max_document_bytes
         self._lines = options.unit != "separator"

@@ -85,7 +85,7 @@ def encode_blocks(tok: Tokenizer, settings: Settings, blocks: Sequence[Block]) -
     """Encode the documents of some blocks, one after the other."""
     import numpy as np
 
-    texts: list[bytes] = []
+    texts: list[Any] = []  # bytes, which the kernel takes as they are
     lasts: list[bool] = []
     names: list[str] = []
     skipped: list[Skip] = []
@@ -209,7 +209,9 @@ def encode_sources(
     jobs = _jobs([source for source, _ in sources], settings, cut, start)
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
         for encoded, job in results:
-            report_skips(encoded.skipped, task.on_skip, ". To leave out what cannot be read: --skip-damaged, or on_skip=.")
+            report_skips(
+                encoded.skipped, task.on_skip, ". To leave out what cannot be read: --skip-damaged, or on_skip=."
+            )
             writer.append(encoded)
             meter.at(job.number, job.stored)
             after(job.place)
