@@ -56,7 +56,7 @@ def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tmp_pat
 
 
 def test_errors_come_back_as_what_they_are(cluster, corpus, tmp_path):
-    with pytest.raises(InputError, match=r"0\.jsonl, line 1: no JSON"):
+    with pytest.raises(InputError, match=r"0\.jsonl, line 1: not JSON"):
         clean("text", corpus, tmp_path / "out", CleanOptions(strict=True), job=RAY)
 
 

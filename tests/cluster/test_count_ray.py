@@ -106,7 +106,7 @@ def test_many_shards_and_files(cluster, many_tasks, corpus, tmp_path, monkeypatc
 
 def test_errors_come_back_as_what_they_are(cluster, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{')
-    with pytest.raises(InputError, match=r"a\.jsonl, line 2: this is no JSON"):
+    with pytest.raises(InputError, match=r"a\.jsonl, line 2: not JSON"):
         count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, job=RAY)
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
     skips = []

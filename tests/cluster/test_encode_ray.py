@@ -57,7 +57,7 @@ def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tok, tm
 def test_damage_is_told_as_on_one_machine(cluster, many_tasks, corpus, tok, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{\n{"text": "fine"}')
     sources = [corpus, tmp_path / "a.jsonl"]
-    with pytest.raises(InputError, match=r"a\.jsonl, line 2: no JSON"):
+    with pytest.raises(InputError, match=r"a\.jsonl, line 2: not JSON"):
         encode_files(tok, sources, tmp_path / "out.bin", job=JobOptions("ray"))
     assert sorted(path.name for path in tmp_path.iterdir()) == [".out.bin.unfinished", "a.jsonl"]
     skips = []

@@ -102,8 +102,8 @@ def test_entity_bombs_are_no_entities(tmp_path):
     texts, skipped = cleaned("wikipedia", source, tmp_path)
     assert texts == [BODY.strip()]
     assert skipped == [
-        f"a.xml, byte {len(BOMB) + 1}: no well-formed XML: Entity 'l11' not defined",
-        f"a.xml, byte {len(BOMB) + 1 + len(page('Bomb', '&l11;'))}: no well-formed XML: Entity 'f' not defined",
+        f"a.xml, byte {len(BOMB) + 1}: not well-formed XML: Entity 'l11' not defined",
+        f"a.xml, byte {len(BOMB) + 1 + len(page('Bomb', '&l11;'))}: not well-formed XML: Entity 'f' not defined",
     ]
 
 
@@ -121,10 +121,10 @@ def test_damaged_pages_cost_only_themselves(tmp_path):
     texts, skipped = cleaned("wikipedia", source, tmp_path)
     assert texts == [BODY.strip()] * 3
     assert [reason.partition(": ")[2] for reason in skipped] == [
-        "no well-formed XML: Opening and ending tag mismatch: b line 1 and text",
+        "not well-formed XML: Opening and ending tag mismatch: b line 1 and text",
         "a page without its end (Cut off)",
         "a page without a title",
-        "no well-formed XML: PCDATA invalid Char value 1",
+        "not well-formed XML: PCDATA invalid Char value 1",
         "a page without its end",
     ]
     with pytest.raises(InputError, match="Opening and ending tag mismatch"):
@@ -166,7 +166,7 @@ def test_posts_that_are_none(tmp_path):
     assert texts == ["T\n" + BODY.strip(), BODY.strip()]
     assert [reason.partition(": ")[2] for reason in skipped] == [
         "a row without its end",
-        "a row without a Body, but with Id, Text: no post",
+        "a row without a Body, but with Id, Text: not a post",
     ]
 
 
@@ -274,9 +274,9 @@ def test_a_mixed_bag(tmp_path):
     assert texts == [BODY.strip()] * 4
     assert [skip.removeprefix("in/")[:40] for skip in skipped] == [
         "a.txt, line 2: not UTF-8: the byte 0xe9 ",
-        "b.jsonl, line 2: no JSON: Expecting valu",
-        "b.jsonl, line 3: a JSON list, where an o",
-        "c.parquet: no readable Parquet file (Par",
+        "b.jsonl, line 2: not JSON: Expecting val",
+        "b.jsonl, line 3: a JSON list; expected a",
+        "c.parquet: not a readable Parquet file (",
         "e.parquet: no column 'text'; the columns",
         "f.txt.gz: damaged or cut off after 0 byt",
         "g.7z: cannot be read as a 7z archive: tr",

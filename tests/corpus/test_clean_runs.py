@@ -101,7 +101,7 @@ def test_the_report_adds_up(corpus, tmp_path):
     assert report.documents_in == 1200
     assert report.skipped_count == len(report.skipped) == 12
     assert report.documents_in == report.documents_kept + sum(report.dropped.values()) + report.skipped_count
-    assert str(report.skipped[0]).startswith(f"{corpus[0]}, line 14: no JSON")
+    assert str(report.skipped[0]).startswith(f"{corpus[0]}, line 14: not JSON")
     assert report.removed_by_kind == {"url": report.documents_kept}
     assert sorted(what for what, _ in report.most_removed) == [f"url: site{i}.org" for i in range(7)]
     texts = texts_of(tmp_path)
@@ -341,7 +341,7 @@ def test_the_command(corpus, tmp_path):
         "removed most often",
         "url: site0.org",
         "skipped: could not be read",
-        "line 14: no JSON",
+        "line 14: not JSON",
     ):
         assert shown in ran.stderr
     assert runner.invoke(app, [*arguments, "--min-chars", "7"]).exit_code == 2
@@ -350,6 +350,6 @@ def test_the_command(corpus, tmp_path):
 
 
 def test_strict_stops_at_the_first_damage(corpus, tmp_path):
-    with pytest.raises(InputError, match=r"line 14: no JSON"):
+    with pytest.raises(InputError, match=r"line 14: not JSON"):
         clean("text", corpus, tmp_path / "out", CleanOptions(strict=True))
     assert not list((tmp_path / "out").glob("*shard*"))

@@ -26,7 +26,7 @@ WORDS = r" [^ ]*|[^ ]+"
 # Counts with tiny blocks and a checkpoint after almost each of them, and slowly enough to be killed in the middle.
 SLOW_COUNT = """
 import sys, time
-import tokenmill.counting.reading as reading
+import tokenmill.sources.blocks as reading
 import tokenmill.counting.threads as threads
 from tokenmill.counting import count_to_folder
 from tokenmill.jobs.work import JobOptions
@@ -109,7 +109,7 @@ def interrupted(corpus, output, monkeypatch, after):
 
     with monkeypatch.context() as patch:
         patch.setattr(threads.Counter, "count", failing)
-        patch.setattr("tokenmill.counting.reading.BLOCK", 3000)
+        patch.setattr("tokenmill.sources.blocks.BLOCK", 3000)
         with pytest.raises(RuntimeError, match="power cut"):
             count_to_folder(corpus, output, WORDS, job=JobOptions(num_workers=1, checkpoint_every=0))
     return sum(seen)

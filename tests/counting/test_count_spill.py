@@ -6,8 +6,8 @@ import threading
 import pytest
 
 import tokenmill.counting.memory as memory
-import tokenmill.counting.reading as reading
 import tokenmill.counting.threads as threads
+import tokenmill.sources.blocks as reading
 from tokenmill import WordCounts
 from tokenmill.counting import CountOptions, count, count_iterator, count_to_folder
 from tokenmill.counting._table_cy import CountTable

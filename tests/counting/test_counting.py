@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tokenmill.counting.count_texts as count_texts
-import tokenmill.counting.reading as reading
 import tokenmill.counting.threads as threads
+import tokenmill.sources.blocks as reading
 from tokenmill.counting import count, count_iterator
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
@@ -129,7 +129,7 @@ def test_a_failure_in_one_file_stops_the_others_and_leaves_no_thread(tmp_path, s
     for i in range(20):
         (tmp_path / f"{i:02}.txt").write_text(TEXT * 20)
     (tmp_path / "10.txt").write_bytes(b"\0" * 1000)
-    with pytest.raises(Exception, match=r"10\.txt looks binary"):
+    with pytest.raises(Exception, match=r"10\.txt: looks binary"):
         count(tmp_path, WORDS, num_threads=4)
     assert not [t for t in threading.enumerate() if t.name.startswith("tokenmill")]
 

@@ -116,9 +116,8 @@ def test_ids_never_wrap(tmp_path, n_vocab, dtype):
 
 
 def test_a_long_text_is_cut_into_parts_with_the_same_ids(tok, tmp_path, monkeypatch):
-    from tokenmill.token_files import documents
 
-    monkeypatch.setattr(documents, "STRETCH", 1000)
+    monkeypatch.setattr("tokenmill.sources.blocks.BLOCK", 1000)
     long = text(3, 20_000) + "a" * 5000 + " " * 3000 + "\n" * 2000 + text(4, 2000)
     (tmp_path / "long.txt").write_bytes(long.encode())
     tokenmill.encode_files(tok, tmp_path / "long.txt", tmp_path / "t.bin")

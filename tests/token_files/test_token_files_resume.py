@@ -24,9 +24,10 @@ SLOW = """
 import sys, time
 import tokenmill
 from tokenmill.jobs.work import JobOptions
-from tokenmill.token_files import documents, parts
+from tokenmill.sources import blocks
+from tokenmill.token_files import parts
 
-documents.STRETCH, parts.JOB_BYTES = 1000, 2000
+blocks.BLOCK, parts.JOB_BYTES = 1000, 2000
 original = parts.PartWriter.append
 def append(self, encoded):
     original(self, encoded)
@@ -44,9 +45,10 @@ import os, shutil, sys
 from pathlib import Path
 import tokenmill
 from tokenmill.jobs.work import JobOptions
-from tokenmill.token_files import documents, parts
+from tokenmill.sources import blocks
+from tokenmill.token_files import parts
 
-documents.STRETCH, parts.JOB_BYTES = 60_000, 60_000
+blocks.BLOCK, parts.JOB_BYTES = 60_000, 60_000
 folder, format = Path(sys.argv[3]), sys.argv[4]
 tok = tokenmill.load(sys.argv[1])
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._console import console, progress_bar, say
+from ._reading import FieldOption, SeparatorOption, UnitOption
 from .main import app
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Engine(StrEnum):
 def clean(
     kind: Annotated[Kind, typer.Argument(help="What the sources are.", show_default=False)],
     sources: Annotated[
-        list[str], typer.Argument(help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed.")
+        list[str], typer.Argument(help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed; - is standard input.")
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")
@@ -53,12 +54,9 @@ def clean(
     no_filter: Annotated[list[str] | None, typer.Option(help="A filter not to apply; may be given again.")] = None,
     min_chars: Annotated[int, typer.Option(help="Drop documents that are shorter after cleaning.")] = 100,
     keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
-    unit: Annotated[
-        str, typer.Option(help="What a document is in plain text: line, blank (blank lines between), separator, file.")
-    ] = "line",
-    separator: Annotated[str, typer.Option(help="What stands between two documents, for --unit separator.")] = "",
-    field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
-    column: Annotated[str, typer.Option(help="The column of Parquet that holds the text.")] = "text",
+    unit: UnitOption = "line",
+    separator: SeparatorOption = "",
+    field: FieldOption = "text",
     max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
     strict: Annotated[
         bool, typer.Option(help="Stop at the first document that cannot be read; do not skip it.")
@@ -85,7 +83,7 @@ def clean(
     from ..corpus import clean as clean_sources
     from ..corpus.filters import chosen_filters
     from ..jobs.work import JobOptions
-    from ..sources.documents import ReadOptions
+    from ..sources.blocks import ReadOptions
 
     names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
     unwanted = chosen_filters(no_filter or [])
@@ -105,7 +103,7 @@ def clean(
                 time_limit,
                 memory_limit_mb << 20,
                 shard_mb << 20,
-                ReadOptions(unit, separator, field, column, max_document_mb << 20),
+                ReadOptions(unit, separator, field, max_document_mb << 20),
             ),
             overwrite=overwrite,
             job=JobOptions(engine.value, ray_address, num_workers, resume),

@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ._console import progress_bar, report, say
 from ._cost import SampleOption, check_sample, cost_of_export
 from ._many import taking_many
+from ._reading import FieldOption, SeparatorOption, UnitOption
 from .main import app
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def train(
     sources: Annotated[
         list[str],
-        typer.Argument(help="Text files, folders or globs, plain or compressed; or a folder of saved word counts."),
+        typer.Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input; or a folder of saved word counts."),
     ],
     vocab_size: Annotated[int, typer.Option(help="Tokens in all, the 256 bytes and the special tokens included.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
@@ -53,9 +54,11 @@ def train(
     ] = None,
     sample: SampleOption = None,
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
-    field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
+    unit: UnitOption = "file",
+    separator: SeparatorOption = "",
+    field: FieldOption = "text",
     binary: Annotated[
-        str, typer.Option(help="What to do with a file that is no text: error, skip, or count its bytes.")
+        str, typer.Option(help="What to do with a file that is not text: error, skip, or count its bytes.")
     ] = "error",
     num_threads: Annotated[int | None, typer.Option(help="Threads for counting; all cores unless told.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
@@ -64,6 +67,8 @@ def train(
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
+    from ..sources.blocks import ReadOptions
+
     train_and_report(
         sources,
         vocab_size,
@@ -71,7 +76,7 @@ def train(
         special_tokens=special_token or [],
         output=output,
         sample=sample,
-        reading={"field": field, "binary": binary},
+        reading={"read": ReadOptions(unit, separator, field), "binary": binary},
         num_threads=num_threads,
         as_json=json,
         min_count=min_count,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..sources.documents import Document, read_documents
-from ..sources.find import Skip, find_sources, open_source
+from ..sources.blocks import Document
+from ..sources.documents import read_documents
+from ..sources.find import Skip, find_sources
 
 if TYPE_CHECKING:
     from .cleaning import CleaningReport, CleanOptions, clean
@@ -17,7 +18,6 @@ __all__ = [
     "Skip",
     "clean",
     "find_sources",
-    "open_source",
     "read_documents",
 ]
 

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any
 
 from ..errors import UsageError, require
-from ..sources.documents import Damaged, Document, Drop, ReadOptions, Record, document_of
+from ..sources.blocks import Damaged, Document, Drop, ReadOptions, Record
+from ..sources.documents import document_of
 from .filters import clean_segments
 from .options import CleanOptions
 from .wikitext import Segment
@@ -56,6 +57,8 @@ class Cleaner:
             return "dropped", "no text left"
         if len(text) < options.min_chars:
             return "dropped", f"under {options.min_chars} characters"
+        if document.replaced:
+            removed["lone surrogate"] += document.replaced
         self._removed.update(removed)
         return "kept", _line(document, text, options.format), len(text.encode())
 

@@ -9,7 +9,6 @@ interruption.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import shutil
@@ -26,9 +25,9 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import WorkerPool
 from ..jobs.worker_process import Answers
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
-from ..sources.documents import Record, read_records
+from ..sources.blocks import Block, Record
+from ..sources.documents import open_source
 from ..sources.find import Skip, Source, find_sources
-from ..sources.streams import SourceStream
 from .cleaner import KINDS, Cleaner, check_kind
 from .filters import chosen_filters
 from .options import OUTPUT_FORMATS, CleanOptions
@@ -94,10 +93,11 @@ def clean(
 
 @dataclass
 class _Place:
-    """A place between two records of a part: in which source, after how many of its records."""
+    """A place between two records of a part: in which source, in the block that begins at `at`, after how many items."""
 
     source: int = 0
-    records: int = 0
+    at: list[int] | None = None
+    items: int = 0
 
 
 class CleanParts:
@@ -160,27 +160,32 @@ class CleanParts:
     def _batches(self, part: int, start: _Place) -> Iterator[tuple[list[tuple], _Batch]]:
         """The batches of a part from a place on. Where they end depends on the records alone."""
         items: list[Record | Skip] = []
-        streams: list[SourceStream] = []
-        size = 0
+        size = stored = 0
         place = start
+        block = Block()
 
         def batch() -> tuple[list[tuple], _Batch]:
-            stored = streams[-1].stored_position() if streams and not streams[-1].closed else 0
             return [tuple(item) for item in items if isinstance(item, Record)], _Batch(items, place, stored)
 
-        for index, (source, _) in enumerate(self.parts[part]):
+        for index, (name, _) in enumerate(self.parts[part]):
             if index < start.source:
                 continue
-            place = _Place(index, start.records if index == start.source else 0)
-            records = read_records(source, KINDS[self.kind], self.options.read, opened=streams.append)
-            for record in itertools.islice(records, place.records, None):
-                items.append(record)
-                size += len(record.data) if isinstance(record, Record) else 0
-                place = _Place(index, place.records + 1)
-                if size >= BATCH_BYTES or len(items) >= BATCH_RECORDS:
-                    yield batch()
-                    items, size = [], 0
-            streams.clear()
+            source = open_source(name, self.options.read, KINDS[self.kind], ids=True)
+            at, done = (start.at, start.items) if index == start.source else (None, 0)
+            if at is not None:
+                source.resume(at)
+            with contextlib.closing(source):
+                while source.draw(block):
+                    stored = source.stored_position()
+                    for number, item in enumerate(block.items()[done:], done + 1):
+                        items.append(item)
+                        size += len(item.data) if isinstance(item, Record) else 0
+                        place = _Place(index, at, number)
+                        if size >= BATCH_BYTES or len(items) >= BATCH_RECORDS:
+                            yield batch()
+                            items, size = [], 0
+                    at, done = block.place, 0
+            place = _Place(index + 1)
         if items:
             yield batch()
 

@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..errors import UsageError
-from ..sources.documents import ReadOptions
+from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
 
 __all__ = ["OUTPUT_FORMATS", "CleanOptions"]
 
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
 SHARD_BYTES = 256 << 20
+LINES = ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES)
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class CleanOptions:
     time_limit, memory_limit: the seconds of processor time and the bytes of memory that one document may take. A
         document that takes more is skipped and counted.
     shard_bytes: a shard is closed once it holds this much text.
-    read: what a document is, and which field or column holds its text.
+    read: what a document is, and which field or column holds its text. A line of a text file is one by default.
     """
 
     format: str = "jsonl"
@@ -37,7 +38,7 @@ class CleanOptions:
     time_limit: float = 30.0
     memory_limit: int = 1 << 30
     shard_bytes: int = SHARD_BYTES
-    read: ReadOptions = field(default_factory=ReadOptions)
+    read: ReadOptions = field(default_factory=lambda: LINES)
 
     def __post_init__(self) -> None:
         if self.format not in OUTPUT_FORMATS:

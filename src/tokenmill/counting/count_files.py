@@ -14,13 +14,14 @@ from ..jobs.outputs import check_folder
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions, do_parts
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..sources.find import OnSkip, Skip, Source, find_sources
+from ..sources.blocks import ReadOptions
+from ..sources.find import OnSkip, Skip, Source, find_sources, report_skips
 from ..split import Splitter
 from .count_jobs import CountWhole, FileCount, count_in_shards, stored_size
 from .memory import memory_limit_of
 from .options import CountOptions, Summary, make_splitter
-from .reading import Binary
 from .spill import temporary_spill
+from .text_sources import Binary
 from .threads import Threads
 from .word_counts import WordCounts
 
@@ -35,7 +36,7 @@ def count(
     *,
     num_threads: int | None = None,
     memory_limit: str | int | None = None,
-    field: str = "text",
+    read: ReadOptions | None = None,
     binary: Binary = "error",
     on_skip: OnSkip | None = None,
     engine: str = "local",
@@ -43,12 +44,12 @@ def count(
 ) -> WordCounts:
     """Count the pretokens of files: paths, folders and globs of text, plain or compressed (.gz, .bz2, .xz, .zst).
 
-    A file is one document. In .jsonl each line is one, in .parquet each row. Bytes that are not UTF-8 are counted like
-    any others, never dropped.
+    A text file is one document, unless `read` says otherwise. In .jsonl each line is one, in .parquet each row. Bytes
+    that are not UTF-8 are counted like any others, never dropped.
 
     split: the name of a split pattern or a regular expression, several of either, or a Splitter.
     num_threads: None is all cores.
-    memory_limit, field, binary: see `CountOptions`. The result is in memory whole, at about 30 bytes for each distinct
+    memory_limit, read, binary: see `CountOptions`. The result is in memory whole, at about 30 bytes for each distinct
         pretoken; `count_to_folder` does not need that.
     on_skip: called for each JSON line that cannot be read and each file that turns out to be damaged. The line is left
         out, and the file from there on. None raises an InputError instead.
@@ -57,7 +58,7 @@ def count(
     Raises InputError for a source that is missing, cannot be read, or is damaged.
     """
     splitter = make_splitter(split)
-    options = CountOptions(memory_limit=memory_limit, field=field, binary=binary)
+    options = CountOptions(memory_limit=memory_limit, read=read or ReadOptions(), binary=binary)
     job = JobOptions(engine)
     if engine == "ray":
         with tempfile.TemporaryDirectory(prefix=".tokenmill-count-", dir=Path.cwd()) as folder:
@@ -118,7 +119,5 @@ def _find(sources: Paths, on_skip: OnSkip | None) -> tuple[list[Source], int]:
     """The files that `sources` name, and how many folders could not be read."""
     skips: list[Skip] = []
     found = find_sources(sources, None if on_skip is None else skips.append)
-    for skip in skips:
-        if on_skip is not None:
-            on_skip(skip)
+    report_skips(skips, on_skip)
     return found, len(skips)

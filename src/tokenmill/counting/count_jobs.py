@@ -8,10 +8,9 @@ so the bytes are those of the local engine.
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,17 +19,17 @@ from ..jobs.outputs import atomic_file, atomic_path
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder
-from ..sources.find import OnSkip, Skip, Source, is_url, size_of, suffix_of
-from ..sources.streams import COMPRESSIONS
+from ..sources.blocks import Block, Span
+from ..sources.documents import spans_of
+from ..sources.find import OnSkip, Skip, Source, can_read_again, report_skips, size_of
+from ..sources.shared import SharedSources
 from ..split import Splitter
 from .memory import memory_limit_of
 from .options import CountOptions, Summary
-from .reading import Block, Span
-from .records import ParquetSource
-from .sources import Sources, open_source
 from .spill import Run, Spill, temporary_spill, write_run
 from .storage import About, files_for, name_of_file, write_counts, write_file
 from .tables import RowSource
+from .text_sources import cut_of, opener
 from .threads import Counter, Threads
 
 __all__ = ["CountWhole", "FileCount", "count_in_shards", "stored_size"]
@@ -119,24 +118,24 @@ class FileCount:
         self.skipped = 0
         self._on_skip = on_skip
         self._skipping = threading.Lock()
-        leave_out = None if on_skip is None else self._leave_out
-        self._sources = Sources(
-            open_source(path, splitter, options.field, options.binary, None, leave_out) for path in paths
-        )
+        self._sources = SharedSources(paths, opener(splitter, options.read, options.binary))
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
         """Count all that is left of the sources. show: called with the bytes read so far."""
 
         def work(counter: Counter) -> None:
             block = Block()
-            while source := self._sources.next():
+            while source := self._sources.next(counter.pause):
                 while source.draw(block, counter.pause):
+                    block.finish()
                     counter.count(block)
+                    if block.skips:
+                        self._report(block.skips)
                     threads.between_blocks(counter)
 
         try:
             threads.start(work)
-            threads.join(lambda: show(self._sources.bytes_read()))
+            threads.join(lambda: show(self._sources.stored_position()))
         except BaseException:
             threads.halt()
             raise
@@ -156,16 +155,15 @@ class FileCount:
         self.documents, self.total_bytes, self.skipped = state["documents"], state["total_bytes"], state["skipped"]
         self._sources.resume(state["places"])
 
-    def _leave_out(self, skip: Skip) -> None:
+    def _report(self, skips: list[Skip]) -> None:
         with self._skipping:
-            self.skipped += 1
-            if self._on_skip is not None:
-                self._on_skip(skip)
+            report_skips(skips, self._on_skip)
+            self.skipped += sum(skip.left_out for skip in skips)
 
 
 def stored_size(sources: Sequence[Source]) -> int | None:
     """The bytes of all sources as they are stored; None with a pipe among them, which can be read only once."""
-    if not all(is_url(source) or os.path.isfile(source) for source in sources):
+    if not all(map(can_read_again, sources)):
         return None
     return sum(map(size_of, sources))
 
@@ -182,13 +180,11 @@ def count_in_shards(
     """Count `sources` in three steps of independent parts, to the folder `output` in the working folder."""
     limit = memory_limit_of(options.memory_limit or RAY_MEMORY)
     total = sum(map(size_of, sources))
-    shards = plan_shards(sources, splitter, max(SHARD, total // MAX_SHARDS))
+    shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS))
     skips: list[Skip] = []
     may_skip = None if on_skip is None else skips.append
     counted = do_parts(CountShards(shards, splitter, options, limit), folder, job, may_skip, progress)
-    for skip in skips:
-        if on_skip is not None:
-            on_skip(skip)
+    report_skips(skips, on_skip)
     values = [value for value, _ in counted]
     runs = [_run(folder.path, value["run"]) for value in values]
     if len(runs) > Spill.MANY:
@@ -203,7 +199,7 @@ def count_in_shards(
         rest.unlink(missing_ok=True)
     pretokens, distinct = sum(n for _, n in sums), sum(n for n, _ in sums)
     resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
-    return Summary(documents, total_bytes, pretokens, distinct, resumed_bytes=resumed_bytes, skipped=len(skips))
+    return Summary(documents, total_bytes, pretokens, distinct, resumed_bytes=resumed_bytes, skipped=sum(skip.left_out for skip in skips))
 
 
 class Shard(NamedTuple):
@@ -230,11 +226,14 @@ class CountShards:
         with temporary_spill() as spill, Threads(self._splitter, 1, self._limit, spill) as threads:
             counter = threads.counters[0]
             block = Block()
+            open = opener(self._splitter, options.read, options.binary)
             for path, span in self._shards[part].sources:
-                source = open_source(path, self._splitter, options.field, options.binary, span, task.on_skip)
+                source = open(path, span=span)
                 try:
                     while source.draw(block):
+                        block.finish()
                         counter.count(block)
+                        report_skips(block.skips, task.on_skip)
                         if counter.wants_pause():
                             threads.spill_all()
                 finally:
@@ -280,13 +279,15 @@ class WriteFiles:
             return write_file(file, self._about, spill.part_of(part, files.bit_length() - 1, self._min_count))
 
 
-def plan_shards(sources: Sequence[Source], splitter: Splitter, shard_bytes: int = SHARD) -> list[Shard]:
+def plan_shards(
+    sources: Sequence[Source], splitter: Splitter, options: CountOptions, shard_bytes: int = SHARD
+) -> list[Shard]:
     """Divide sources into shards of about `shard_bytes` on disk: small files together, large ones in spans."""
     shards: list[Shard] = []
     waiting: list[tuple[Source, Span | None]] = []
     held = 0
     for source in sources:
-        for span, size in _spans(source, splitter, shard_bytes):
+        for span, size in spans_of(source, options.read, shard_bytes, cut_of(splitter)):
             waiting.append((source, span))
             held += size
             if held >= shard_bytes:
@@ -295,24 +296,6 @@ def plan_shards(sources: Sequence[Source], splitter: Splitter, shard_bytes: int 
     if waiting:
         shards.append(Shard(waiting, held))
     return shards
-
-
-def _spans(path: Source, splitter: Splitter, shard_bytes: int) -> Iterator[tuple[Span | None, int]]:
-    size = size_of(path)
-    suffix = Path(path).suffix.lower()
-    whole_lines = suffix_of(path) in (".jsonl", ".ndjson")
-    if size <= shard_bytes or suffix in COMPRESSIONS or (splitter.scanner is None and not whole_lines):
-        yield None, size
-    elif suffix == ".parquet":
-        groups = ParquetSource.groups(path)
-        step = max(1, groups * shard_bytes // size)
-        for first in range(0, groups, step):
-            last = min(groups, first + step)
-            yield (first, last), size * last // groups - size * first // groups
-    else:
-        for begin in range(0, size, shard_bytes):
-            end = min(size, begin + shard_bytes)
-            yield (begin, end), end - begin
 
 
 def _write_run(path: Path, sources: Callable[[int, int], Sequence[RowSource]]) -> list[Any]:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
+from ..sources.blocks import BLOCK, Block
+from ..sources.jsonl import without_surrogates
 from ..split import Splitter
 from .memory import memory_limit_of
 from .options import make_splitter
-from .reading import BLOCK, Block, encode
 from .spill import temporary_spill
 from .threads import POLL, Counter, Threads, cores
 from .word_counts import WordCounts
@@ -76,7 +77,7 @@ def _blocks(texts: Iterable[str | bytes]) -> Iterator[Block]:
     for text in texts:
         if not isinstance(text, (str, bytes, bytearray, memoryview)):
             raise UsageError(f"the texts must be strings or bytes, but one is {type(text).__name__}: {text!r:.60}")
-        documents.append(encode(text))
+        documents.append(_encode(text))
         size += len(documents[-1])
         if size >= BLOCK:
             yield _block(documents)
@@ -85,8 +86,17 @@ def _blocks(texts: Iterable[str | bytes]) -> Iterator[Block]:
         yield _block(documents)
 
 
+def _encode(text: str | bytes) -> bytes:
+    """UTF-8, with pairs of surrogates joined and lone ones replaced by U+FFFD, as tiktoken does. Bytes stay as they are.
+
+    >>> _encode("a\\ud800b")
+    b'a\\xef\\xbf\\xbdb'
+    """
+    return without_surrogates(text)[0].encode() if isinstance(text, str) else bytes(text)
+
+
 def _block(documents: list[bytes]) -> Block:
-    block = Block(buffered=False)
+    block = Block()
     block.set_documents(documents)
     return block
 

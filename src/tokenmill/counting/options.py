@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..errors import UsageError
+from ..sources.blocks import ReadOptions
 from ..split import Splitter
-from .reading import Binary
+from .text_sources import Binary
 
 __all__ = ["CountOptions", "Summary", "make_splitter"]
 
@@ -21,7 +22,7 @@ class CountOptions:
         each task on Ray. Beyond it the tables go to disk. The result does not depend on it.
     approximate_prune: when the tables go to disk, drop the pretokens seen once since the last time. That saves disk.
         Then counts may be too low by at most `Summary.possible_error`, and depend on the memory limit.
-    field: the field of a JSON line, or the column of Parquet, that holds the text.
+    read: how sources are cut into documents; a text file is one, unless told otherwise.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
     """
@@ -29,7 +30,7 @@ class CountOptions:
     min_count: int = 1
     memory_limit: str | int | None = None
     approximate_prune: bool = False
-    field: str = "text"
+    read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
 
     def __post_init__(self) -> None:

@@ -16,9 +16,9 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..sources.blocks import BLOCK, Block
 from ._count_cy import count_pretokens, count_text
 from ._table_cy import CountTable
-from .reading import BLOCK, Block
 from .spill import Spill
 from .tables import ENTRY, Pause, concatenate, filter_rows, grow, merge_tables
 
@@ -104,7 +104,7 @@ class Counter:
         if self._splitter.scanner is None:
             self._count_slowly(block)
         else:
-            scanner, ends = self._splitter.scanner, block.document_ends
+            scanner, ends = self._splitter.scanner, block.ends
             position = document = 0
             while document < len(ends):
                 self.make_room()
@@ -154,7 +154,7 @@ class Counter:
         import numpy as np
 
         first = 0
-        for last in block.document_ends.tolist():
+        for last in block.ends.tolist():
             self.pause()
             text = bytes(memoryview(block.data)[first:last])
             ends = np.asarray(self._splitter.ends(text), np.uint64)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,10 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.working_folder import fingerprint, path_beside, working_folder
-from ..sources.documents import ReadOptions
+from ..sources.blocks import ReadOptions
 from ..sources.find import OnSkip, Source, find_sources, size_of
-from .documents import Place
 from .output import HEADERS, build
-from .parts import Counts, Part, PartWriter, encode_sources
+from .parts import Counts, Part, PartWriter, Place, encode_sources
 from .settings import Settings, check_format, dtype_for, end_of_text_id, output_path
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ __all__ = ["EncodeOptions", "EncodeParts", "Summary", "encode_files", "settings_
 CHECKPOINT = 5.0  # seconds between two checkpoints
 TASK_BYTES = 256 << 20  # of sources as they are stored, for one task on Ray; but no more tasks than
 MAX_TASKS = 10_000
-WHOLE_FILES = ReadOptions(unit="file", max_document_bytes=None)
 
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
@@ -49,7 +47,7 @@ class EncodeOptions:
 
     end_of_text: str | bool = True
     special: bool = False
-    read: ReadOptions = WHOLE_FILES
+    read: ReadOptions = field(default_factory=ReadOptions)
 
 
 @dataclass(frozen=True)

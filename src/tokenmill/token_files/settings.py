@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, UsageError
-from ..sources.documents import ReadOptions
+from ..sources.blocks import ReadOptions
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer

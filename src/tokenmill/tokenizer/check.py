@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ..corpus import read_documents
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
+from ..sources.documents import read_documents
 from ..vocabulary import Vocabulary
 from .tokenizer import Tokenizer
 from .tricky import TRICKY, fuzzed_bytes, fuzzed_texts, telling_texts
@@ -122,7 +122,7 @@ def document_texts(sources: Iterable[str | os.PathLike]) -> Iterator[tuple[str, 
     """The text of sources in stretches of some 64 kB, each with the place where it begins."""
     where, size = "", 0
     lines: list[str] = []
-    for document in read_documents(sources) if sources else ():
+    for document in read_documents(sources, max_document_bytes=None) if sources else ():
         if lines and (size > _STRETCH or not where.startswith(f"{document.source}:")):
             yield where, "\n".join(lines)
             lines, size = [], 0
