@@ -25,7 +25,7 @@ kernels = [
         ".".join(path.relative_to(SRC).with_suffix("").parts),
         [path.as_posix()],
         include_dirs=["src"],
-        depends=[p.as_posix() for p in sorted({*path.parent.glob("*.h"), *(SRC / "tokenmill/kernels").glob("*.h")})],
+        depends=[p.as_posix() for p in sorted(SRC.rglob("*.h"))],
         extra_compile_args=[*FLAGS, "-fno-strict-aliasing"],
         extra_link_args=FLAGS if SANITIZE else [],
     )

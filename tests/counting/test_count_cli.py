@@ -49,7 +49,7 @@ def test_counting_saves_and_reports(tmp_path):
         (["b.bin"], 1, "b.bin: looks binary"),
         (["a.txt", "--binary", "maybe"], 2, "'error', 'skip' or 'count'"),
         (["a.txt", "--num-threads", "0"], 2, "at least 1"),
-        (["a.txt", "--memory-limit", "1kB"], 2, "at least 32MiB"),
+        (["a.txt", "--memory-limit", "1kB"], 2, "at least 100MB"),
         (["--merge", "a.txt"], 2, "a.txt is neither a folder of word counts"),
         (["a.txt", "-o", "c.tsv"], 2, "tokenmill count --merge FOLDER -o c.tsv"),
         ([], 2, "Missing argument"),

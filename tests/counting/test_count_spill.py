@@ -1,7 +1,10 @@
 """Counting in bounded memory: the same bytes whether the tables went to disk or not; pruning; full disks."""
 
 import random
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +13,8 @@ import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
 from tokenmill import WordCounts
 from tokenmill.counting import CountOptions, count, count_iterator, count_to_folder
-from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.spill import Spill, write_run
-from tokenmill.counting.tables import TableRows, add_rows, concatenate, merge_rows, merged
+from tokenmill.counting.tables import ArrayRows, concatenate, merge_rows, merged
 from tokenmill.errors import OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
 
@@ -21,8 +23,9 @@ WORDS = r" [^ ]*|[^ ]+"
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Limits below 32 MiB, small blocks, and tables of 1024 slots where the limit is 1."""
+    """Limits below the least, many threads all the same, small blocks, and tables of 1024 slots where the limit is 1."""
     monkeypatch.setattr(memory, "LEAST", 1)
+    monkeypatch.setattr(threads, "PER_THREAD", 0)
     monkeypatch.setattr(reading, "BLOCK", 2000)
 
 
@@ -128,12 +131,40 @@ def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
 @pytest.mark.parametrize("limit", ["0", "much", "4XB", "-1", 1000, "1MB", "5 B i"])
 def test_limits_that_make_no_sense(tmp_path, limit):
     (tmp_path / "a.txt").write_text("a")
-    with pytest.raises(UsageError, match=r"is no size|must be at least 32MiB"):
+    with pytest.raises(UsageError, match=r"is not a size|must be at least 100MB"):
         count(tmp_path / "a.txt", WORDS, memory_limit=limit)
 
 
-def test_free_memory_is_positive():
-    assert 1 << 20 < memory.free_memory() < 1 << 50
+@pytest.mark.parametrize(
+    ("num_threads", "size", "mb", "expected"),
+    [(16, None, 300, 16), (16, 0, 300, 1), (16, 1 << 19, 300, 3), (1000, 10**9, 200, 11), (4, 10**9, 1, 1)],
+)
+def test_no_more_threads_than_work_or_memory(num_threads, size, mb, expected):
+    assert threads.threads_for(num_threads, size, mb * 10**6) == expected
+
+
+LIMITED = """
+import re, sys
+from tokenmill.counting import count_to_folder
+summary = count_to_folder(sys.argv[1], sys.argv[2], memory_limit="100MB", num_threads=int(sys.argv[3]))
+print(summary.spills, int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) // 1000)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory from /proc")
+@pytest.mark.parametrize("num_threads", [2, 16])
+def test_the_memory_limit_is_that_of_the_process(tmp_path, num_threads):
+    rng = random.Random(1)
+    with open(tmp_path / "a.txt", "w") as file:
+        for _ in range(12):
+            file.write(" ".join(f"{rng.getrandbits(40):010x}".translate(LETTERS) for _ in range(100_000)))
+    command = [sys.executable, "-c", LIMITED, tmp_path / "a.txt", tmp_path / "c", str(num_threads)]
+    spills, peak = map(int, subprocess.run(command, check=True, capture_output=True).stdout.split())
+    assert spills > 0
+    assert peak <= 100 + 50
+
+
+LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 def test_runs_are_opened_at_any_part(tmp_path):
@@ -144,9 +175,8 @@ def test_runs_are_opened_at_any_part(tmp_path):
         groups.append(WordCounts.from_mapping(items))
     runs = []
     for i, group in enumerate(groups):
-        table = CountTable(1 << 18)
-        add_rows(table, (group.arena, group.offsets, group.counts))
-        run, dropped = write_run(tmp_path / f"{i}.arrow", lambda part, bits, table=table: [TableRows(table)])
+        rows = merge_rows([(group.arena, group.offsets, group.counts)])
+        run, dropped = write_run(tmp_path / f"{i}.arrow", lambda part, bits, rows=rows: [ArrayRows(rows)])
         assert dropped == 0
         assert run.bits >= 2
         runs.append(run)

@@ -41,6 +41,7 @@ def small_blocks(monkeypatch):
     """Blocks of 64 bytes, so that a short text has many cuts."""
     monkeypatch.setattr(reading, "BLOCK", 64)
     monkeypatch.setattr(count_texts, "BLOCK", 64)
+    monkeypatch.setattr(threads, "WORK", 1)
 
 
 TEXT = "low lower  lowest\nnew newer   newest  " * 40 + "é漢字 " * 50 + "x" * 1000 + " end"

@@ -41,10 +41,80 @@ def test_from_mapping_and_back():
     assert dict(counts.items()) == COUNTS
 
 
-@pytest.mark.parametrize("mapping", [{"low": 5}, {b"low": -1}, {b"low": 2**64}])
-def test_what_is_no_count_is_refused(mapping):
-    with pytest.raises(UsageError):
+@pytest.mark.parametrize(
+    "mapping", [{"low": 5}, {b"low": -1}, {b"low": 2**64}, {b"low": 1.5}, {b"low": 2.0}, {b"l": "1"}]
+)
+def test_what_is_not_a_count_is_refused(mapping):
+    with pytest.raises(UsageError, match=r"low|count"):
         WordCounts.from_mapping(mapping)
+
+
+ARENA, OFFSETS, NUMBERS = np.frombuffer(b"ab", np.uint8), np.array([0, 1, 2], np.uint64), np.array([3, 4], np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"arena": b"ab"}, "arena must be a one-dimensional array of uint8, not bytes"),
+        ({"counts": np.array([1.5, 2.0])}, "counts must be a one-dimensional array of uint64, not float64"),
+        ({"counts": NUMBERS.astype(np.int64)}, "counts must be"),
+        ({"offsets": OFFSETS.reshape(1, 3)}, "offsets must be"),
+        ({"counts": NUMBERS[:1]}, "offsets must have 2 entries for 1 counts, but has 3"),
+        ({"offsets": np.array([0, 3, 2], np.uint64)}, "offsets must ascend from 0 to 2"),
+        ({"offsets": np.array([0, 1, 2**40], np.uint64)}, "offsets must ascend"),
+        ({"offsets": np.array([1, 1, 2], np.uint64)}, "offsets must ascend"),
+        ({"arena": np.frombuffer(b"aa", np.uint8)}, "b'a' is there twice"),
+        ({"split_patterns": "p"}, "split_patterns must be a tuple"),
+        ({"documents": -1}, "documents must be"),
+        ({"total_bytes": 1.5}, "total_bytes must be"),
+    ],
+)
+def test_word_counts_that_are_wrong_cannot_be_made(change, message):
+    good = {"arena": ARENA, "offsets": OFFSETS, "counts": NUMBERS}
+    assert dict(WordCounts(**good).items()) == {b"a": 3, b"b": 4}
+    with pytest.raises(UsageError, match=message):
+        WordCounts(**(good | change))
+
+
+def test_word_counts_cannot_be_changed():
+    counts = WordCounts(ARENA, OFFSETS.copy(), NUMBERS.copy())
+    with pytest.raises(ValueError, match="read-only"):
+        counts.counts[0] = 7
+
+
+def test_every_flipped_bit_of_a_file_is_noticed(tmp_path):
+    """Parquet's own checksums cover the pages, not their headers nor the footer."""
+    WordCounts.from_mapping(many(300), ("p",)).save(tmp_path / "c")
+    (path,) = (tmp_path / "c").iterdir()
+    good = path.read_bytes()
+    whole = WordCounts.load(tmp_path / "c")
+    unnoticed = 0
+    for bit in range(0, 8 * len(good), 7):
+        data = bytearray(good)
+        data[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(data)
+        try:
+            loaded = WordCounts.load(tmp_path / "c")
+        except FormatError as error:
+            assert path.name in str(error) or str(tmp_path / "c") in str(error)
+        else:
+            assert list(loaded.items()) == list(whole.items())
+            unnoticed += not same(loaded, whole)
+    assert unnoticed == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"pretoken": [b"a"], "count": [1.5]}, "'count' .* has the type double"),
+        ({"pretoken": [1], "count": [1]}, "'pretoken' .* has the type int64"),
+        ({"pretoken": [b"a"], "count": [-1]}, "is damaged"),
+    ],
+)
+def test_columns_of_other_types_are_refused(tmp_path, columns, message):
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(FormatError, match=message):
+        WordCounts.load(tmp_path)
 
 
 def test_most_common():
@@ -209,7 +279,7 @@ def test_foreign_folders(tmp_path):
     with pytest.raises(FormatError, match="empty cells"):
         WordCounts.load(folder)
     pq.write_table(pa.table({"pretoken": ["a"], "count": ["many"]}), folder / "a.parquet")
-    with pytest.raises(FormatError, match="damaged"):
+    with pytest.raises(FormatError, match=r"'count' .* has the type string"):
         WordCounts.load(folder)
     schema = pa.schema([("pretoken", pa.binary()), ("count", pa.uint64())])
     for metadata, message in (

@@ -107,7 +107,7 @@ def train_and_report(
 ) -> Tokenizer:
     """Count, train, save, and say what was made."""
     from ..counting import WordCounts, count
-    from ..counting.memory import free_memory
+    from ..kernels.machine import free_memory
     from ..quality.usage import measure_usage
     from ..tokenizer import Tokenizer
     from ..training import Options, Training, estimate_memory

@@ -1,17 +1,16 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
-from tokenmill.counting._pages cimport tm_mulhi
-from tokenmill.counting._recent cimport tm_addition, tm_recent
-from tokenmill.kernels._pretoken_key cimport tm_hash, tm_key
+
+from tokenmill.counting._direct_mapped cimport tm_addition, tm_cached
+from tokenmill.kernels._platform cimport tm_mulhi
+from tokenmill.kernels._pretoken_key cimport TM_CANONICAL, tm_hash, tm_key, tm_long_key, tm_seed
 
 
 cdef enum:
-    # The top byte of a key's `hi`: 1 to 15 is a length, LONG says that the key is a hash (as in _pretoken_key.h), EMPTY
-    # that the pretoken has no bytes (only mappings made by hand have such a pretoken).
+    # The top byte of a key's `hi`: 1 to 15 is a length, LONG says that the key is a hash (as in _pretoken_key.h).
     LONG = 0xFF
-    EMPTY = 0xFE
-    MOST = 256  # added at once
-    RECENT = 4096  # pretokens that _count_cy remembers before the table
+    MOST = 256  # pretokens in one addition
+    CACHED = 4096  # slots of the direct-mapped cache in front of the table
 
 
 cdef struct Entry:
@@ -21,11 +20,11 @@ cdef struct Entry:
     uint64_t place
 
 
-cdef inline uint64_t hash_of(const Entry* entry) noexcept nogil:
+cdef inline uint64_t canonical_hash(const Entry* entry) noexcept nogil:
     cdef tm_key key
     key.lo = entry.lo
     key.hi = entry.hi
-    return tm_hash(key)
+    return tm_hash(key, TM_CANONICAL)
 
 
 cdef class CountTable:
@@ -36,40 +35,31 @@ cdef class CountTable:
     cdef uint8_t* arena
     cdef size_t arena_used
     cdef size_t arena_size
-    cdef size_t reserved         # bytes of addresses into which the entries may grow where they stand
-    cdef Entry* next             # the larger table while growing; the same as `entries` where it grows in place
+    cdef Entry* next             # the larger table while growing
     cdef size_t next_slots
-    cdef size_t next_reserved
     cdef size_t moved
-    cdef Entry* aside            # entries that find their place last, while growing in place
-    cdef size_t n_aside
-    cdef size_t aside_room
-    cdef size_t wrapped          # once sorted: how many entries at the front belong behind the last slot
-    cdef int part
-    cdef int part_bits
-    cdef tm_recent* recent       # of _count_cy
+    cdef readonly bint seeded    # whether slots come from a seeded hash rather than the canonical one
+    cdef tm_seed seed
+    cdef size_t window_steps     # probes past the home slot, and additions, since the count of them began anew
+    cdef size_t window_additions
+    cdef readonly size_t steps   # probes past the home slot in all
+    cdef tm_cached* cache        # of _count_cy
     cdef bint no_memory
     cdef bint overflow
 
-    cdef bint put_aside(self, const Entry* entry) noexcept nogil
-    cdef bint widen(self, size_t stop) noexcept nogil
     cdef bint add_all(self, const tm_addition* some, Py_ssize_t n) noexcept nogil
     cdef bint reserve_arena(self, size_t room) noexcept nogil
     cdef size_t keep(self, const uint8_t* pretoken, size_t length) noexcept nogil
-    cdef bint same(self, const Entry* entry, const uint8_t* pretoken, size_t length) noexcept nogil
+    cdef void move(self, const Entry* entry, Entry* to, size_t slots) noexcept nogil
+    cdef void reseed(self) noexcept nogil
 
     cdef inline bint has_room(self, size_t n) noexcept nogil:
         return self.used + n <= self.most and not self.no_memory
-
-    cdef inline size_t home(self, uint64_t hash, size_t slots) noexcept nogil:
-        return tm_mulhi(hash << self.part_bits, slots)
 
     cdef inline size_t length(self, const Entry* entry) noexcept nogil:
         cdef size_t length = entry.hi >> 56
         if length == LONG:
             memcpy(&length, self.arena + entry.place, 8)
-        elif length == EMPTY:
-            length = 0
         return length
 
     cdef inline const uint8_t* bytes_of(self, const Entry* entry) noexcept nogil:
@@ -77,3 +67,16 @@ cdef class CountTable:
         if (entry.hi >> 56) == LONG:
             return self.arena + entry.place + 8
         return <const uint8_t*> entry
+
+    cdef inline uint64_t seeded_hash(self, tm_key key, const uint8_t* pretoken, size_t length) noexcept nogil:
+        if (key.hi >> 56) == LONG:  # the key itself may collide
+            key = tm_long_key(pretoken, length, self.seed)
+        return tm_hash(key, self.seed)
+
+    cdef inline size_t home(self, const Entry* entry, size_t slots) noexcept nogil:
+        cdef tm_key key
+        key.lo = entry.lo
+        key.hi = entry.hi
+        if self.seeded:
+            return tm_mulhi(self.seeded_hash(key, self.bytes_of(entry), self.length(entry)), slots)
+        return tm_mulhi(tm_hash(key, TM_CANONICAL), slots)

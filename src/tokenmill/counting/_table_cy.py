@@ -5,65 +5,56 @@ Open addressing, linear probing, entries of 32 bytes, two to a cache line:
 
     lo, hi   the key (kernels/_pretoken_key.h); hi is 0 where the slot is empty
     count    how often the pretoken was seen
-    place    where a pretoken of more than 15 bytes stands in the arena: its length in 8 bytes, then its bytes
+    place    where a pretoken of more than 15 bytes is in the arena: its length in 8 bytes, then its bytes
 
-The home slot grows with the hash: slot = hash * slots / 2**64. So the entries lie in the canonical order of word
-counts, ascending (hash, bytes), but for small disorder inside a cluster (a run of full slots); growing and merging go
-through memory from front to back; and a partition of the pretokens by their hash is a range of slots.
+The home slot grows with the canonical hash: slot = hash * slots / 2**64. So the entries are in the canonical order of word
+counts, ascending (hash, bytes), but for small disorder inside a run of full slots, and tables merge like sorted lists
+(_row_merge_cy.py).
+
+Anyone can compute pretokens that collide under the canonical hash. So the table counts its probes past the home slot. If
+they exceed 16 for each addition, it moves its entries to slots of a hash with a random seed: it is `seeded` then, and in no order,
+until it is cleared.
 
 Additions come some hundred at a time: first all home slots and prefetches, then all probes, so that their cache misses
-overlap. The table never grows by itself: `full` says that the caller must `grow` it or write it out. Text comes in
-through _count_cy, rows go out through _rows_cy.
+overlap. The table never grows by itself: `full` says that the caller must `grow` it, or write it out and clear it.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint8_t, uint64_t
-from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.libc.stdint import uint8_t
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.counting._pages import (
-    tm_mulhi,
-    tm_pages_extend,
-    tm_pages_free,
-    tm_pages_grow,
-    tm_pages_new,
-    tm_pages_reserve,
-    tm_prefetch,
-)
-from cython.cimports.tokenmill.counting._recent import tm_addition, tm_recent
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.counting._direct_mapped import tm_addition, tm_cached
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
+from cython.cimports.tokenmill.kernels._platform import tm_mulhi, tm_prefetch_write
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key
 
-ONE = cython.declare(uint64_t, 1)
-FRONT = cython.declare(cython.size_t, 512)  # slots that are emptied last when a table doubles in place
+from tokenmill.kernels.random_seed import random_seed
+
 HUGE = cython.declare(cython.size_t, 1 << 20)  # slots; 32 MB
-LARGE = cython.declare(cython.size_t, 1 << 22)  # bytes from which on a table is given addresses to grow into,
-ROOM = cython.declare(cython.size_t, 256)  # this many times what it needs now
+WINDOW = cython.declare(cython.size_t, 1 << 16)  # additions
+WINDOW_STEPS = cython.declare(cython.size_t, 1 << 20)  # probes past the home slot that a window may have
 
 
 @cython.cclass
 class CountTable:
     """Distinct pretokens with their counts.
 
-    slots: how many entries there is memory for. Half of them may be used, of a HUGE table five eighths: there, fresh memory
-        for twice as many costs more than longer clusters do. Three quarters once `crowd` was called.
-    part, part_bits: hold only the pretokens whose hash begins with the `part_bits` bits `part`; with 0 bits, all pretokens.
+    slots: how many entries there is memory for. At most half of them are used, or five eighths in a table of HUGE slots,
+        where fresh memory for twice as many costs more than longer probes. `use_more` allows three quarters.
     """
 
-    def __cinit__(self, slots: cython.size_t = 1 << 16, part: cython.int = 0, part_bits: cython.int = 0):
+    def __cinit__(self, slots: cython.size_t = 1 << 16):
         self.slots = slots if slots > 1024 else 1024
         self.most = self.slots // 2 if self.slots < HUGE else self.slots // 8 * 5
-        self.part = part
-        self.part_bits = part_bits
+        self.seed.a, self.seed.b = random_seed()
         self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
         if self.entries == cython.NULL:
             raise MemoryError
 
     def __dealloc__(self):
-        if self.next != self.entries:
-            tm_pages_free(self.next, max(self.next_reserved, self.next_slots * cython.sizeof(Entry)))
-        tm_pages_free(self.entries, max(self.reserved, self.slots * cython.sizeof(Entry)))
+        tm_pages_free(self.next, self.next_slots * cython.sizeof(Entry))
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
         tm_pages_free(self.arena, self.arena_size)
-        tm_pages_free(self.recent, RECENT * cython.sizeof(tm_recent))
-        free(self.aside)
+        tm_pages_free(self.cache, CACHED * cython.sizeof(tm_cached))
 
     def __len__(self):
         return self.used
@@ -81,8 +72,7 @@ class CountTable:
     @property
     def nbytes(self):
         """Bytes of memory held, those of a growth in progress included."""
-        slots: cython.size_t = self.next_slots if self.next == self.entries else self.slots + self.next_slots
-        return slots * cython.sizeof(Entry) + self.arena_used
+        return (self.slots + self.next_slots) * cython.sizeof(Entry) + self.arena_used
 
     @property
     def arena_bytes(self):
@@ -97,8 +87,6 @@ class CountTable:
         if self.overflow:
             raise OverflowError("a count does not fit into 64 bits")
 
-    # ------------------------------------------------------------------ adding
-
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
@@ -110,8 +98,8 @@ class CountTable:
         entries: cython.pointer(Entry) = self.entries
         slots: cython.size_t = self.slots
         slot: cython.size_t
+        steps: cython.size_t = 0
         room: cython.size_t = 0
-        hi: uint64_t
         key: tm_key
         i: cython.Py_ssize_t
         for i in range(n):
@@ -120,133 +108,82 @@ class CountTable:
             key.hi = add.hi
             if (key.hi >> 56) == LONG:
                 room += add.length + 8
-            slot = self.home(tm_hash(key), slots)
+            if self.seeded:
+                slot = tm_mulhi(self.seeded_hash(key, add.pretoken, add.length), slots)
+            else:
+                slot = tm_mulhi(tm_hash(key, TM_CANONICAL), slots)
             homes[i] = slot
-            tm_prefetch(entries + slot)
+            tm_prefetch_write(entries + slot)
         if room and not self.reserve_arena(room):
             return False
         for i in range(n):
             add = some + i
             slot = homes[i]
-            hi = add.hi
             while True:
                 entry = entries + slot
-                if entry.lo == add.lo and entry.hi == hi:
-                    if (hi >> 56) != LONG or self.same(entry, add.pretoken, add.length):
+                if entry.lo == add.lo and entry.hi == add.hi:
+                    if (add.hi >> 56) != LONG or (
+                            self.length(entry) == add.length
+                            and memcmp(self.bytes_of(entry), add.pretoken, add.length) == 0):
                         entry.count += add.count
                         if entry.count < add.count:
                             self.overflow = True
                         break
                 elif entry.hi == 0:
                     entry.lo = add.lo
-                    entry.hi = hi
+                    entry.hi = add.hi
                     entry.count = add.count
-                    if (hi >> 56) == LONG:
+                    if (add.hi >> 56) == LONG:
                         entry.place = self.keep(add.pretoken, add.length)
                     self.used += 1
                     break
                 slot += 1
+                steps += 1
                 if slot == slots:
                     slot = 0
+        self.steps += steps
+        self.window_steps += steps
+        self.window_additions += n
+        if self.window_steps > WINDOW_STEPS:
+            self.reseed()
+        if self.window_additions >= WINDOW:
+            self.window_steps = self.window_additions = 0
         return True
 
-    def add(self, arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1],
-            counts: cython.const[uint64_t][::1], start: cython.Py_ssize_t):
-        """Add the counts of the pretokens arena[offsets[i]:offsets[i + 1]] for i from `start`, until full.
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def reseed(self) -> cython.void:
+        """Move the entries to slots of the seeded hash; without memory for that, they stay where they are."""
+        fresh: cython.pointer(Entry)
+        i: cython.size_t
+        self.window_steps = 0
+        if self.seeded:
+            return
+        fresh = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
+        if fresh == cython.NULL:
+            return
+        self.seeded = True
+        for i in range(self.slots):
+            self.move(self.entries + i, fresh, self.slots)
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
+        self.entries = fresh
 
-        Returns the next `start`. Rows in canonical order want a table that has room for all of them from the outset:
-        one that grows while they come in would first be filled at its front, in one long cluster.
-        """
-        some: tm_addition[MOST]
-        key: tm_key
-        nothing: uint8_t = 0
-        base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)
-        if arena.shape[0]:
-            base = cython.address(arena[0])
-        end: cython.pointer(cython.const[uint8_t]) = base + arena.shape[0]
-        rows: cython.Py_ssize_t = counts.shape[0]
-        n: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        if offsets.shape[0] != rows + 1:
-            return rows
-        with cython.nogil:
-            while start < rows and self.has_room(MOST):
-                n = min(MOST, rows - start)
-                for i in range(n):
-                    some[i].pretoken = base + offsets[start + i]
-                    some[i].length = offsets[start + i + 1] - offsets[start + i]
-                    some[i].count = counts[start + i]
-                    if some[i].length == 0:
-                        some[i].lo = 0
-                        some[i].hi = cython.cast(uint64_t, EMPTY) << 56
-                    else:
-                        key = tm_key_of(some[i].pretoken, some[i].length, end)
-                        some[i].lo = key.lo
-                        some[i].hi = key.hi
-                if not self.add_all(some, n):
-                    break
-                start += n
-        self.check()
-        return start
-
-    def add_table(self, other: CountTable, slot: cython.size_t, limit: cython.size_t):
-        """Add the entries of `other` that belong to this table's part, from its slot `slot`, or 0 to begin with.
-
-        Stops when this table is full, or after about `limit` slots. Returns the slot to go on from, or None when done.
-        """
-        some: tm_addition[MOST]
-        n: cython.Py_ssize_t = 0
-        shift: cython.int = 64 - self.part_bits
-        first: cython.size_t = 0
-        last: cython.size_t = other.slots
-        if self.part_bits:
-            first = other.home((ONE * self.part) << shift, other.slots)
-            if self.part + 1 < (1 << self.part_bits):
-                last = other.home((ONE * self.part + 1) << shift, other.slots)
-        at: cython.size_t = max(first, slot)
-        stop: cython.size_t = at + limit
-        entries: cython.pointer(Entry) = other.entries
-        slots: cython.size_t = other.slots
-        bits: cython.int = other.part_bits
-        part: uint64_t = self.part
-        entry: cython.pointer(Entry)
-        hash: uint64_t
-        place: cython.size_t
-        i: cython.Py_ssize_t
-        done: cython.bint = False
-        with cython.nogil:
-            # Past `last` the cluster that began before it must still be looked through, round the end if need be.
-            while at < stop and self.has_room(MOST):
-                while at < stop and n < MOST:
-                    place = at if at < slots else at - slots
-                    entry = entries + place
-                    if entry.hi == 0 and at >= last:
-                        done = True
-                        stop = at
-                        break
-                    at += 1
-                    hash = hash_of(entry)
-                    some[n].lo = entry.lo
-                    some[n].hi = entry.hi
-                    some[n].count = entry.count
-                    if (entry.hi >> 56) == LONG:
-                        some[n].pretoken = other.bytes_of(entry)
-                        tm_prefetch(some[n].pretoken - 8)
-                    # One slot in three is full, no one knows which, so nothing branches on it. An entry that wrapped
-                    # comes at the end; and once the end is passed, what is at home there came at the front.
-                    n += (
-                        (entry.hi != 0)
-                        & ((hash >> (shift - 1)) >> 1 == part)
-                        & ((tm_mulhi(hash << bits, slots) > place) == (at > slots))
-                    )
-                for i in range(n):  # the long pretokens lie anywhere in the arena: now they have been fetched
-                    if (some[i].hi >> 56) == LONG:
-                        memcpy(cython.address(some[i].length), some[i].pretoken - 8, 8)
-                if not self.add_all(some, n):
-                    break
-                n = 0
-        self.check()
-        return None if done else at
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def move(self, entry: cython.pointer(cython.const[Entry]), to: cython.pointer(Entry),
+             slots: cython.size_t) -> cython.void:
+        """Put an entry, unless it is empty, into the first free slot of another table."""
+        slot: cython.size_t
+        if entry.hi == 0:
+            return
+        slot = self.home(entry, slots)
+        while to[slot].hi != 0:
+            slot += 1
+            if slot == slots:
+                slot = 0
+        to[slot] = entry[0]
 
     # ------------------------------------------------------------------ long pretokens
 
@@ -276,154 +213,45 @@ class CountTable:
         self.arena_used = place + 8 + length
         return place
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def same(self, entry: cython.pointer(cython.const[Entry]), pretoken: cython.pointer(cython.const[uint8_t]),
-             length: cython.size_t) -> cython.bint:
-        return self.length(entry) == length and memcmp(self.bytes_of(entry), pretoken, length) == 0
-
     # ------------------------------------------------------------------ growing
 
     def grow(self, slots: cython.size_t):
-        """Begin to move the entries to a table of `slots` slots, by as many `grow_step` calls as it takes.
-
-        A large table doubles where it stands: the system clears fresh memory at a tenth of the speed at which it is
-        copied, so a second table for every doubling cost a tenth of all counting.
-        """
-        size: cython.size_t = slots * cython.sizeof(Entry)
+        """Begin to move the entries to a table of `slots` slots, by as many `grow_step` calls as it takes."""
         if slots <= self.slots or self.next != cython.NULL:
             raise ValueError("a table grows to more slots, once at a time")
-        if slots == 2 * self.slots and size <= self.reserved:
-            if not tm_pages_extend(self.entries, size // 2, size):
-                raise MemoryError
-            self.next = self.entries
-            self.moved = self.slots
-        else:
-            self.next_reserved = size * ROOM if size >= LARGE else 0
-            if self.next_reserved:
-                self.next = cython.cast(cython.pointer(Entry), tm_pages_reserve(size, self.next_reserved))
-            if self.next == cython.NULL:
-                self.next_reserved = 0
-                self.next = cython.cast(cython.pointer(Entry), tm_pages_new(size))
-            if self.next == cython.NULL:
-                raise MemoryError
-            self.moved = 0
+        self.next = cython.cast(cython.pointer(Entry), tm_pages_new(slots * cython.sizeof(Entry)))
+        if self.next == cython.NULL:
+            raise MemoryError
         self.next_slots = slots
+        self.moved = 0
 
     def grow_step(self, limit: cython.size_t) -> bool:
         """Move the entries of `limit` slots; whether there are more."""
-        stop: cython.size_t
-        entry: cython.pointer(Entry)
-        slot: cython.size_t
-        if self.next == self.entries:
-            stop = self.moved - limit if self.moved > FRONT + limit else FRONT
-            with cython.nogil:
-                self.widen(stop)
-            if self.no_memory:
-                raise MemoryError
-            if self.moved > 0:
-                return True
-        else:
-            stop = min(self.slots, self.moved + limit)
-            with cython.nogil:
-                while self.moved < stop:
-                    entry = self.entries + self.moved
-                    self.moved += 1
-                    if entry.hi == 0:
-                        continue
-                    slot = self.home(hash_of(entry), self.next_slots)
-                    while self.next[slot].hi != 0:
-                        slot += 1
-                        if slot == self.next_slots:
-                            slot = 0
-                    self.next[slot] = entry[0]
-            if self.moved < self.slots:
-                return True
-            tm_pages_free(self.entries, max(self.reserved, self.slots * cython.sizeof(Entry)))
-            self.entries = self.next
-            self.reserved = self.next_reserved
+        stop: cython.size_t = min(self.slots, self.moved + limit)
+        with cython.nogil:
+            while self.moved < stop:
+                self.move(self.entries + self.moved, self.next, self.next_slots)
+                self.moved += 1
+        if self.moved < self.slots:
+            return True
+        tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
+        self.entries = self.next
         self.slots = self.next_slots
         self.next = cython.NULL
-        self.next_slots = self.next_reserved = 0
+        self.next_slots = 0
         self.most = self.slots // 2 if self.slots < HUGE else self.slots // 8 * 5
         return False
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def widen(self, stop: cython.size_t) -> cython.bint:
-        """Go on doubling in place, from the last entry down to the slot `stop`, and to the end if that is FRONT.
-
-        The home of an entry doubles, so it moves up, over slots that have been emptied already. Where that is not so
-        (at the very front, in a long cluster, round the end of the table) it is put aside until all others stand.
-        """
-        entries: cython.pointer(Entry) = self.entries
-        entry: Entry
-        slot: cython.size_t
-        i: cython.size_t
-        while self.moved > stop:
-            self.moved -= 1
-            if entries[self.moved].hi == 0:
-                continue
-            entry = entries[self.moved]
-            slot = self.home(hash_of(cython.address(entry)), self.next_slots)
-            if slot > self.moved:
-                while slot < self.next_slots and entries[slot].hi != 0:
-                    slot += 1
-                if slot < self.next_slots:
-                    entries[self.moved].hi = 0
-                    entries[slot] = entry
-                    continue
-            if not self.put_aside(cython.address(entry)):
-                return False
-            entries[self.moved].hi = 0
-        if stop > FRONT:
-            return True
-        while self.moved > 0:
-            self.moved -= 1
-            if entries[self.moved].hi != 0 and not self.put_aside(entries + self.moved):
-                return False
-            entries[self.moved].hi = 0
-        for i in range(self.n_aside):
-            slot = self.home(hash_of(self.aside + i), self.next_slots)
-            while entries[slot].hi != 0:
-                slot += 1
-                if slot == self.next_slots:
-                    slot = 0
-            entries[slot] = self.aside[i]
-        free(self.aside)
-        self.aside = cython.NULL
-        self.n_aside = self.aside_room = 0
-        return True
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def put_aside(self, entry: cython.pointer(cython.const[Entry])) -> cython.bint:
-        room: cython.size_t = max(2 * FRONT, 2 * self.aside_room)
-        more: cython.pointer(cython.void)
-        if self.n_aside == self.aside_room:
-            more = realloc(self.aside, room * cython.sizeof(Entry))
-            if more == cython.NULL:
-                self.no_memory = True
-                return False
-            self.aside = cython.cast(cython.pointer(Entry), more)
-            self.aside_room = room
-        self.aside[self.n_aside] = entry[0]
-        self.n_aside += 1
-        return True
-
-    def crowd(self):
+    def use_more(self):
         """Let three quarters of the slots be used: slower, but where there is no memory to grow it saves writing out."""
         self.most = self.slots // 4 * 3
 
-    def clear(self, part: cython.int = 0, part_bits: cython.int = 0):
-        """Forget all pretokens, and be the table of the part given; the slots stay."""
+    def clear(self):
+        """Forget all pretokens; the slots stay."""
         with cython.nogil:
             memset(self.entries, 0, self.slots * cython.sizeof(Entry))
-        self.part = part
-        self.part_bits = part_bits
         tm_pages_free(self.arena, self.arena_size)
         self.arena = cython.NULL
-        self.arena_used = self.arena_size = self.used = self.wrapped = 0
+        self.arena_used = self.arena_size = self.used = 0
+        self.seeded = False
+        self.window_steps = self.window_additions = 0

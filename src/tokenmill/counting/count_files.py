@@ -66,10 +66,11 @@ def count(
             count_to_folder(sources, output, splitter, options, on_skip=on_skip, job=job, progress=progress)
             return WordCounts.load(output)
     found, _ = _find(sources, on_skip)
-    meter = Meter(progress and partial(progress, "count"), [stored_size(found)])
+    size = stored_size(found)
+    meter = Meter(progress and partial(progress, "count"), [size])
     with (
         temporary_spill() as spill,
-        Threads(splitter, num_threads, memory_limit_of(memory_limit), spill) as threads,
+        Threads(splitter, num_threads, memory_limit_of(memory_limit), spill, size=size) as threads,
     ):
         FileCount(found, splitter, options, on_skip).run(threads, partial(meter.set, 0))
         meter.at(1)

@@ -73,10 +73,11 @@ class CountWhole:
             spill,
             checkpoint if can_resume else lambda: None,
             self._every if can_resume else None,
+            self.sizes[0],
         ) as threads:
             files.run(threads, task.show)
             spills = len(spill.runs)
-            spill.compact(threads.pool, threads.pause)
+            at_once = threads.prepare_merge()
             about = About(patterns, files.documents + threads.documents, files.total_bytes + threads.total_bytes)
             output = task.folder / "output"
             output.mkdir()
@@ -85,7 +86,7 @@ class CountWhole:
                 about,
                 lambda part, bits: threads.part_of(part, bits, options.min_count),
                 threads.pool,
-                threads.n,
+                at_once,
                 task.progress,
             )
         numbers = (about.documents, about.total_bytes, pretokens, distinct, spills, resumed_bytes, files.skipped)

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 from ..sources.blocks import BLOCK, Block, BlockSource, ReadOptions, Span, StreamSource
 from ..sources.documents import spans_of
 from ..sources.find import COMPRESSIONS, Source, find_sources, is_url, report_skips, size_of
+from ._count_cy import count_pretokens
 from ._table_cy import CountTable
 from .memory import memory_limit_of
 from .options import make_splitter
 from .spill import Spill
 from .storage import About, CountsFile
-from .tables import ENTRY, add_rows, grow, read_all, read_batches, sort
+from .tables import ENTRY, grow, merge_tables
 from .text_sources import Binary, cut_of, opener
 from .threads import Counter, cores
 
@@ -136,14 +137,13 @@ class _Incidence:
         self._blocks = 0
 
     def add(self, block: Block) -> None:
-        import numpy as np
-
         self._one.count(block)
-        sort(self._one.table)
-        rows = read_all(self._one.table)
-        while self._all.room < len(rows[2]):  # before, since the rows are in order
+        arena, offsets, counts = merge_tables([self._one.table])
+        while self._all.room < len(
+            counts
+        ):  # first, since rows in canonical order would fill a growing table at its front
             grow(self._all, 2 * self._all.slots)
-        add_rows(self._all, (rows[0], rows[1], np.ones(len(rows[2]), np.uint64)))
+        count_pretokens(self._all, arena, offsets[1:], 0)
         self._one.table.clear()
         self._blocks += 1
 
@@ -152,8 +152,7 @@ class _Incidence:
 
         if self._blocks < 8:
             return TYPICAL_GROWTH
-        sort(self._all)
-        once = sum(int(np.count_nonzero(rows[2] == 1)) for rows in read_batches(self._all, 1 << 18, 1 << 24))
+        once = int(np.count_nonzero(merge_tables([self._all])[2] == 1))
         return min(1.0, max(0.05, once / max(1, len(self._all))))
 
 
@@ -221,13 +220,10 @@ def _sizes(table: CountTable) -> tuple[float, float]:
     """Bytes for each pretoken in a run and in the word counts, as the sample's are when they are written."""
     if len(table) == 0:
         return 0.0, 0.0
-    sort(table)
-    nbytes = 0
+    rows = merge_tables([table])
     with tempfile.TemporaryDirectory(prefix="tokenmill-estimate-") as folder:
         path = Path(folder) / "sample.parquet"
         file = CountsFile(path, About())
-        for rows in read_batches(table, 1 << 16, 1 << 24):
-            file.write(rows)
-            nbytes += len(rows[0])
+        file.write(rows)
         file.close()
-        return nbytes / len(table) + 16, path.stat().st_size / len(table)
+        return len(rows[0]) / len(table) + 16, path.stat().st_size / len(table)

@@ -1,7 +1,7 @@
-"""Tables that go to disk when memory is full: sorted runs, partitioned by hash, and merged at the end.
+"""Tables on disk when memory is full: sorted runs, partitioned by hash, and merged at the end.
 
 A run is an Arrow file. Its record batch i holds the pretokens whose hash begins with the `bits` bits i, in canonical
-order, so a merge reads each run from front to back, one batch at a time, or begins in the middle.
+order. A merge reads each run from front to back, one batch at a time, or begins in the middle.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ def write_run(
     min_count: int = 1,
     durable: bool = False,
 ) -> tuple[Run, int]:
-    """Merge sources into one run. Rows seen fewer than `min_count` times are dropped; returns how many.
+    """Merge sources into one run. Rows seen fewer than `min_count` times are dropped; returns the run and how many.
 
     sources(part, bits): the sources, opened at that part.
-    durable: wait until it is on the disk.
+    durable: wait until the run is on the disk.
     """
     pa = require("pyarrow", "corpus", PURPOSE)
     schema = pa.schema([("pretoken", pa.large_binary()), ("count", pa.uint64())])
@@ -109,9 +109,9 @@ def write_run(
 class Spill:
     """The runs of one count, in a folder of their own.
 
-    approximate_prune: leave out of each run the pretokens seen once since the last one. Then a count may be too low, by at
+    approximate_prune: leave out of each run the pretokens seen once since the last run. Then a count may be too low, by at
         most `prunes` for each pretoken.
-    durable: a run must outlive the machine, because a manifest will name it.
+    durable: a run must survive a crash of the machine, because a saved state will name it.
     """
 
     MANY = 64  # runs that are merged at once: each has a batch in memory
@@ -127,12 +127,12 @@ class Spill:
         self._lock = threading.Lock()
 
     def resume(self, runs: list[Run], dropped: int, prunes: int) -> None:
-        """Go on with the runs of a count that was interrupted."""
+        """Continue with the runs of a count that was interrupted."""
         self.runs, self.dropped, self.prunes = list(runs), dropped, prunes
 
     def write(self, tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> None:
         """Merge the tables into a run and clear them."""
-        sources = [TableRows(table) for table in tables]
+        sources = [TableRows(table, pause) for table in tables]
         self.add(lambda part, bits: sources, pool, pause)
         for table in tables:
             table.clear()
@@ -160,7 +160,7 @@ class Spill:
                     each.path.unlink()
 
     def sources(self, tables: Sequence[CountTable], part: int, bits: int) -> list[RowSource]:
-        """All that was counted, opened at a part: the runs, and what is still in memory."""
+        """All that was counted, opened at a part: the runs, and the tables in memory."""
         return [*(run.open(part, bits) for run in self.runs), *(TableRows(table) for table in tables)]
 
     def part_of(

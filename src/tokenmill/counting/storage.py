@@ -1,12 +1,12 @@
 """Word counts on disk: a folder of Parquet files with the columns `pretoken` (binary) and `count` (uint64).
 
-The files are counts-00000-of-00004.parquet and so on. Each holds an equal range of the pretokens' 64-bit hashes and all of
-them together are in canonical order, so what is written depends on nothing but the counts: not on threads, on spills
-to disk, or on the machines that did the work. The number of files is one for each GiB of counted text, rounded up to a
-power of two.
+The files are counts-00000-of-00004.parquet and so on. Each holds an equal range of the pretokens' 64-bit hashes, and all of
+them together are in canonical order, so the files depend on the counts alone: not on threads, on spills to disk, or on
+the machines that did the work. There is one file for each GiB of counted text, rounded up to a power of two.
 
 The schema's metadata has, under the key `tokenmill.word_counts`, a JSON object: `version` (1), `split_patterns` (the
-regular expressions, outermost first), `documents` and `bytes` (how much text was counted).
+regular expressions, outermost first), `documents` and `bytes` (how much text was counted). The file's metadata has, under
+the key `tokenmill.rows`, the number of rows and the CRC-32 of that JSON and of the lengths, bytes and counts of each row group.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
@@ -22,12 +23,9 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from ..errors import FormatError, OutputError, require
 from ..jobs.outputs import atomic_folder
 from ..jobs.progress import Progress
-from .tables import concatenate, filter_rows, hashes_of, merge_rows, ordered_map, part_of_rows
-from .word_counts import WordCounts
+from .tables import concatenate, filter_rows, hashes_of, is_canonical, merge_rows, ordered_map, part_of_rows
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from .tables import Rows
 
 __all__ = [
@@ -36,13 +34,12 @@ __all__ = [
     "files_for",
     "files_in",
     "from_arrow",
-    "is_canonical",
     "is_saved",
-    "load",
+    "load_rows",
     "name_of_file",
     "open_folder",
     "read_rows",
-    "save",
+    "save_rows",
     "size_of",
     "to_batch",
     "write_counts",
@@ -50,6 +47,7 @@ __all__ = [
 ]
 
 KEY = b"tokenmill.word_counts"
+ROWS_KEY = b"tokenmill.rows"
 VERSION = 1
 GROUP_ROWS = 1 << 17  # a row group ends after this many rows
 GROUP_BYTES = 1 << 22  # or after this many bytes of pretokens, whichever comes first
@@ -102,6 +100,25 @@ def files_for(total_bytes: int) -> int:
     return min(MAX_FILES, 1 << max(0, -(-total_bytes // 2**30) - 1).bit_length())
 
 
+class _Check:
+    """The number of rows of a file, and the CRC-32 of its metadata and rows: Parquet's own checksums cover only pages."""
+
+    def __init__(self, about: bytes) -> None:
+        self._rows = 0
+        self._crc = zlib.crc32(about)
+
+    def add(self, rows: Rows) -> None:
+        """The next row group."""
+        import numpy as np
+
+        self._rows += len(rows[2])
+        for part in (np.diff(rows[1]), rows[0], rows[2]):
+            self._crc = zlib.crc32(np.ascontiguousarray(part), self._crc)
+
+    def text(self) -> str:
+        return f"{self._rows} {self._crc:08x}"
+
+
 class CountsFile:
     """Writes one file. Rows come in canonical order; what is in the file, its row groups included, depends on the rows
     alone, not on how they are handed over."""
@@ -124,6 +141,7 @@ class CountsFile:
         )
         self._pending: list[Rows] = []
         self._pending_rows = self._pending_bytes = 0
+        self._check = _Check(about.to_json())
 
     def write(self, rows: Rows) -> None:
         """The next rows, in canonical order."""
@@ -145,6 +163,7 @@ class CountsFile:
 
     def close(self) -> None:
         self._flush()
+        self._writer.add_key_value_metadata({ROWS_KEY: self._check.text()})
         self._writer.close()
 
     def abandon(self) -> None:
@@ -162,6 +181,7 @@ class CountsFile:
                 "Choose a split pattern that cuts such text."
             )
         rows = concatenate(self._pending)
+        self._check.add(rows)
         self._writer.write_batch(to_batch(rows, self._schema), row_group_size=len(rows[2]))
         self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
 
@@ -232,19 +252,16 @@ def write_file(
     return distinct, total
 
 
-def save(counts: WordCounts, folder: str | os.PathLike) -> None:
-    """Write `counts` to `folder`, which appears whole or not at all."""
+def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:
+    """Write rows in canonical order to `folder`, which appears whole or not at all."""
     require("pyarrow", "corpus", "writing word counts")
-    counts = counts.canonical()
-    rows = (counts.arena, counts.offsets, counts.counts)
     hashes = hashes_of(rows)
-    about = About(counts.split_patterns, counts.documents, counts.total_bytes)
     with atomic_folder(folder) as beside:
         write_counts(beside, about, lambda part, bits: [part_of_rows(rows, hashes, part, bits)])
 
 
-def load(folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
-    """Read the word counts in `folder`. A pretoken that stands in several foreign files is added up."""
+def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, About]:
+    """Read the word counts in `folder`. The counts of a pretoken in several foreign files add up."""
     about, files = open_folder(Path(folder))
     least = min_count if about is not None else 0  # of a foreign folder the sums are not known yet
     rows = concatenate([filter_rows(batch, least) for file in files for batch in file])
@@ -252,7 +269,7 @@ def load(folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
         if about is not None:
             raise FormatError(f"{folder} is damaged: its pretokens are not in the order in which tokenmill writes them")
         rows = merge_rows([rows])
-    return WordCounts(*filter_rows(rows, min_count), *(about or About()))
+    return filter_rows(rows, min_count), about or About()
 
 
 def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
@@ -269,12 +286,17 @@ def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
 
 def size_of(files: Iterable[Path]) -> tuple[int, int]:
     """How many rows files of word counts have, and about how many bytes of pretokens."""
+    pa = require("pyarrow", "corpus", "reading word counts")
     parquet = require("pyarrow.parquet", "corpus", "reading word counts")
     rows = nbytes = 0
     for path in files:
-        metadata = parquet.read_metadata(path)
+        try:
+            metadata = parquet.read_metadata(path)
+            groups = [metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups)]
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
         rows += metadata.num_rows
-        nbytes += sum(metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups))
+        nbytes += sum(groups)
     return rows, nbytes
 
 
@@ -284,10 +306,11 @@ def is_saved(path: str | os.PathLike) -> bool:
     files = sorted(path.glob("*.parquet")) if path.is_dir() else []
     if not files:
         return False
+    pa = require("pyarrow", "corpus", "reading word counts")
     parquet = require("pyarrow.parquet", "corpus", "reading word counts")
     try:
         return {"pretoken", "count"} <= set(parquet.read_schema(files[0]).names)
-    except (OSError, ValueError):
+    except (OSError, ValueError, pa.ArrowException):
         return files[0].name.startswith("counts-")  # damaged counts are for `load` to complain of
 
 
@@ -298,15 +321,18 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
     try:
         file = parquet.ParquetFile(path, page_checksum_verification=True)
         schema = file.schema_arrow
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
-    names = set(schema.names)
-    if not {"pretoken", "count"} <= names:
-        raise FormatError(
-            f"{path} has no columns 'pretoken' and 'count', so it holds no word counts; it has {sorted(names)}"
-        )
+    _check_columns(path, schema)
+    expected = (file.metadata.metadata or {}).get(ROWS_KEY)
+    about = (schema.metadata or {}).get(KEY)
 
     def groups() -> Iterator[Rows]:
+        if (expected is None) != (about is None):
+            raise FormatError(
+                f"{path} is damaged: part of its metadata is missing. Count again, or restore it from a copy."
+            )
+        check = _Check(about or b"")
         try:
             with file:
                 for i in range(file.num_row_groups):
@@ -317,27 +343,33 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
                         raise FormatError(
                             f"{path} has empty cells in row group {i}; pretokens and counts are all needed"
                         )
-                    yield from_arrow(pretokens, numbers)
-        except (OSError, ValueError) as error:
+                    rows = from_arrow(pretokens, numbers)
+                    check.add(rows)
+                    yield rows
+            if expected is not None and check.text() != expected.decode("ascii", "replace"):
+                raise FormatError(
+                    f"{path} is damaged: its number of rows and checksum are {check.text()}, but should be "
+                    f"{expected.decode('ascii', 'replace')}. Count again, or restore it from a copy."
+                )
+        except (OSError, ValueError, pa.ArrowException) as error:
             raise FormatError(f"{path} is damaged: {error}. Count again, or restore it from a copy.") from error
 
     return schema, groups()
 
 
-def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
-    """Whether rows are in canonical order, which also says that no pretoken stands in them twice."""
-    import numpy as np
-
-    hashes = hashes_of(rows) if hashes is None else hashes
-    if bool(np.all(hashes[1:] > hashes[:-1])):
-        return True
-    if not bool(np.all(hashes[1:] >= hashes[:-1])):
-        return False
-    arena, offsets, _ = rows
-    for i in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():
-        if arena[offsets[i] : offsets[i + 1]].tobytes() >= arena[offsets[i + 1] : offsets[i + 2]].tobytes():
-            return False
-    return True
+def _check_columns(path: Path, schema: Any) -> None:
+    """Raise FormatError where the columns are not those of word counts."""
+    pa = require("pyarrow", "corpus", "reading word counts")
+    names = set(schema.names)
+    if not {"pretoken", "count"} <= names:
+        raise FormatError(
+            f"{path} does not hold word counts: it has no columns 'pretoken' and 'count', but {sorted(names)}"
+        )
+    pretoken, count = schema.field("pretoken").type, schema.field("count").type
+    if pretoken not in (pa.binary(), pa.large_binary(), pa.string(), pa.large_string()):
+        raise FormatError(f"the column 'pretoken' of {path} has the type {pretoken}; it must be binary or string")
+    if not pa.types.is_integer(count):
+        raise FormatError(f"the column 'count' of {path} has the type {count}; it must be an integer type")
 
 
 def files_in(folder: Path) -> list[Path]:

@@ -1,25 +1,22 @@
-"""Work with the kernel's tables in bounded steps, and the one merge of everything that is counted.
+"""Work with the kernels' tables in bounded steps, and the one merge of everything that is counted.
 
-Every kernel call below takes a few hundredths of a second at most, so that Ctrl-C and a failure elsewhere are noticed
-between two of them.
+Every kernel call below takes a few hundredths of a second at most, so Ctrl-C and a failure elsewhere are noticed between
+two of them.
 
-What is merged (tables in memory, runs on disk, saved word counts, what other machines counted) is a `RowSource`: it
-adds its rows of one part of the hash range to a small table, and that table is read out in canonical order. So the
-memory for a table of everything is never needed, the small table stays in the processor's cache, and every way of
-dividing the work gives the same rows.
+Whatever is merged (tables in memory, runs on disk, saved word counts, what other machines counted) is a `RowSource`: it adds
+its rows of one part of the hash range to a `RowMerge`, which sorts and adds them up and writes them out in canonical
+order. A part fits into the processor's cache, and every way of dividing the work gives the same rows.
 """
 
 from __future__ import annotations
 
-import mmap
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ._rows_cy import hashes, measure, read, sort_clusters
-from ._sum_cy import TableSum
+from ._row_merge_cy import RowMerge, hashes
 from ._table_cy import CountTable
 
 if TYPE_CHECKING:
@@ -32,28 +29,26 @@ __all__ = [
     "RowSource",
     "SortedRows",
     "TableRows",
-    "add_rows",
     "bits_for",
     "concatenate",
+    "duplicate_in",
     "filter_rows",
     "grow",
     "hashes_of",
+    "is_canonical",
     "merge_rows",
     "merge_tables",
     "merged",
     "ordered_map",
     "part_of_rows",
-    "read_all",
-    "read_batches",
-    "slots_for",
-    "sort",
+    "sort_rows",
 ]
 
 SLOTS = 1 << 20  # looked at in one kernel call: 32 MB
-ROWS = 1 << 16  # read in one kernel call, at most
-SHORT = 15  # bytes of the longest pretoken that stands in its slot
+ROWS = 1 << 20  # sorted in one kernel call
+SHORT = 15  # bytes of the longest pretoken that is in its slot
 ENTRY = 32  # bytes of one slot
-PART_ROWS = 1 << 14  # rows of one part of a merge, about: the table for it has 1 MB
+PART_ROWS = 1 << 14  # rows of one part of a merge, about
 PART_BYTES = 1 << 21  # bytes of their pretokens, about
 MAX_BITS = 20
 DONE: Any = object()
@@ -68,17 +63,12 @@ class RowSource(Protocol):
     rows: int
     nbytes: int  # of the pretokens' bytes
 
-    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
-        """Add the rows whose hash begins with the `bits` bits `part` to `table`, which is for these alone."""
+    def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
+        """Add the rows whose hash begins with the `bits` bits `part`."""
 
 
 def no_pause() -> None:
     pass
-
-
-def slots_for(rows: int) -> int:
-    """How many slots a table needs that is to take `rows` distinct pretokens without growing."""
-    return 2 * rows + 1024
 
 
 def bits_for(rows: int, nbytes: int) -> int:
@@ -95,46 +85,6 @@ def grow(table: CountTable, slots: int, pause: Pause = no_pause) -> None:
     table.grow(slots)
     while table.grow_step(SLOTS):
         pause()
-
-
-def add_rows(table: CountTable, rows: Rows, pause: Pause = no_pause) -> None:
-    """Add rows to a table. Rows in canonical order want one that has room for them from the outset."""
-    arena, offsets, counts = rows
-    start = 0
-    while start < len(counts):
-        stop = min(start + SLOTS // 4, len(counts))
-        start += table.add(arena, offsets[start : stop + 1], counts[start:stop], 0)
-        if start < stop:
-            grow(table, 2 * table.slots, pause)
-        pause()
-
-
-def sort(table: CountTable, pause: Pause = no_pause) -> None:
-    """Bring a table into canonical order, so that it can be read out."""
-    slot: int | None = 0
-    while slot is not None:
-        slot = sort_clusters(table, slot, SLOTS)
-        pause()
-
-
-def read_batches(table: CountTable, max_rows: int, max_bytes: int) -> Iterator[Rows]:
-    """The rows of a sorted table in canonical order, in batches."""
-    import numpy as np
-
-    slot = 0
-    while True:
-        end, n, size = measure(table, slot, max_rows, max_bytes)
-        if n == 0:
-            return
-        arena, offsets, counts = np.empty(size, np.uint8), np.zeros(n + 1, np.uint64), np.empty(n, np.uint64)
-        read(table, slot, end, arena, offsets, counts)
-        slot = end
-        yield arena, offsets, counts
-
-
-def read_all(table: CountTable) -> Rows:
-    """All rows of a sorted table."""
-    return concatenate(list(read_batches(table, len(table), SHORT * len(table) + table.arena_bytes)))
 
 
 def concatenate(batches: Sequence[Rows]) -> Rows:
@@ -155,7 +105,7 @@ def concatenate(batches: Sequence[Rows]) -> Rows:
 
 
 def filter_rows(rows: Rows, min_count: int) -> Rows:
-    """Without the pretokens that were seen fewer than `min_count` times."""
+    """Rows without the pretokens that were seen fewer than `min_count` times."""
     import numpy as np
 
     arena, offsets, counts = rows
@@ -181,45 +131,88 @@ def hashes_of(rows: Rows) -> np.ndarray:
 
 
 def part_of_rows(rows: Rows, hashes: np.ndarray, part: int, bits: int) -> Rows:
-    """Those of sorted rows whose hash begins with the `bits` bits `part`."""
+    """Those of sorted rows whose hash begins with the `bits` bits `part`. The arena stays whole."""
     import numpy as np
 
     arena, offsets, counts = rows
     first = int(np.searchsorted(hashes, np.uint64(part << (64 - bits)))) if part else 0
     end = (part + 1) << (64 - bits)
     last = len(hashes) if end == 1 << 64 else int(np.searchsorted(hashes, np.uint64(end)))
-    low, high = int(offsets[first]), int(offsets[last])
-    return arena[low:high], offsets[first : last + 1] - offsets[first], counts[first:last]
+    return arena, offsets[first : last + 1], counts[first:last]
+
+
+def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
+    """Whether rows are in canonical order, so that no pretoken is in them twice."""
+    import numpy as np
+
+    hashes = hashes_of(rows) if hashes is None else hashes
+    if bool(np.all(hashes[1:] > hashes[:-1])):
+        return True
+    if not bool(np.all(hashes[1:] >= hashes[:-1])):
+        return False
+    arena, offsets, _ = rows
+    for i in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():
+        if arena[offsets[i] : offsets[i + 1]].tobytes() >= arena[offsets[i + 1] : offsets[i + 2]].tobytes():
+            return False
+    return True
+
+
+def duplicate_in(rows: Rows) -> bytes | None:
+    """A pretoken that is in the rows more than once, or None."""
+    import numpy as np
+
+    hashes = hashes_of(rows)
+    if bool(np.all(hashes[1:] > hashes[:-1])):
+        return None
+    arena, offsets, _ = rows
+    order = np.argsort(hashes, kind="stable")
+    hashes = hashes[order]
+    again = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
+    seen: set[bytes] = set()
+    for i in np.union1d(again - 1, again):
+        row = order[i]
+        pretoken = arena[offsets[row] : offsets[row + 1]].tobytes()
+        if pretoken in seen:
+            return pretoken
+        seen.add(pretoken)
+    return None
 
 
 class TableRows:
-    """A table in memory, to be merged. It is only looked at, so several threads may merge parts of it."""
+    """A table in memory, to be merged. It is only read, so several threads may merge parts of it."""
 
-    def __init__(self, table: CountTable):
+    def __init__(self, table: CountTable, pause: Pause = no_pause):
         self._table = table
+        self._sorted: list[ArrayRows] = []
         self.rows = len(table)
         self.nbytes = table.arena_bytes + 8 * self.rows
+        self.most_bytes = table.arena_bytes + SHORT * self.rows
+        if table.seeded:  # its slots are in no order
+            one = RowMerge()
+            for first in range(0, table.slots, SLOTS):
+                pause()
+                one.begin()
+                one.add_slots(table, first, min(first + SLOTS, table.slots))
+                self._sorted.append(ArrayRows(_rows_of(one)))
 
-    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
-        slot: int | None = 0
-        while slot is not None:
-            pause()
-            if table.full:
-                grow(table, 2 * table.slots, pause)
-            slot = table.add_table(self._table, slot, SLOTS)
+    def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
+        if not self._table.seeded:
+            merge.add_table(self._table, part, bits)
+        for rows in self._sorted:
+            rows.add_to(merge, part, bits)
 
 
 class ArrayRows:
-    """Rows in memory in ascending order of their hashes, to be merged."""
+    """Rows in memory in canonical order, to be merged."""
 
-    def __init__(self, rows: Rows, hashes: np.ndarray):
+    def __init__(self, rows: Rows, hashes: np.ndarray | None = None):
         self._rows = rows
-        self._hashes = hashes
+        self._hashes = hashes_of(rows) if hashes is None else hashes
         self.rows = len(rows[2])
-        self.nbytes = len(rows[0])
+        self.nbytes = self.most_bytes = int(rows[1][-1]) - int(rows[1][0])
 
-    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
-        add_rows(table, part_of_rows(self._rows, self._hashes, part, bits), pause)
+    def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
+        merge.add_rows(*part_of_rows(self._rows, self._hashes, part, bits))
 
 
 class SortedRows:
@@ -233,7 +226,7 @@ class SortedRows:
         self._hashes: np.ndarray
         self._at = 0
 
-    def add_to(self, table: CountTable, part: int, bits: int, pause: Pause) -> None:
+    def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
         import numpy as np
 
         first, end = part << (64 - bits), (part + 1) << (64 - bits)
@@ -245,11 +238,8 @@ class SortedRows:
                 self._hashes = hashes_of(self._batch)
                 self._at = int(np.searchsorted(self._hashes, np.uint64(first)))
             arena, offsets, counts = self._batch
-            at = self._at
             stop = len(counts) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
-            if stop > at:
-                low, high = int(offsets[at]), int(offsets[stop])
-                add_rows(table, (arena[low:high], offsets[at : stop + 1] - offsets[at], counts[at:stop]), pause)
+            merge.add_rows(arena, offsets[self._at : stop + 1], counts[self._at : stop])
             self._at = stop
             if stop < len(counts):
                 return
@@ -258,51 +248,90 @@ class SortedRows:
 
 def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause: Pause = no_pause) -> Iterator[Rows]:
     """The sum of `sources` in canonical order, in one batch for each of `parts` of the hash range."""
-    expected = sum(source.rows for source in sources) >> bits
-    table = CountTable(slots_for(expected + expected // 4 + 256))  # hashes spread evenly, but for some per cent
+    one = RowMerge()
     for part in parts:
-        table.clear(part, bits)
+        pause()
+        one.begin()
         for source in sources:
-            source.add_to(table, part, bits, pause)
-        sort(table, pause)
-        yield read_all(table)
+            source.add_to(one, part, bits)
+        yield _rows_of(one)
 
 
 def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
-    """The sum of several tables as rows in canonical order, in memory; as many threads of the pool do it as there are tables.
+    """The sum of several tables as rows in canonical order, in memory, by one thread of the pool for each table."""
+    return _merge_in_memory([TableRows(table, pause) for table in tables], pool, pause)
 
-    Each takes the next part of the hash range, adds it up, and writes it where the part before ends.
+
+def merge_rows(groups: Iterable[Rows], pause: Pause = no_pause) -> Rows:
+    """The sum of several groups of rows, in canonical order; a pretoken may be in any of them, in any order."""
+    return _merge_in_memory([ArrayRows(rows) for group in groups for rows in sort_rows(group, pause)], None, pause)
+
+
+def sort_rows(rows: Rows, pause: Pause = no_pause) -> list[Rows]:
+    """Rows in any order as groups in canonical order."""
+    if is_canonical(rows):
+        return [rows]
+    arena, offsets, counts = rows
+    groups, one = [], RowMerge()
+    for first in range(0, len(counts), ROWS):
+        pause()
+        one.begin()
+        one.add_rows(arena, offsets[first : first + ROWS + 1], counts[first : first + ROWS])
+        groups.append(_rows_of(one))
+    return groups
+
+
+def _rows_of(merge: RowMerge) -> Rows:
+    """Finish a merge, and write it to arrays of its own."""
+    import numpy as np
+
+    n, size = merge.finish()
+    arena, offsets, counts = np.empty(size, np.uint8), np.zeros(n + 1, np.uint64), np.empty(n, np.uint64)
+    merge.write(arena, offsets[1:], counts, 0)
+    return arena, offsets, counts
+
+
+def _merge_in_memory(sources: Sequence[TableRows] | Sequence[ArrayRows], pool: Executor | None, pause: Pause) -> Rows:
+    """The sum of sources that can be read at any part by any thread.
+
+    Each thread takes the next part of the hash range, merges it, and writes it where the part before it ends.
     """
-    tables = list(tables)
-    rows, nbytes = sum(map(len, tables)), sum(table.arena_bytes for table in tables)
+    import numpy as np
+
+    rows, nbytes = sum(source.rows for source in sources), sum(source.nbytes for source in sources)
     # As long as they can be: memory that nobody touches is not taken.
-    arena, offsets, counts = _memory(SHORT * rows + nbytes, "B"), _memory(rows + 1, "Q"), _memory(rows, "Q")
+    arena = np.empty(sum(source.most_bytes for source in sources), np.uint8)
+    offsets, counts = np.empty(rows + 1, np.uint64), np.empty(rows, np.uint64)
+    offsets[0] = 0
     bits = bits_for(2 * rows, nbytes)  # half as large as elsewhere: every thread has one in hand
-    turns = _Turns(1 << bits, pause)
+    places = _Places(1 << bits, pause)
 
     def work() -> None:
-        one = TableSum()
+        one = RowMerge()
         try:
-            while (part := turns.next_part()) is not None:
-                n, size = one.add_up(tables, part, bits)
-                first, position = turns.take(part, n, size)
+            while (part := places.next_part()) is not None:
+                one.begin()
+                for source in sources:
+                    source.add_to(one, part, bits)
+                n, size = one.finish()
+                first, position = places.take(part, n, size)
                 one.write(arena, offsets[first + 1 : first + n + 1], counts[first : first + n], position)
         except BaseException as error:
-            turns.give_up(error)
+            places.give_up(error)
             raise
 
-    if pool is None or len(tables) < 2:
+    if pool is None or len(sources) < 2:
         work()
     else:
-        working = [pool.submit(work) for _ in tables]
+        working = [pool.submit(work) for _ in sources]
         wait(working)
         for future in working:
             future.result()
-    return arena[: turns.position], offsets[: turns.row + 1], counts[: turns.row]
+    return arena[: places.position], offsets[: places.row + 1], counts[: places.row]
 
 
-class _Turns:
-    """Gives out parts to threads, and to each part its place behind the one before it."""
+class _Places:
+    """Hands out parts to threads, and to each part its place after the part before it."""
 
     def __init__(self, parts: int, pause: Pause):
         self.row = self.position = 0  # where the next part begins
@@ -333,28 +362,6 @@ class _Turns:
         with self._changed:
             self._error = self._error or error
             self._changed.notify_all()
-
-
-def _memory(n: int, code: str) -> np.ndarray:
-    """An array of zeros that is to be written once, from front to back.
-
-    In small pages, where NumPy would ask for huge ones: a virtual machine that gives its free memory back has to wait for
-    those.
-    """
-    import numpy as np
-
-    size = np.dtype(code).itemsize
-    pages = mmap.mmap(-1, max(1, n) * size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return np.frombuffer(pages, code, n)
-
-
-def merge_rows(groups: Sequence[Rows], pause: Pause = no_pause) -> Rows:
-    """The sum of several groups of rows, in canonical order; a pretoken may stand in any of them, in any order."""
-    table = CountTable(slots_for(sum(len(counts) for _, _, counts in groups)))
-    for rows in groups:
-        add_rows(table, rows, pause)
-    sort(table, pause)
-    return read_all(table)
 
 
 def ordered_map(

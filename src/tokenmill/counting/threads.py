@@ -1,14 +1,13 @@
 """The threads that count, each in a table of its own, and what they do when memory is full.
 
-A thread asks for a pause when its table can grow no more. When all threads have come to the end of their block, one of
-them merges all tables into a run on disk (spill.py), and they go on with empty tables. At that moment every block that
-was drawn is counted and on disk, so it is also the moment to write down how far the sources have been read
-(manifest.py): the runs and that note are a whole count of the text so far.
+A thread asks for a pause when its table cannot grow any more. When all threads have reached the end of their block, one of
+them merges all tables into a run on disk (spill.py), and they go on with empty tables. At that moment every block that was
+drawn is counted and on disk, so it is also the moment to save how far the sources have been read: the runs
+and that state are a complete count of the text so far.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..kernels.machine import available_cores
 from ..sources.blocks import BLOCK, Block
 from ._count_cy import count_pretokens, count_text
 from ._table_cy import CountTable
@@ -26,19 +26,23 @@ if TYPE_CHECKING:
     from ..split import Splitter
     from .tables import Rows
 
-__all__ = ["Counter", "Gate", "Stopped", "Threads", "cores"]
+__all__ = ["Barrier", "Counter", "Stopped", "Threads", "cores"]
 
 SLICE = 8 << 20  # bytes counted in one kernel call
 POLL = 0.1  # seconds between two looks at the threads
-BUFFERS = 4 * BLOCK  # what a thread needs beside its table
+BUFFERS = 4 * BLOCK  # bytes that a thread needs beside its table
+PER_THREAD = 16 * BLOCK  # bytes below which another thread is not worth its memory
+WORK = BLOCK // 4  # bytes on disk below which another thread is not worth starting
+LIBRARIES = 100 << 20  # bytes that Python, NumPy and Arrow take, and a merge on its way to the disk
+RUN_BUFFERS = 1 << 20  # bytes that a run takes while it is merged
 
 
 class Stopped(Exception):
-    """Raised inside of a thread that is to end because another failed or the user pressed Ctrl-C."""
+    """Raised in a thread that must end because another one failed or the user pressed Ctrl-C."""
 
 
-class Gate:
-    """Where all threads come together, so that one of them may `act` while the others stand still."""
+class Barrier:
+    """Where all threads meet, so that one of them can `act` while the others wait."""
 
     def __init__(self, threads: int, act: Callable[[], None], pause: Pause):
         self.wanted = False  # read without the lock: a thread that misses it comes at its next block
@@ -52,8 +56,8 @@ class Gate:
     def request(self) -> None:
         self.wanted = True
 
-    def pass_through(self) -> None:
-        """Between two blocks: wait if the gate is wanted, until all have come and one has acted."""
+    def meet(self) -> None:
+        """Between two blocks: if a meeting was requested, wait until all threads are here and one has acted."""
         if not self.wanted:
             return
         with self._condition:
@@ -69,7 +73,7 @@ class Gate:
                 self._pause()
 
     def leave(self) -> None:
-        """A thread that has nothing left to do: the others need not wait for it."""
+        """This thread has nothing left to do: the others need not wait for it."""
         with self._condition:
             self._threads -= 1
             if self.wanted and 0 < self._threads == self._waiting:
@@ -86,7 +90,7 @@ class Gate:
 class Counter:
     """What one thread has counted: its table, and how much text went into it.
 
-    budget: how many bytes its table may take.
+    budget: how many bytes its table can take.
     """
 
     def __init__(self, splitter: Splitter, budget: int, spill: Spill, pause: Pause):
@@ -128,7 +132,7 @@ class Counter:
         if slots > 1.2 * self.table.slots:
             self.table = CountTable(slots)
         else:
-            self.table.crowd()
+            self.table.use_more()
 
     def make_room(self) -> None:
         self.pause()
@@ -144,13 +148,13 @@ class Counter:
         elif not self._cannot_grow:
             self._cannot_grow = True
             self._long = table.arena_bytes / len(table)
-            table.crowd()
+            table.use_more()
         else:  # the block has more new pretokens than `wants_pause` foresaw
             self._spill.write([table], pause=self.pause)
             self.cleared()
 
     def _count_slowly(self, block: Block) -> None:
-        """With a pattern that is no automaton: the `regex` module finds the pretokens."""
+        """For a pattern without an automaton: the `regex` module finds the pretokens."""
         import numpy as np
 
         first = 0
@@ -166,9 +170,12 @@ class Counter:
 
 
 class Threads:
-    """The threads of one count. Leaving the `with` block stops them, and none stays behind.
+    """The threads of one count. Leaving the `with` block stops them all.
 
+    num_threads: at most so many; fewer where the text or the memory limit is small.
+    memory_limit: bytes that the process can take, whatever the number of threads.
     checkpoint: called when all that was counted is on disk; `every` so many seconds at least, if given.
+    size: bytes of the sources on disk, if known.
     """
 
     def __init__(
@@ -179,17 +186,19 @@ class Threads:
         spill: Spill,
         checkpoint: Callable[[], None] = lambda: None,
         every: float | None = None,
+        size: int | None = None,
     ):
-        self.n = cores(num_threads)
-        budget = max(1024 * ENTRY, memory_limit // self.n - BUFFERS)
+        self._memory = max(memory_limit - LIBRARIES, memory_limit // 4)
+        self.n = threads_for(num_threads, size, self._memory)
+        budget = max(1024 * ENTRY, self._memory // self.n - BUFFERS)
         self.counters = [Counter(splitter, budget, spill, self.pause) for _ in range(self.n)]
         self.spill = spill
         self._checkpoint = checkpoint
         self._every = every
         self._last = time.monotonic()
         self._stop = threading.Event()
-        self._gate = Gate(self.n, self.spill_all, self.pause)
-        # As many again, to merge while the counting ones stand at the gate.
+        self._barrier = Barrier(self.n, self.spill_all, self.pause)
+        # As many again, to merge while the counting ones wait at the barrier.
         self.pool = ThreadPoolExecutor(2 * self.n, thread_name_prefix="tokenmill-count")
         self._futures: list = []
 
@@ -210,7 +219,7 @@ class Threads:
 
         def run(counter: Counter) -> None:
             work(counter)
-            self._gate.leave()
+            self._barrier.leave()
 
         self._futures = [self.pool.submit(run, counter) for counter in self.counters]
         import numpy  # noqa: F401  # it will be wanted for the rows, and meanwhile the threads count
@@ -219,8 +228,8 @@ class Threads:
         """Where a thread may be made to wait while the tables go to disk."""
         self.pause()
         if counter.wants_pause() or (self._every is not None and time.monotonic() - self._last >= self._every):
-            self._gate.request()
-        self._gate.pass_through()
+            self._barrier.request()
+        self._barrier.meet()
 
     def halt(self) -> None:
         """Make all threads end, and wait for that."""
@@ -252,6 +261,19 @@ class Threads:
         self._checkpoint()
         self._last = time.monotonic()
 
+    def prepare_merge(self) -> int:
+        """Make room for the merge at the end; returns how many files can be written at once.
+
+        Where some of the counts are on disk, the rest goes there too, and the tables' memory is free.
+        """
+        if not self.spill.runs:
+            return self.n
+        self.spill_all()
+        for counter in self.counters:
+            counter.table = CountTable(1024)
+        self.spill.compact(self.pool, self.pause)
+        return max(1, min(self.n, self._memory // (RUN_BUFFERS * len(self.spill.runs))))
+
     @property
     def documents(self) -> int:
         return sum(counter.documents for counter in self.counters)
@@ -275,10 +297,18 @@ class Threads:
         return self.spill.part_of(part, bits, min_count, self.tables(), self.pause)
 
 
+def threads_for(num_threads: int | None, size: int | None, memory: int) -> int:
+    """How many threads to use: no more than there is work and memory for."""
+    n = cores(num_threads)
+    if size is not None:
+        n = min(n, 1 + size // WORK)
+    return max(1, min(n, memory // PER_THREAD)) if PER_THREAD else n
+
+
 def cores(num_threads: int | None) -> int:
-    """How many threads to use: as many as asked for, or one for each core this process may use."""
+    """The number of threads asked for, or one for each core that this process may use."""
     if num_threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return available_cores()
     if num_threads < 1:
         raise UsageError(f"num_threads is {num_threads}; it must be at least 1")
     return num_threads

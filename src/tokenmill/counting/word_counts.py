@@ -1,7 +1,8 @@
-"""WordCounts: the distinct pretokens of a corpus with their 64-bit counts, all that training needs to know of it."""
+"""WordCounts: the distinct pretokens of a corpus with their 64-bit counts, which is all that training needs."""
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,13 +18,14 @@ __all__ = ["WordCounts"]
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
-    """Distinct pretokens and how often each was seen. Immutable; no pretoken stands in it twice.
+    """Distinct pretokens and how often each was seen. Immutable. No pretoken is in it twice.
 
     arena: uint8 array, the bytes of all pretokens one after the other.
     offsets: uint64 array of n + 1: pretoken i is arena[offsets[i]:offsets[i + 1]].
     counts: uint64 array of n.
-    split_patterns: the regular expressions the pretokens were cut with; () where unknown.
+    split_patterns: the regular expressions that split the text; () where unknown.
     documents, total_bytes: how much text was counted; 0 where unknown.
+    Raises UsageError for arrays that do not fit together.
 
     Counting gives the pretokens in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
     the same however the work was divided.
@@ -40,6 +42,40 @@ class WordCounts:
     documents: int = 0
     total_bytes: int = 0
 
+    def __post_init__(self) -> None:
+        import numpy as np
+
+        for name, kind in (("arena", np.uint8), ("offsets", np.uint64), ("counts", np.uint64)):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
+                found = (
+                    f"{array.dtype} of {array.ndim} dimensions"
+                    if isinstance(array, np.ndarray)
+                    else type(array).__name__
+                )
+                raise UsageError(f"{name} must be a one-dimensional array of {np.dtype(kind).name}, not {found}")
+            array = np.ascontiguousarray(array).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        n, size = len(self.counts), len(self.arena)
+        if len(self.offsets) != n + 1:
+            raise UsageError(f"offsets must have {n + 1:,} entries for {n:,} counts, but has {len(self.offsets):,}")
+        if (
+            int(self.offsets[0]) != 0
+            or int(self.offsets[-1]) != size
+            or bool((self.offsets[1:] < self.offsets[:-1]).any())
+        ):
+            raise UsageError(f"offsets must ascend from 0 to {size:,}, the length of arena")
+        if not isinstance(self.split_patterns, tuple) or not all(isinstance(each, str) for each in self.split_patterns):
+            raise UsageError(f"split_patterns must be a tuple of str, not {self.split_patterns!r}")
+        for name in ("documents", "total_bytes"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
+                raise UsageError(f"{name} must be an int of 0 or more, not {getattr(self, name)!r}")
+        from .tables import duplicate_in
+
+        if (twice := duplicate_in((self.arena, self.offsets, self.counts))) is not None:
+            raise UsageError(f"the pretoken {twice!r} is there twice; WordCounts.merge adds counts up")
+
     @classmethod
     def from_mapping(cls, mapping: Mapping[bytes, int], split_patterns: tuple[str, ...] = ()) -> WordCounts:
         """Word counts from a mapping of pretoken -> count, such as a Counter of bytes."""
@@ -50,13 +86,20 @@ class WordCounts:
                 raise UsageError(
                     f"pretokens are bytes, but {pretoken!r} is {type(pretoken).__name__}; encode it as UTF-8 first"
                 )
-            if not 0 <= count < 2**64:
-                raise UsageError(f"the count of {pretoken!r} is {count}; counts are from 0 to 2**64 - 1")
+            try:
+                fits = 0 <= operator.index(count) < 2**64
+            except TypeError:
+                fits = False
+            if not fits:
+                raise UsageError(
+                    f"the count of {pretoken!r} is {count!r}; counts are whole numbers from 0 to 2**64 - 1"
+                )
         offsets = np.zeros(len(mapping) + 1, np.uint64)
         np.cumsum([len(pretoken) for pretoken in mapping], out=offsets[1:])
         arena = np.frombuffer(b"".join(mapping), np.uint8)
         counts = np.fromiter(mapping.values(), np.uint64, len(mapping))
-        return cls(arena, offsets, counts, split_patterns, total_bytes=sum(len(p) * c for p, c in mapping.items()))
+        total_bytes = sum(len(pretoken) * int(count) for pretoken, count in mapping.items())
+        return cls(arena, offsets, counts, split_patterns, total_bytes=total_bytes)
 
     @classmethod
     def merge(cls, many: Iterable[WordCounts]) -> WordCounts:
@@ -112,8 +155,7 @@ class WordCounts:
 
     def canonical(self) -> WordCounts:
         """The same counts with the pretokens in canonical order."""
-        from .storage import is_canonical
-        from .tables import merge_rows
+        from .tables import is_canonical, merge_rows
 
         rows = (self.arena, self.offsets, self.counts)
         if is_canonical(rows):
@@ -123,9 +165,11 @@ class WordCounts:
 
     def save(self, folder: str | os.PathLike) -> None:
         """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`."""
-        from .storage import save
+        from .storage import About, save_rows
 
-        save(self, folder)
+        counts = self.canonical()
+        about = About(self.split_patterns, self.documents, self.total_bytes)
+        save_rows((counts.arena, counts.offsets, counts.counts), about, folder)
 
     @classmethod
     def load(cls, folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
@@ -133,9 +177,10 @@ class WordCounts:
 
         min_count: leave out pretokens seen fewer times while reading, so that they are never in memory together.
         """
-        from .storage import load
+        from .storage import load_rows
 
-        return load(folder, min_count)
+        rows, about = load_rows(folder, min_count)
+        return cls(*rows, *about)
 
     @staticmethod
     def is_saved(path: str | os.PathLike) -> bool:

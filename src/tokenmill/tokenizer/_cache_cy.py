@@ -15,7 +15,7 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.counting._pages import tm_pages_enlarge, tm_pages_free, tm_prefetch
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
 from cython.cimports.tokenmill.tokenizer._merge_cy import Merger, release
 
 COUNT_SHIFT = cython.declare(cython.int, 24)
@@ -122,8 +122,8 @@ class PretokenCache:
         i: cython.Py_ssize_t
         for i in range(n):
             after = text + ends[i]
-            keys[i] = tm_key_of(pretoken, after - pretoken, limit)
-            hashes[i] = tm_hash(keys[i])
+            keys[i] = tm_key_of(pretoken, after - pretoken, limit, TM_CANONICAL)
+            hashes[i] = tm_hash(keys[i], TM_CANONICAL)
             tm_prefetch(entries + (hashes[i] & mask))
             pretoken = after
         for i in range(n):
@@ -145,18 +145,18 @@ class PretokenCache:
 
     def find(self, pretoken, length, end, out):
         """The ids of a pretoken where it is there, else 0; nothing is merged. `out` has room for 4 at least."""
-        key: tm_key = tm_key_of(pretoken, length, end)
-        return _probe(self, pretoken, length, key, tm_hash(key), out)
+        key: tm_key = tm_key_of(pretoken, length, end, TM_CANONICAL)
+        return _probe(self, pretoken, length, key, tm_hash(key, TM_CANONICAL), out)
 
     def prefetch(self, pretoken, length, end):
-        tm_prefetch(self.entries + (tm_hash(tm_key_of(pretoken, length, end)) & self.slots - 1))
+        tm_prefetch(self.entries + (tm_hash(tm_key_of(pretoken, length, end, TM_CANONICAL), TM_CANONICAL) & self.slots - 1))
 
     # ------------------------------------------------------------------ putting in
 
     def insert(self, pretoken, length, end, ids, count):
         """Put in a pretoken that is not there. False where there is no memory."""
-        key: tm_key = tm_key_of(pretoken, length, end)
-        return _put(self, pretoken, length, key, tm_hash(key), ids, count)
+        key: tm_key = tm_key_of(pretoken, length, end, TM_CANONICAL)
+        return _put(self, pretoken, length, key, tm_hash(key, TM_CANONICAL), ids, count)
 
 
 @cython.cfunc
@@ -229,7 +229,7 @@ def _hash(entry: cython.pointer(Entry)) -> uint64_t:
     key: tm_key
     key.lo = entry.lo
     key.hi = entry.hi
-    return tm_hash(key)
+    return tm_hash(key, TM_CANONICAL)
 
 
 @cython.cfunc

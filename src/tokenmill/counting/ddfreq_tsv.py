@@ -1,11 +1,11 @@
-"""Word counts from and to other programs: ddtokens' .ddfreq, and TSV.
+"""Word counts from and to other programs: ddtokens' .ddfreq files, and TSV.
 
-.ddfreq: the number of entries, then for each the length of the pretoken, its bytes, and its count; all numbers are 64-bit
+.ddfreq: the number of entries, then for each the length of the pretoken, its bytes, and its count. All numbers are 64-bit
 and little-endian.
 
-.tsv: a line `pretoken<TAB>count` for each pretoken after one with these two words; nothing is quoted. In a pretoken a backslash
-is \\\\, tab, newline and carriage return are \\t, \\n and \\r, and \\xNN is a byte: of a control character, or one that is
-no part of UTF-8.
+.tsv: a header line `pretoken<TAB>count`, then a line for each pretoken. Nothing is quoted. In a pretoken a backslash
+is \\\\, tab, newline and carriage return are \\t, \\n and \\r, and \\xNN is the byte of a control character, or a byte that
+is not UTF-8.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import IO, TYPE_CHECKING
 from ..errors import FormatError
 from ..jobs.outputs import atomic_file
 from ..sources.streams import ByteStream
-from ._exchange_cy import format_entries, parse_entries
+from ._ddfreq_cy import format_entries, parse_entries
 
 if TYPE_CHECKING:
     from .tables import Rows
 
-__all__ = ["SUFFIXES", "escape", "read_exchange", "unescape", "write_exchange"]
+__all__ = ["SUFFIXES", "escape", "read_counts_file", "unescape", "write_counts_file"]
 
 SUFFIXES = (".ddfreq", ".tsv")
 CHUNK = 1 << 22
@@ -34,7 +34,7 @@ BACK = {"t": b"\t", "n": b"\n", "r": b"\r", "\\": b"\\"}
 
 
 def escape(pretoken: bytes) -> str:
-    r"""A pretoken as it stands in a TSV file.
+    r"""A pretoken as it is written in a TSV file.
 
     >>> escape(b"a\tb\\ \xff"), escape("é".encode())
     ('a\\tb\\\\ \\xff', 'é')
@@ -43,7 +43,7 @@ def escape(pretoken: bytes) -> str:
 
 
 def unescape(text: str) -> bytes:
-    """The pretoken that `escape` wrote; raises ValueError for a backslash that begins nothing known.
+    """The pretoken that `escape` wrote; raises ValueError for an unknown escape.
 
     >>> unescape(escape(bytes(range(256)))) == bytes(range(256))
     True
@@ -56,19 +56,19 @@ def unescape(text: str) -> bytes:
         if code.startswith("x") and len(code) == 3:
             return bytes([int(code[1:], 16)]).decode("latin-1")
         if code not in BACK:
-            raise ValueError(f"\\{code} is no escape; a backslash is written \\\\")
+            raise ValueError(f"\\{code} is not an escape; a backslash is written \\\\")
         return BACK[code].decode()
 
     # Bytes as characters of the same number, so that \xNN can be any byte.
     return re.sub(r"\\(x[0-9a-fA-F]{2}|.|$)", one, text.encode().decode("latin-1")).encode("latin-1")
 
 
-def read_exchange(path: Path) -> Iterator[Rows]:
-    """The rows of a .ddfreq or .tsv file, as they stand there. Damage raises FormatError that says where."""
+def read_counts_file(path: Path) -> Iterator[Rows]:
+    """The rows of a .ddfreq or .tsv file, in the order of the file. Damage raises a FormatError that says where."""
     return (_read_ddfreq if path.suffix == ".ddfreq" else _read_tsv)(path)
 
 
-def write_exchange(path: Path, batches: Iterable[Rows]) -> tuple[int, int]:
+def write_counts_file(path: Path, batches: Iterable[Rows]) -> tuple[int, int]:
     """Write rows to a .ddfreq or .tsv file. Returns how many there were, and the sum of their counts."""
     with atomic_file(path, "wb") as file:
         return (_write_ddfreq if path.suffix == ".ddfreq" else _write_tsv)(file, batches)
@@ -81,7 +81,7 @@ def _read_ddfreq(path: Path) -> Iterator[Rows]:
     try:
         header = bytearray(8)
         if stream.readinto(memoryview(header)) < 8:
-            raise FormatError(f"{path} is no .ddfreq file: it has fewer than 8 bytes")
+            raise FormatError(f"{path} is not a .ddfreq file: it has fewer than 8 bytes")
         left = total = int.from_bytes(header, "little")
         buffer = bytearray(CHUNK)
         filled = 0
@@ -108,7 +108,7 @@ def _read_ddfreq(path: Path) -> Iterator[Rows]:
             if at_end:
                 raise FormatError(
                     f"{path} ends at byte {stream.position:,} after {total - left:,} of its {total:,} entries. "
-                    "It was cut off, or is no .ddfreq file."
+                    "It was cut off, or is not a .ddfreq file."
                 )
             buffer[: filled - used] = buffer[used:filled]
             filled -= used
@@ -144,7 +144,7 @@ def _read_tsv(path: Path) -> Iterator[Rows]:
             if number == 1 and count == "count":
                 continue
             if not count.isascii() or not count.isdecimal() or int(count) >= 2**64:
-                raise ValueError(f"{count!r} is no count")
+                raise ValueError(f"{count!r} is not a count")
             pretokens.append(unescape(text))
             counts.append(int(count))
         except ValueError as error:  # UnicodeDecodeError is one

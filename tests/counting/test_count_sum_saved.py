@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tokenmill.counting.adding as adding
-import tokenmill.counting.exchange as exchange
+import tokenmill.counting.ddfreq_tsv as ddfreq_tsv
 import tokenmill.counting.memory as memory
+import tokenmill.counting.sum_saved as sum_saved
 from tokenmill import WordCounts
 from tokenmill.counting import add_up
-from tokenmill.counting.exchange import escape, read_exchange, unescape
+from tokenmill.counting.ddfreq_tsv import escape, read_counts_file, unescape
 from tokenmill.counting.tables import concatenate
 from tokenmill.errors import FormatError, InputError, OutputError, UsageError
 
@@ -30,8 +30,8 @@ def folder_bytes(folder):
 
 
 def read(path):
-    arena, offsets, counts = concatenate(list(read_exchange(path)))
-    return list(WordCounts(arena, offsets, counts).items())
+    arena, offsets, counts = concatenate(list(read_counts_file(path)))
+    return [(arena[offsets[i] : offsets[i + 1]].tobytes(), int(count)) for i, count in enumerate(counts)]
 
 
 def test_ddfreq_is_read_and_written_byte_for_byte(tmp_path):
@@ -69,7 +69,7 @@ def test_escaping_keeps_every_byte(pretoken):
 
 @pytest.mark.parametrize("size", [30, 47, 200, 5000])
 def test_entries_across_chunks(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(exchange, "CHUNK", size)
+    monkeypatch.setattr(ddfreq_tsv, "CHUNK", size)
     items = [(b"%d" % i * (i % 9), i * 2**33) for i in range(400)] + [(b"y" * 999, 1)]
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(items))
     assert read(tmp_path / "a.ddfreq") == items
@@ -107,12 +107,12 @@ def test_damaged_ddfreq(tmp_path, data, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"no count", "'no count' is no count"),
-        (b"a\t-1", "'-1' is no count"),
-        (b"a\t1.5", "'1.5' is no count"),
-        (b"a\t" + b"9" * 30, "is no count"),
-        (b"a\\q\t1", r"\\q is no escape"),
-        (b"a\\\t1", "is no escape"),
+        (b"no count", "'no count' is not a count"),
+        (b"a\t-1", "'-1' is not a count"),
+        (b"a\t1.5", "'1.5' is not a count"),
+        (b"a\t" + b"9" * 30, "is not a count"),
+        (b"a\\q\t1", r"\\q is not an escape"),
+        (b"a\\\t1", "is not an escape"),
         (b"\xff\t1", "codec can't decode"),
     ],
 )
@@ -205,4 +205,4 @@ def test_rows_that_come_in_canonical_order_are_no_trap(tmp_path, monkeypatch):
     (tmp_path / "a.ddfreq").write_bytes(ddfreq(list(counts.items())))
     add_up([tmp_path / "a.ddfreq"], tmp_path / "c", memory_limit=3_000_000)
     assert list(WordCounts.load(tmp_path / "c").items()) == list(counts.items())
-    assert adding.ROW * 200_000 > 3_000_000
+    assert sum_saved.ROW * 200_000 > 3_000_000

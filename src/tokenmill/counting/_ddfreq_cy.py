@@ -53,22 +53,3 @@ def format_entries(arena: cython.const[uint8_t][::1], offsets: cython.const[uint
             at += 8 + length
             memcpy(cython.address(out[at]), cython.address(counts[i]), 8)
             at += 8
-
-
-def take(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1], order: cython.const[cython.longlong][::1],
-         out: uint8_t[::1], out_offsets: uint64_t[::1]):
-    """The pretokens `order` in that order: pretoken order[i] becomes out[out_offsets[i]:out_offsets[i + 1]]."""
-    n: cython.Py_ssize_t = order.shape[0]
-    position: cython.size_t = 0
-    first: uint64_t
-    length: uint64_t
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        out_offsets[0] = 0
-        for i in range(n):
-            first = offsets[order[i]]
-            length = offsets[order[i] + 1] - first
-            if length:
-                memcpy(cython.address(out[position]), cython.address(arena[first]), length)
-            position += length
-            out_offsets[i + 1] = position

@@ -11,13 +11,23 @@ from typing import TYPE_CHECKING
 from ..errors import FormatError, InputError, OutputError, UsageError
 from ..jobs.outputs import atomic_folder, output_errors
 from ..jobs.progress import Progress
-from ._exchange_cy import take
-from .exchange import SUFFIXES, read_exchange, write_exchange
+from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
 from .memory import memory_limit_of
 from .options import Summary
 from .spill import Spill
-from .storage import About, files_in, is_canonical, open_folder, read_rows, size_of, write_counts
-from .tables import ArrayRows, RowSource, SortedRows, bits_for, concatenate, filter_rows, hashes_of, merged
+from .storage import About, files_in, open_folder, read_rows, size_of, write_counts
+from .tables import (
+    ArrayRows,
+    RowSource,
+    SortedRows,
+    bits_for,
+    concatenate,
+    filter_rows,
+    hashes_of,
+    is_canonical,
+    merged,
+    sort_rows,
+)
 from .word_counts import check_patterns
 
 if TYPE_CHECKING:
@@ -81,7 +91,7 @@ def add_up(
         if output.suffix in SUFFIXES:
             if output.is_dir():
                 raise OutputError(f"cannot write the file {output}: a folder of that name stands there")
-            distinct, pretokens = write_exchange(output, part_of(0, 0))
+            distinct, pretokens = write_counts_file(output, part_of(0, 0))
         else:
             with atomic_folder(output) as folder:
                 distinct, pretokens = write_counts(folder, about, part_of, progress=progress)
@@ -115,17 +125,13 @@ class _SavedCounts:
 
 def _open(path: Path) -> tuple[About | None, Iterator[Rows]]:
     if not path.is_dir():
-        return None, read_exchange(path)
+        return None, read_counts_file(path)
     about, files = open_folder(path)
     return about, (rows for file in files for rows in file)
 
 
 def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
-    """Sort rows that come in any order into runs. Returns how many bytes of text they stand for.
-
-    They are sorted in an array: a table that grows while rows come in by their hash, as from a file that tokenmill
-    wrote, would be filled at its front only.
-    """
+    """Sort rows that come in any order into runs. Returns how many bytes of text they count."""
     waiting: list[Rows] = []
     held = total_bytes = 0
     for rows in batches:
@@ -142,15 +148,8 @@ def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
 
 
 def _write_sorted(spill: Spill, batches: list[Rows]) -> None:
-    import numpy as np
-
-    arena, offsets, counts = concatenate(batches)
-    hashes = hashes_of((arena, offsets, counts))
-    order = np.argsort(hashes, kind="stable")
-    pretokens, ends = np.empty_like(arena), np.empty_like(offsets)
-    take(arena, offsets, order, pretokens, ends)
-    source = ArrayRows((pretokens, ends, counts[order]), hashes[order])
-    spill.add(lambda part, bits: [source])
+    sources = [ArrayRows(rows) for rows in sort_rows(concatenate(batches))]
+    spill.add(lambda part, bits: sources)
 
 
 def _sum(abouts: list[About]) -> About:

@@ -1,0 +1,43 @@
+/* Binary heaps in arrays that the caller keeps.
+ *
+ * TM_HEAP(NAME, TYPE, BEFORE) makes NAME_push and NAME_pop for items of a type; BEFORE(a, b) says, of two pointers to
+ * items, whether *a comes out before *b.
+ */
+#ifndef TOKENMILL_HEAP_H
+#define TOKENMILL_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TM_HEAP(NAME, TYPE, BEFORE)                                                                \
+    /* Put `item` in; there is room. Returns how many there are now. */                            \
+    static inline size_t NAME##_push(TYPE *heap, size_t used, TYPE item) {                         \
+        size_t i = used;                                                                           \
+        while (i > 0 && BEFORE(&item, heap + ((i - 1) >> 1))) {                                    \
+            heap[i] = heap[(i - 1) >> 1];                                                          \
+            i = (i - 1) >> 1;                                                                      \
+        }                                                                                          \
+        heap[i] = item;                                                                            \
+        return used + 1;                                                                           \
+    }                                                                                              \
+    /* Take heap[0], the first, out. Returns how many are left. */                                 \
+    static inline size_t NAME##_pop(TYPE *heap, size_t used) {                                     \
+        TYPE item = heap[--used];                                                                  \
+        size_t i = 0, child = 1;                                                                   \
+        while (child < used) {                                                                     \
+            if (child + 1 < used && BEFORE(heap + child + 1, heap + child)) child++;               \
+            if (!BEFORE(heap + child, &item)) break;                                               \
+            heap[i] = heap[child];                                                                 \
+            i = child;                                                                             \
+            child = 2 * i + 1;                                                                     \
+        }                                                                                          \
+        heap[i] = item;                                                                            \
+        return used;                                                                               \
+    }
+
+#define TM_LESS(a, b) (*(a) < *(b))
+
+/* Of 64-bit numbers, the least first. */
+TM_HEAP(tm_heap, uint64_t, TM_LESS)
+
+#endif

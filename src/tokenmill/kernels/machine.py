@@ -1,0 +1,33 @@
+"""What Python code asks of the operating system: memory and processors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["available_cores", "free_memory"]
+
+
+def available_cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_memory() -> int:
+    """Bytes of memory that are left without swapping, within the limits of a container."""
+    free = []
+    try:
+        text = Path("/proc/meminfo").read_text()
+        free.append(int(text.split("MemAvailable:")[1].split()[0]) * 1024)
+    except (OSError, IndexError, ValueError):
+        free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)  # not Linux: half of all there is
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        try:
+            root = Path("/sys/fs/cgroup")
+            free.append(int((root / limit).read_text()) - int((root / used).read_text()))
+        except (OSError, ValueError):  # no such control group, or "max"
+            continue
+    return max(0, min(free))
