@@ -145,8 +145,10 @@ def test_no_more_threads_than_work_or_memory(num_threads, size, mb, expected):
 
 LIMITED = """
 import re, sys
-from tokenmill.counting import count_to_folder
-summary = count_to_folder(sys.argv[1], sys.argv[2], memory_limit="100MB", num_threads=int(sys.argv[3]))
+from tokenmill.counting import CountOptions, count_to_folder
+from tokenmill.jobs.work import JobOptions
+options, job = CountOptions(memory_limit="100MB"), JobOptions(num_workers=int(sys.argv[3]))
+summary = count_to_folder(sys.argv[1], sys.argv[2], options=options, job=job)
 print(summary.spills, int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) // 1000)
 """
 
