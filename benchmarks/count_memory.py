@@ -29,8 +29,9 @@ SPLITS = {
 
 def job(path: str, split: str, limit: str) -> None:
     """One count in this process: python -m benchmarks.count_memory job FILE SPLIT LIMIT"""
-    from tokenmill.counting import count_to_folder
+    from tokenmill.counting import CountOptions, count_to_folder
     from tokenmill.counting.threads import Threads
+    from tokenmill.jobs.work import JobOptions
 
     tables = 0
     original = Threads.part_of
@@ -44,7 +45,9 @@ def job(path: str, split: str, limit: str) -> None:
     with tempfile.TemporaryDirectory(dir=Path(path).parent) as folder:
         output = Path(folder) / "counts"
         start = time.perf_counter()
-        summary = count_to_folder(path, output, split, num_threads=2, memory_limit=int(limit))
+        summary = count_to_folder(
+            path, output, split, CountOptions(memory_limit=int(limit)), job=JobOptions(num_workers=2)
+        )
         seconds = time.perf_counter() - start
         digest = hashlib.sha256()
         for file in sorted(output.iterdir()):

@@ -93,7 +93,7 @@ def test_mistakes_with_token_files(folder, tmp_path):
         (["--format", "npy"], 2, b"-o with its name"),
         (["-o", tmp_path / "t", "--format", "zip"], 2, b"known are bin, npy, megatron, parquet"),
         (["-o", tmp_path / "t.bin", "--no-end-of-text", "--end-of-text", "<|end|>"], 2, b"exclude each other"),
-        (["-o", tmp_path / "t.bin", "--no-end-of-text", "--unit", "page"], 2, b"known are file, line, blank"),
+        (["-o", tmp_path / "t.bin", "--no-end-of-text", "--unit", "page"], 2, b"unit is 'page'; known are"),
     ):
         result = run(*encode, *arguments)
         assert result.returncode == code and message in result.stderr, result.stderr

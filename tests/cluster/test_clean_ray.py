@@ -6,12 +6,15 @@ import subprocess
 import sys
 
 import pytest
+from killed_driver import kill_driver
 
-from tokenmill.corpus import clean, cleaning
+from tokenmill.corpus import CleanOptions, clean, cleaning
 from tokenmill.corpus.cleaning import report_path
 from tokenmill.errors import InputError
+from tokenmill.jobs.work import JobOptions
 
 pytest.importorskip("ray")
+RAY = JobOptions("ray")
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +41,14 @@ def contents(folder):
     return files | {"report": report_path(folder).read_bytes()}
 
 
-OPTIONS = {"shard_bytes": 20_000}
+OPTIONS = CleanOptions(shard_bytes=20_000)
 
 
 def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(corpus)  # the names in the output are those that were given, and tasks run elsewhere
     seen = []
-    clean("text", "*.jsonl", tmp_path / "ray", engine="ray", progress=lambda *step: seen.append(step), **OPTIONS)
-    clean("text", "*.jsonl", tmp_path / "local", **OPTIONS)
+    clean("text", "*.jsonl", tmp_path / "ray", OPTIONS, job=RAY, progress=lambda *step: seen.append(step))
+    clean("text", "*.jsonl", tmp_path / "local", OPTIONS)
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
     assert len(list((tmp_path / "ray").iterdir())) > 12
     total = sum(path.stat().st_size for path in corpus.iterdir())
@@ -53,8 +56,8 @@ def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tmp_pat
 
 
 def test_errors_come_back_as_what_they_are(cluster, corpus, tmp_path):
-    with pytest.raises(InputError, match=r"0\.jsonl, line 1: no JSON"):
-        clean("text", corpus, tmp_path / "out", engine="ray", strict=True)
+    with pytest.raises(InputError, match=r"0\.jsonl, line 1: not JSON"):
+        clean("text", corpus, tmp_path / "out", CleanOptions(strict=True), job=RAY)
 
 
 def test_the_command_on_the_cluster_at_an_address(cluster, corpus, tmp_path):
@@ -75,7 +78,31 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tmp
             killed.append(done)
             third_node()  # nothing more is collected meanwhile: the rest is done without it
 
-    clean("text", corpus, tmp_path / "ray", engine="ray", progress=watch, **OPTIONS)
+    clean("text", corpus, tmp_path / "ray", OPTIONS, job=RAY, progress=watch)
     assert killed
-    clean("text", corpus, tmp_path / "local", **OPTIONS)
+    clean("text", corpus, tmp_path / "local", OPTIONS)
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+
+
+CLEAN = """
+import sys
+from tokenmill.corpus import CleanOptions, clean, cleaning
+from tokenmill.jobs.work import JobOptions
+cleaning.PART_BYTES = 100_000
+job = JobOptions("ray", sys.argv[3])
+clean("text", sys.argv[1], sys.argv[2], CleanOptions(shard_bytes=20_000), job=job)
+"""
+
+
+def test_a_driver_that_is_killed_leaves_finished_parts_that_are_not_done_again(cluster, many_tasks, corpus, tmp_path):
+    finished = kill_driver([CLEAN, corpus, tmp_path / "ray", cluster.address], tmp_path / "ray" / ".unfinished", 3)
+    kept = []
+
+    def watch(stage, done, total):
+        if done == total and not kept:
+            kept.append({path: path.stat().st_mtime_ns for path in finished})
+
+    clean("text", str(corpus), tmp_path / "ray", OPTIONS, job=RAY, progress=watch)
+    assert kept == [finished]
+    clean("text", corpus, tmp_path / "local", OPTIONS)
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")

@@ -10,12 +10,14 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from killed_driver import kill_driver
 
 from tokenmill import Splitter, WordCounts
-from tokenmill.counting import count, count_to_folder
-from tokenmill.counting import ray_engine as engine
-from tokenmill.counting.ray_engine import _tables_of, count_with_ray, plan_shards
+from tokenmill.counting import CountOptions, count, count_jobs, count_to_folder
+from tokenmill.counting.count_jobs import plan_shards
+from tokenmill.counting.spill import Spill
 from tokenmill.errors import InputError, UsageError
+from tokenmill.jobs.work import JobOptions
 
 ray = pytest.importorskip("ray")
 WORDS = r" [^ ]*|[^ ]+"
@@ -43,7 +45,7 @@ def test_shards_cover_all_sources_once(corpus):
     paths = sorted(corpus.iterdir())
     sizes = {path: path.stat().st_size for path in paths}
     for shard_bytes in (500, 5000, 40_000, 10**9):
-        shards = plan_shards(paths, Splitter(WORDS), shard_bytes)
+        shards = plan_shards(paths, Splitter(WORDS), CountOptions(), shard_bytes)
         spans = [entry for shard in shards for entry in shard.sources]
         assert len(shards) == 1 or all(shard.nbytes >= shard_bytes for shard in shards[:-1])
         assert list(dict.fromkeys(path for path, _ in spans)) == paths
@@ -58,23 +60,6 @@ def test_shards_cover_all_sources_once(corpus):
         assert sum(shard.nbytes for shard in shards) == sum(sizes.values())
 
 
-@pytest.mark.parametrize(("bits", "files"), [(0, 1), (3, 1), (3, 4), (3, 8), (1, 8), (2, 16)])
-def test_every_file_gets_the_tables_of_its_hashes(bits, files):
-    mapped = [[(shard, part) for part in range(1 << bits)] for shard in range(3)]
-    tasks = list(_tables_of(mapped, bits, files))
-    assert [first for first, _, _ in tasks] == [0, *(last for _, last, _ in tasks[:-1])]
-    assert tasks[-1][1] == files
-    for first, last, tables in tasks:
-        low, high = first / files, last / files
-        wanted = [
-            (shard, part)
-            for shard in range(3)
-            for part in range(1 << bits)
-            if part / (1 << bits) < high and (part + 1) / (1 << bits) > low
-        ]
-        assert tables == wanted
-
-
 @pytest.fixture(scope="module")
 def expected(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected") / "c"
@@ -82,57 +67,61 @@ def expected(corpus, tmp_path_factory):
     return folder_bytes(folder)
 
 
+RAY = JobOptions("ray")
+
+
+@pytest.fixture
+def many_tasks(monkeypatch):
+    monkeypatch.setattr(count_jobs, "SHARD", 20_000)
+
+
 def test_the_same_bytes_as_the_local_engine(cluster, corpus, expected, tmp_path, monkeypatch):
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS, engine="ray")
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS, job=RAY)
     assert folder_bytes(tmp_path / "c") == expected
     local = count(corpus, WORDS)
     assert (summary.documents, summary.total_bytes) == (local.documents, local.total_bytes)
     assert (summary.distinct, summary.pretokens) == (len(local), int(local.counts.sum()))
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
+    count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(min_count=2), job=RAY)
+    assert list(WordCounts.load(tmp_path / "c").items()) == [item for item in local.items() if item[1] >= 2]
     monkeypatch.chdir(tmp_path)
-    found = count(corpus, WORDS, engine="ray", min_count=2)
-    assert list(found.items()) == [item for item in local.items() if item[1] >= 2]
+    assert list(count(corpus, WORDS, engine="ray").items()) == list(local.items())
 
 
-@pytest.mark.parametrize(("parts", "files"), [(8, 4), (2, 8)])
-def test_many_shards_and_files(cluster, corpus, tmp_path, monkeypatch, parts, files):
-    paths = sorted(corpus.iterdir())
-    monkeypatch.setattr(engine, "files_for", lambda total: files)
-    monkeypatch.setattr(engine, "parts_for", lambda shards: parts)
-    folder = tmp_path / "c"
-    folder.mkdir()
+@pytest.mark.parametrize(("files", "at_once"), [(1, 64), (8, 4)])
+def test_many_shards_and_files(cluster, many_tasks, corpus, tmp_path, monkeypatch, files, at_once):
+    monkeypatch.setattr(Spill, "MANY", at_once)
+    monkeypatch.setattr(count_jobs, "files_for", lambda total: files)
     seen = []
-    count_with_ray(paths, folder, Splitter(WORDS), shard_bytes=60_000, progress=lambda *now: seen.append(now))
-    assert len(list(folder.iterdir())) == files
-    total = sum(path.stat().st_size for path in paths)
+    count_to_folder(corpus, tmp_path / "ray", WORDS, job=RAY, progress=lambda *now: seen.append(now))
+    assert len(list((tmp_path / "ray").iterdir())) == files
+    total = sum(path.stat().st_size for path in corpus.iterdir())
     assert ("count", total, total) in seen
-    assert seen[-1] == ("merge", min(parts, files), min(parts, files))
+    assert any(stage == "combine" for stage, _, _ in seen) == (at_once == 4)
+    assert seen[-1] == ("merge", files, files)
     monkeypatch.setattr("tokenmill.counting.storage.files_for", lambda total: files)
     count_to_folder(corpus, tmp_path / "local", WORDS)
-    assert folder_bytes(folder) == folder_bytes(tmp_path / "local")
+    assert folder_bytes(tmp_path / "ray") == folder_bytes(tmp_path / "local")
 
 
 def test_errors_come_back_as_what_they_are(cluster, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{')
-    with pytest.raises(InputError, match=r"a\.jsonl, line 2: this is no JSON"):
-        count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, engine="ray")
+    with pytest.raises(InputError, match=r"a\.jsonl, line 2: not JSON"):
+        count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, job=RAY)
     assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
     skips = []
-    summary = count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, engine="ray", on_skip=skips.append)
+    summary = count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, job=RAY, on_skip=skips.append)
     assert summary.skipped == len(skips) == 1
-    with pytest.raises(UsageError, match="the engine is not 'ray'"):
-        count(tmp_path / "a.jsonl", WORDS, ray_address="auto")
     with pytest.raises(UsageError, match="'local' or 'ray'"):
         count(tmp_path / "a.jsonl", WORDS, engine="spark")
     with pytest.raises(UsageError, match="local engine"):
-        count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, engine="ray", approximate_prune=True)
+        count_to_folder(tmp_path / "a.jsonl", tmp_path / "c", WORDS, CountOptions(approximate_prune=True), job=RAY)
 
 
 @pytest.mark.parametrize("stage", ["count", "merge"])
-def test_a_node_that_is_killed_in_the_middle(third_node, corpus, tmp_path, monkeypatch, stage):
-    """Three nodes, one of which is lost: its tasks are done again, and so are those whose tables went with it."""
-    monkeypatch.setattr(engine, "files_for", lambda total: 4)
-    monkeypatch.setattr(engine, "parts_for", lambda shards: 8)
+def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tmp_path, monkeypatch, stage):
+    """Three nodes, one of which is lost: its tasks are done again."""
+    monkeypatch.setattr(count_jobs, "files_for", lambda total: 4)
     killed = []
 
     def watch(now, done, total):
@@ -141,12 +130,37 @@ def test_a_node_that_is_killed_in_the_middle(third_node, corpus, tmp_path, monke
             third_node()  # nothing more is collected meanwhile: the rest is done without it
 
     folder = tmp_path / "c"
-    folder.mkdir()
-    summary = count_with_ray(sorted(corpus.iterdir()), folder, Splitter(WORDS), shard_bytes=20_000, progress=watch)
+    summary = count_to_folder(corpus, folder, WORDS, job=RAY, progress=watch)
     assert killed
     assert summary.documents > 0
     assert [path.name for path in sorted(folder.iterdir())] == [f"counts-{i:05}-of-00004.parquet" for i in range(4)]
     assert list(WordCounts.load(folder).items()) == list(count(corpus, WORDS).items())
+
+
+COUNT = """
+import sys
+from tokenmill.counting import count_jobs, count_to_folder
+from tokenmill.jobs.work import JobOptions
+count_jobs.SHARD = 20_000
+count_to_folder(sys.argv[1], sys.argv[2], sys.argv[3], job=JobOptions("ray", sys.argv[4]))
+"""
+
+
+def test_a_driver_that_is_killed_leaves_finished_parts_that_are_not_done_again(
+    cluster, many_tasks, corpus, expected, tmp_path
+):
+    finished = kill_driver([COUNT, corpus, tmp_path / "c", WORDS, cluster.address], tmp_path / ".c.unfinished", 3)
+    kept = []
+
+    def watch(stage, done, total):
+        if stage == "count" and done == total and not kept:
+            kept.append({path: path.stat().st_mtime_ns for path in finished})
+
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS, job=RAY, progress=watch)
+    assert kept == [finished]
+    assert summary.resumed_bytes > 0
+    assert folder_bytes(tmp_path / "c") == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 
 def test_an_address_where_nobody_answers(cluster, tmp_path):

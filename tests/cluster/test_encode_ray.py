@@ -4,9 +4,11 @@ import json
 import random
 
 import pytest
+from killed_driver import kill_driver
 
 import tokenmill
 from tokenmill.errors import InputError
+from tokenmill.jobs.work import JobOptions
 from tokenmill.token_files import encode_files
 
 pytest.importorskip("ray")
@@ -33,20 +35,20 @@ def tok(corpus):
 
 @pytest.fixture
 def many_tasks(monkeypatch):
-    monkeypatch.setattr("tokenmill.token_files.ray_engine.TASK_BYTES", 30_000)
+    monkeypatch.setattr("tokenmill.token_files.encoding.TASK_BYTES", 30_000)
 
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("layout", ["bin", "npy", "megatron", "parquet"])
-def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tok, tmp_path, monkeypatch, layout):
+@pytest.mark.parametrize("format", ["bin", "npy", "megatron", "parquet"])
+def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tok, tmp_path, monkeypatch, format):
     monkeypatch.chdir(corpus)  # Parquet has the names as they were given
     made = []
     for engine in ("ray", "local"):
         (tmp_path / engine).mkdir()
-        made.append(encode_files(tok, "*.*", tmp_path / engine / "out", layout, engine=engine))
+        made.append(encode_files(tok, "*.*", tmp_path / engine / "out", format, job=JobOptions(engine)))
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")
     assert (made[0].documents, made[0].tokens) == (made[1].documents, made[1].tokens)
     assert made[0].documents == 602
@@ -55,11 +57,11 @@ def test_the_same_bytes_as_the_local_engine(cluster, many_tasks, corpus, tok, tm
 def test_damage_is_told_as_on_one_machine(cluster, many_tasks, corpus, tok, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"text": "fine"}\n{\n{"text": "fine"}')
     sources = [corpus, tmp_path / "a.jsonl"]
-    with pytest.raises(InputError, match=r"a\.jsonl, line 2: no JSON"):
-        encode_files(tok, sources, tmp_path / "out.bin", engine="ray")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+    with pytest.raises(InputError, match=r"a\.jsonl, line 2: not JSON"):
+        encode_files(tok, sources, tmp_path / "out.bin", job=JobOptions("ray"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.bin.unfinished", "a.jsonl"]
     skips = []
-    made = encode_files(tok, sources, tmp_path / "out.bin", engine="ray", on_skip=skips.append)
+    made = encode_files(tok, sources, tmp_path / "out.bin", job=JobOptions("ray"), on_skip=skips.append)
     assert made.skipped == len(skips) == 1
     assert made.documents == 604
 
@@ -74,6 +76,40 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tok
 
     for engine, progress in (("ray", watch), ("local", None)):
         (tmp_path / engine).mkdir()
-        encode_files(tok, corpus, tmp_path / engine / "out.bin", engine=engine, progress=progress)
+        encode_files(tok, corpus, tmp_path / engine / "out.bin", job=JobOptions(engine), progress=progress)
     assert killed
+    assert contents(tmp_path / "ray") == contents(tmp_path / "local")
+
+
+ENCODE = """
+import sys
+import tokenmill
+from tokenmill.jobs.work import JobOptions
+from tokenmill.token_files import encoding
+encoding.TASK_BYTES = 30_000
+tok = tokenmill.load(sys.argv[1])
+tokenmill.encode_files(tok, sys.argv[2], sys.argv[3], "npy", job=JobOptions("ray", sys.argv[4]))
+"""
+
+
+def test_a_driver_that_is_killed_leaves_finished_parts_that_are_not_done_again(
+    cluster, many_tasks, corpus, tok, tmp_path
+):
+    for name in ("ray", "local"):
+        (tmp_path / name).mkdir()
+    tok.save(tmp_path / "tok")
+    tok = tokenmill.load(tmp_path / "tok")
+    output = tmp_path / "ray" / "out.npy"
+    command = [ENCODE, tmp_path / "tok", corpus, output, cluster.address]
+    finished = kill_driver(command, tmp_path / "ray" / ".out.npy.unfinished", 2)
+    kept = []
+
+    def watch(stage, done, total):
+        if done == total and not kept:
+            kept.append({path: path.stat().st_mtime_ns for path in finished})
+
+    made = encode_files(tok, str(corpus), output, "npy", job=JobOptions("ray"), progress=watch)
+    assert kept == [finished]
+    assert made.resumed_bytes > 0
+    encode_files(tok, str(corpus), tmp_path / "local" / "out.npy", "npy")
     assert contents(tmp_path / "ray") == contents(tmp_path / "local")

@@ -16,9 +16,10 @@ import zstandard
 from typer.testing import CliRunner
 
 from tokenmill.cli.main import app
-from tokenmill.corpus import CleaningReport, clean, cleaning, read_documents
+from tokenmill.corpus import CleaningReport, CleanOptions, clean, cleaning, read_documents
 from tokenmill.corpus.cleaning import report_path
 from tokenmill.errors import InputError, OutputError, UsageError
+from tokenmill.jobs.work import JobOptions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 WORDS = [
@@ -75,7 +76,7 @@ def corpus(tmp_path_factory):
     return write_corpus(tmp_path_factory.mktemp("corpus"))
 
 
-OPTIONS = {"shard_bytes": 50_000}
+OPTIONS = CleanOptions(shard_bytes=50_000)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def expected(corpus, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaning, "PART_BYTES", 200_000)
         patch.setattr(cleaning, "BATCH_RECORDS", 20)
-        clean("text", corpus, folder, num_workers=1, **OPTIONS)
+        clean("text", corpus, folder, OPTIONS, job=JobOptions(num_workers=1))
     return digest(folder)
 
 
@@ -100,7 +101,7 @@ def test_the_report_adds_up(corpus, tmp_path):
     assert report.documents_in == 1200
     assert report.skipped_count == len(report.skipped) == 12
     assert report.documents_in == report.documents_kept + sum(report.dropped.values()) + report.skipped_count
-    assert str(report.skipped[0]).startswith(f"{corpus[0]}, line 14: no JSON")
+    assert str(report.skipped[0]).startswith(f"{corpus[0]}, line 14: not JSON")
     assert report.removed_by_kind == {"url": report.documents_kept}
     assert sorted(what for what, _ in report.most_removed) == [f"url: site{i}.org" for i in range(7)]
     texts = texts_of(tmp_path)
@@ -115,44 +116,54 @@ def test_the_report_adds_up(corpus, tmp_path):
 
 @pytest.mark.parametrize("num_workers", [2, 5])
 def test_the_same_bytes_for_any_number_of_workers(corpus, expected, tmp_path, small_parts, num_workers):
-    clean("text", corpus, tmp_path, num_workers=num_workers, **OPTIONS)
+    clean("text", corpus, tmp_path, OPTIONS, job=JobOptions(num_workers=num_workers))
     assert digest(tmp_path) == expected
     assert len(expected) > 6
 
 
+# Kills itself a little after the batch of this number.
 RUN = """
-import sys
-from tokenmill.corpus import clean, cleaning
+import os, signal, sys, threading
+from tokenmill.corpus import CleanOptions, clean, cleaning
+from tokenmill.jobs.work import JobOptions
 cleaning.PART_BYTES, cleaning.BATCH_RECORDS = 200_000, 20
-print("go", flush=True)
-clean("text", sys.argv[2:], sys.argv[1], num_workers=2, shard_bytes=50_000)
+left, seconds, count = int(sys.argv[1]), float(sys.argv[2]), cleaning._count
+
+def counting(*arguments):
+    global left
+    left -= 1
+    if left == 0:
+        if not seconds:
+            os.kill(os.getpid(), signal.SIGKILL)
+        threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return count(*arguments)
+
+cleaning._count = counting
+clean("text", sys.argv[4:], sys.argv[3], CleanOptions(shard_bytes=50_000), job=JobOptions(num_workers=2))
 """
 
 
 def test_killed_at_random_moments_it_goes_on_to_the_same_bytes(corpus, expected, tmp_path):
     rng = random.Random(1)
     folder = tmp_path / "out"
-    command = [sys.executable, "-c", RUN, str(folder), *map(str, corpus)]
-    kills = resumed = 0
-    while kills < 10 * SWEEP:
-        finished_before = len(list(folder.glob(".clean/0*.json")))
-        wanted = finished_before + rng.randrange(3)
-        with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
-            process.stdout.readline()
-            while process.poll() is None and len(list(folder.glob(".clean/0*.json"))) < wanted:
-                time.sleep(0.001)
-            time.sleep(rng.uniform(0.0, 0.1))
-            process.send_signal(signal.SIGKILL)
-        kills += 1
-        resumed += finished_before > 0
-        if report_path(folder).exists():
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-            assert digest(folder) == expected
-            shutil.rmtree(folder)
-            report_path(folder).unlink()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    assert digest(folder) == expected
-    assert resumed > 1
+
+    def run(left, seconds=0.0):
+        command = [sys.executable, "-c", RUN, str(left), str(seconds), str(folder), *map(str, corpus)]
+        return subprocess.run(command, stdout=subprocess.DEVNULL, start_new_session=True).returncode
+
+    for _ in range(3 * SWEEP):
+        resumed = 0
+        # A shard has some seven of the sixty batches, so each run that is killed leaves at least one more shard.
+        while not report_path(folder).exists():
+            before = len(list(folder.glob("shard-*")))
+            code = run(rng.randrange(10, 25), rng.choice([0.0, rng.uniform(0.0, 0.02)]))
+            assert code in (0, -signal.SIGKILL)
+            resumed += before > 0
+        assert run(0) == 0
+        assert digest(folder) == expected
+        assert resumed > 1
+        shutil.rmtree(folder)
+        report_path(folder).unlink()
 
 
 def test_it_goes_on_after_each_finished_shard_without_doing_it_again(
@@ -162,18 +173,18 @@ def test_it_goes_on_after_each_finished_shard_without_doing_it_again(
     made = []
     whole = cleaning._write_shard
 
-    def one_then_stop(plan, path, *others):
+    def one_then_stop(options, path, *others):
         if made and made[-1] == "stop":
             made.pop()
             raise KeyboardInterrupt
-        tally = whole(plan, path, *others)
+        tally = whole(options, path, *others)
         made.extend([path.name, "stop"])
         return tally
 
     monkeypatch.setattr(cleaning, "_write_shard", one_then_stop)
     for _ in range(50):
         try:
-            clean("text", corpus, tmp_path, **OPTIONS)
+            clean("text", corpus, tmp_path, OPTIONS)
             break
         except KeyboardInterrupt:
             assert not report_path(tmp_path).exists()
@@ -187,23 +198,25 @@ def test_a_finished_run_is_not_done_again_and_a_foreign_one_is_left_alone(corpus
     before = digest(tmp_path)
     assert clean("text", corpus[:1], tmp_path) == report
     with pytest.raises(UsageError, match="holds the output of a finished run"):
-        clean("text", corpus[:1], tmp_path, min_chars=50)
+        clean("text", corpus[:1], tmp_path, CleanOptions(min_chars=50))
     with pytest.raises(UsageError, match="holds the output"):
         clean("text", corpus[:2], tmp_path)
     assert digest(tmp_path) == before
-    assert clean("text", corpus[:1], tmp_path, min_chars=50, overwrite=True).documents_kept > report.documents_kept
+    assert clean("text", corpus[:1], tmp_path, CleanOptions(min_chars=50), overwrite=True).documents_kept > (
+        report.documents_kept
+    )
     report_path(tmp_path).unlink()
     with pytest.raises(UsageError, match="an earlier run"):
         clean("text", corpus[:1], tmp_path)
 
 
 def test_two_runs_cannot_write_to_one_folder(corpus, tmp_path):
-    (tmp_path / ".clean").mkdir()
+    (tmp_path / ".unfinished").mkdir()
     import fcntl
 
-    with open(tmp_path / ".clean" / "lock", "wb") as lock:
+    with open(tmp_path / ".unfinished" / "lock", "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(OutputError, match="another run is writing"):
+        with pytest.raises(UsageError, match="another process is writing"):
             clean("text", corpus, tmp_path)
 
 
@@ -229,13 +242,13 @@ def test_a_full_disk_is_one_error_and_the_run_goes_on_when_there_is_room(
         pytest.skip("only root can mount a small disk")
     try:
         with pytest.raises(OutputError, match="No space left"):
-            clean("text", corpus, folder, **OPTIONS)
+            clean("text", corpus, folder, OPTIONS)
         whole = {p.name for p in folder.glob("shard-*")}
         assert whole
         for path in folder.glob("shard-*"):
             assert digest(folder)[path.name] == expected[path.name]
         subprocess.run(["mount", "-o", "remount,size=10m", str(folder)], check=True)
-        clean("text", corpus, folder, **OPTIONS)
+        clean("text", corpus, folder, OPTIONS)
         assert digest(folder) == expected
     finally:
         subprocess.run(["umount", str(folder)], check=True)
@@ -255,8 +268,8 @@ def test_a_limit_on_files_is_one_error_and_the_run_goes_on_without_it(corpus, tm
 
 
 def test_text_shards_read_back_by_their_blank_lines(corpus, tmp_path):
-    report = clean("text", corpus, tmp_path / "text", format="text", filters=[])
-    clean("text", corpus, tmp_path / "jsonl", filters=[])
+    report = clean("text", corpus, tmp_path / "text", CleanOptions("text", filters=()))
+    clean("text", corpus, tmp_path / "jsonl", CleanOptions(filters=()))
     shards = sorted((tmp_path / "text").glob("*.txt"))
     assert [d.text for d in read_documents(shards, unit="blank")] == texts_of(tmp_path / "jsonl")
     assert report.shards[0]["name"] == "shard-00000-0000.txt"
@@ -270,28 +283,43 @@ def test_shards_are_one_frame_that_any_program_reads(corpus, tmp_path):
 
 
 def test_filters_and_lengths_are_obeyed(corpus, tmp_path):
-    chosen = clean("text", corpus[:1], tmp_path / "a", filters=["spaces"], min_chars=0)
+    chosen = clean("text", corpus[:1], tmp_path / "a", CleanOptions(filters=("spaces",), min_chars=0))
     assert chosen.documents_kept == 297
     assert all("https://" in text for text in texts_of(tmp_path / "a"))
     assert chosen.removed_by_kind == {}
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("call", "message"),
     [
-        ({"kind": "books"}, "the kind 'books' is not known; known are wikipedia, stackexchange, fineweb, text"),
-        ({"format": "csv"}, "the output format 'csv' is not known"),
-        ({"filters": ["x"]}, "no filter is called 'x'"),
-        ({"engine": "spark"}, "engine is 'spark'; it can be 'local' or 'ray'"),
-        ({"ray_address": "auto"}, "the engine is not 'ray'"),
-        ({"num_workers": 0}, "must be above 0"),
-        ({"min_chars": -1}, "must not be negative"),
+        (
+            lambda clean: clean("books"),
+            "the kind 'books' is not known; known are wikipedia, stackexchange, fineweb, text",
+        ),
+        (lambda clean: CleanOptions("csv"), "the output format 'csv' is not known"),
+        (lambda clean: clean("text", CleanOptions(filters=("x",))), "no filter is called 'x'"),
+        (lambda clean: CleanOptions(min_chars=-1), "must not be negative"),
+        (lambda clean: CleanOptions(time_limit=0), "time_limit is 0; it must be above 0"),
     ],
 )
-def test_wrong_options(corpus, tmp_path, options, message):
+def test_wrong_options(corpus, tmp_path, call, message):
     with pytest.raises(UsageError, match=message):
-        clean(**{"kind": "text", "sources": corpus, "output": tmp_path / "out"} | options)
+        call(lambda kind, options=None: clean(kind, corpus, tmp_path / "out", options))
     assert not (tmp_path / "out").exists()
+
+
+def test_an_unfinished_run_of_other_options_is_left_alone(corpus, tmp_path, monkeypatch):
+    folder = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(cleaning, "_report", lambda *arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            clean("text", corpus[:1], folder)
+    made = sorted(folder.glob("shard-*"))
+    with pytest.raises(UsageError, match="unfinished job with different options"):
+        clean("text", corpus[:1], folder, CleanOptions(min_chars=50))
+    assert sorted(folder.glob("shard-*")) == made
+    clean("text", corpus[:1], folder, CleanOptions("text"), job=JobOptions(resume=False))
+    assert [path.name for path in folder.iterdir()] == ["shard-00000-0000.txt"]
 
 
 def test_the_command(corpus, tmp_path):
@@ -313,7 +341,7 @@ def test_the_command(corpus, tmp_path):
         "removed most often",
         "url: site0.org",
         "skipped: could not be read",
-        "line 14: no JSON",
+        "line 14: not JSON",
     ):
         assert shown in ran.stderr
     assert runner.invoke(app, [*arguments, "--min-chars", "7"]).exit_code == 2
@@ -322,6 +350,6 @@ def test_the_command(corpus, tmp_path):
 
 
 def test_strict_stops_at_the_first_damage(corpus, tmp_path):
-    with pytest.raises(InputError, match=r"line 14: no JSON"):
-        clean("text", corpus, tmp_path / "out", strict=True)
+    with pytest.raises(InputError, match=r"line 14: not JSON"):
+        clean("text", corpus, tmp_path / "out", CleanOptions(strict=True))
     assert not list((tmp_path / "out").glob("*shard*"))

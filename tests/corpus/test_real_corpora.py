@@ -8,7 +8,7 @@ import pytest
 import regex
 import zstandard
 
-from tokenmill.corpus import clean, read_documents
+from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.corpus.filters import DEFAULT_FILTERS, FILTERS, clean_segments
 from tokenmill.corpus.html import html_to_text
 from tokenmill.corpus.wikitext import Segment, wikitext_to_text
@@ -126,7 +126,7 @@ def test_posts(shared, tmp_path):
         for segment in html_to_text(body):
             if segment.verbatim and id in texts:
                 assert segment.text in texts[id]["text"]
-    without = clean("stackexchange", source, tmp_path / "without", keep_code=False)
+    without = clean("stackexchange", source, tmp_path / "without", CleanOptions(keep_code=False))
     assert without.removed_by_kind["tag"] > report.removed_by_kind["tag"]
     assert without.bytes_out < report.bytes_out
 
@@ -145,7 +145,7 @@ def test_fineweb(shared, tmp_path):
     for document in documents:
         assert not re.search(r"[!-~]{51}|https?://\w|[0-9A-Fa-f]{32}", document["text"])
         assert len(document["text"]) >= 100
-    everything = clean("fineweb", source, tmp_path / "all", filters=[], min_chars=0)
+    everything = clean("fineweb", source, tmp_path / "all", CleanOptions(filters=(), min_chars=0))
     assert everything.documents_kept == 4000
     originals = [d.text for d in read_documents(source)]
     assert [d["text"] for d in documents_of(tmp_path / "all")] == [text.strip("\n") for text in originals]

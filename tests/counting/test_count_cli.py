@@ -46,7 +46,7 @@ def test_counting_saves_and_reports(tmp_path):
     ("arguments", "code", "message"),
     [
         (["nothing.txt"], 1, "nothing.txt: no such file"),
-        (["b.bin"], 1, "b.bin looks binary"),
+        (["b.bin"], 1, "b.bin: looks binary"),
         (["a.txt", "--binary", "maybe"], 2, "'error', 'skip' or 'count'"),
         (["a.txt", "--num-threads", "0"], 2, "at least 1"),
         (["a.txt", "--memory-limit", "1kB"], 2, "at least 100MB"),

@@ -7,7 +7,7 @@ import random
 import pytest
 
 import tokenmill.counting.estimate as module
-import tokenmill.counting.reading as reading
+import tokenmill.sources.blocks as reading
 from tokenmill.counting import count
 from tokenmill.counting.estimate import estimate
 

@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import io
 import json
 import lzma
 import os
@@ -11,10 +10,10 @@ import random
 import pytest
 import zstandard
 
-import tokenmill.counting.reading as reading
+import tokenmill.sources.blocks as reading
 from tokenmill.counting import count
-from tokenmill.counting.decompress import ByteStream, _ZstdFrames
 from tokenmill.errors import InputError
+from tokenmill.sources.blocks import ReadOptions
 
 WORDS = r" [^ ]*|[^ ]+"
 TEXT = b"".join(b"line %d of the text is here\n" % (i * 7919 % 100003) for i in range(20_000))
@@ -63,7 +62,7 @@ def test_a_file_that_was_cut_off_is_an_error(tmp_path, suffix, keep):
     packed = PACKERS[suffix](TEXT)
     path.write_bytes(packed[: int(len(packed) * keep) if keep >= 0 else keep])
     with pytest.raises(
-        InputError, match=r"cut\.txt.*(it ends in the middle of the compressed data|damaged or cut off)"
+        InputError, match=r"cut\.txt.*: damaged or cut off after .* \((it ends in the middle|it is empty)"
     ):
         count(path, WORDS)
 
@@ -74,9 +73,7 @@ def test_a_file_with_damage_inside_is_an_error(tmp_path, suffix):
     packed = bytearray(PACKERS[suffix](TEXT))
     packed[len(packed) // 2 : len(packed) // 2 + 64] = b"\x55" * 64
     path.write_bytes(packed)
-    with pytest.raises(
-        InputError, match=r"bad\.txt.*(is damaged: .*of its text could be read|damaged or cut off after)"
-    ):
+    with pytest.raises(InputError, match=r"bad\.txt.*: damaged or cut off after"):
         count(path, WORDS)
 
 
@@ -86,32 +83,6 @@ def test_a_plain_file_under_a_compressed_name_is_an_error(tmp_path, suffix):
     path.write_bytes(TEXT)
     with pytest.raises(InputError, match=r"a\.txt.*damaged"):
         count(path, WORDS)
-
-
-def zstd_variants():
-    for level, checksum, sized in ((1, True, True), (3, False, False), (19, True, False), (1, False, True)):
-        compressor = zstandard.ZstdCompressor(level=level, write_checksum=checksum, write_content_size=sized)
-        yield compressor.compress(TEXT[:300_000])
-        yield compressor.compress(b"a" * 300_000)  # blocks that repeat one byte
-        yield compressor.compress(random.Random(1).randbytes(300_000))  # raw blocks
-        yield compressor.compress(b"")
-        out = io.BytesIO()
-        with compressor.stream_writer(out, closefd=False) as writer:
-            writer.write(TEXT[:200_000])
-        yield out.getvalue()
-    yield b"\x53\x2a\x4d\x18\x05\x00\x00\x00hello"  # a skippable frame
-
-
-def test_the_ends_of_zstandard_frames_are_known():
-    """At every cut, the frames say `complete` where a frame ends and nowhere else."""
-    for packed in zstd_variants():
-        cuts = {0, 1, 4, 5, 7, 10, len(packed) // 2, len(packed) - 1, len(packed)}
-        for cut in sorted(c for c in cuts if 0 < c <= len(packed)):
-            for step in (3, 1000, 1 << 20):
-                frames = _ZstdFrames(io.BytesIO(packed[:cut]))
-                while frames.read(step):
-                    pass
-                assert frames.complete == (cut == len(packed)), (packed[:10], cut, step)
 
 
 def test_a_bomb_is_read_in_blocks(tmp_path):
@@ -143,7 +114,7 @@ def test_json_lines_in_small_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "BLOCK", 100)
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({"content": "word " * i}) for i in range(60)))
-    counts = count(path, WORDS, field="content", num_threads=3)
+    counts = count(path, WORDS, read=ReadOptions(field="content"), num_threads=3)
     assert counts.documents == 60
     assert counts.total_bytes == sum(5 * i for i in range(60))
     assert items(counts) == {b"word": 59, b" word": sum(range(59)), b" ": 59}
@@ -152,12 +123,12 @@ def test_json_lines_in_small_blocks(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", r"line 3: this is no JSON"),
-        ('"text"', r"line 3: it has no string in the field 'text', and is no JSON object"),
-        ('{"body": "x"}', r"line 3: it has no string in the field 'text', only 'body'"),
-        ('{"text": 5}', r"line 3: it has no string in the field 'text'"),
-        ("\udcff", r"line 3: this is no JSON"),
-        ("[" * 100_000, r"line 3: this is no JSON"),
+        ("{", r"line 3: not JSON"),
+        ('"text"', r"line 3: a JSON str; expected an object with the field 'text'"),
+        ('{"body": "x"}', r"line 3: the field 'text' is missing; the fields are 'body'"),
+        ('{"text": 5}', r"line 3: the field 'text' holds a int, not text"),
+        ("\udcff", r"line 3: not UTF-8"),
+        ("[" * 100_000, r"line 3: JSON that is nested too deeply"),
     ],
 )
 def test_a_bad_json_line_is_named(tmp_path, line, message):
@@ -181,14 +152,13 @@ def test_invalid_utf8_is_counted_as_bytes(tmp_path):
     [
         (b"text\0text", "a NUL byte at offset 4"),
         (random.Random(1).randbytes(500_000).replace(b"\0", b"\1"), "are not UTF-8"),
-        ("text in UTF-16".encode("utf-16"), "begins like UTF-16"),
         ("Текст в другой кодировке. ".encode("cp1251") * 5, "if it is text of another encoding, convert it"),
     ],
 )
 def test_a_binary_file_is_an_error_unless_asked_for(tmp_path, data, message):
     path = tmp_path / "data.bin"
     path.write_bytes(data)
-    with pytest.raises(InputError, match=r"data\.bin looks binary: .*" + message):
+    with pytest.raises(InputError, match=r"data\.bin: looks binary: .*" + message):
         count(path, WORDS)
     counts = count(path, WORDS, binary="count")
     assert sum(len(pretoken) * n for pretoken, n in counts.items()) == len(data) == counts.total_bytes
@@ -242,7 +212,7 @@ def test_missing_and_forbidden_files(tmp_path):
     path.chmod(0)
     if os.access(path, os.R_OK):
         pytest.skip("this user may read everything")
-    with pytest.raises(InputError, match=r"cannot read .*secret\.txt: Permission denied"):
+    with pytest.raises(InputError, match=r"secret\.txt: cannot be read: Permission denied"):
         count(path, WORDS)
 
 
@@ -265,19 +235,6 @@ def test_a_folder_without_permission_stops_or_is_left_out(tmp_path, monkeypatch)
     assert [str(skip).removeprefix(f"{tmp_path}/") for skip in skips] == [
         "b: the folder cannot be read: Permission denied"
     ]
-
-
-def test_a_read_error_names_the_file(tmp_path, monkeypatch):
-    path = tmp_path / "a.txt"
-    path.write_bytes(TEXT)
-    stream = ByteStream(path)
-
-    def broken(buffer):
-        raise OSError(5, "Input/output error")
-
-    stream._readinto = broken
-    with pytest.raises(InputError, match=r"cannot read .*a\.txt: Input/output error \(after 0 bytes\)"):
-        stream.readinto(memoryview(bytearray(10)))
 
 
 def test_empty_files_are_empty_documents(tmp_path):

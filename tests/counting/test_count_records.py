@@ -13,13 +13,14 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tokenmill.counting.reading as reading
-import tokenmill.counting.records as records
+import tokenmill.sources.blocks as reading
 from tokenmill import Splitter
 from tokenmill.counting import count, count_iterator, count_to_folder
-from tokenmill.counting.reading import Block
-from tokenmill.counting.sources import open_source
+from tokenmill.counting.text_sources import opener
 from tokenmill.errors import InputError
+from tokenmill.sources import parquet
+from tokenmill.sources.blocks import Block, ReadOptions
+from tokenmill.sources.find import report_skips
 
 WORDS = r" [^ ]*|[^ ]+"
 TEXTS = ["low low lower", "", "é漢字 x", "a" * 300, "last\nlines\n here"] * 40
@@ -31,14 +32,14 @@ def items(counts):
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.dictionary(pa.int32(), pa.string())])
 def test_parquet(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(records, "ROWS", 7)
+    monkeypatch.setattr(parquet, "MOST_ROWS", 7)
     values = [text if i % 9 else None for i, text in enumerate(TEXTS)]
     column = (
         pa.array(values, pa.string()).cast(kind) if not pa.types.is_dictionary(kind) else pa.array(values, pa.string())
     )
     column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column
     pq.write_table(pa.table({"id": range(len(TEXTS)), "text": column}), tmp_path / "a.parquet", row_group_size=50)
-    kept = [text for text in values if text is not None]
+    kept = [text or "" for text in values]
     expected = count_iterator(kept, WORDS)
     for num_threads in (1, 3):
         found = count(tmp_path / "a.parquet", WORDS, num_threads=num_threads)
@@ -48,13 +49,13 @@ def test_parquet(tmp_path, monkeypatch, kind):
 
 def test_parquet_mistakes(tmp_path):
     pq.write_table(pa.table({"body": ["a"], "text": [1]}), tmp_path / "a.parquet")
-    with pytest.raises(InputError, match=r"column 'text' holds int64, no text"):
+    with pytest.raises(InputError, match=r"column 'text' holds int64, not text"):
         count(tmp_path / "a.parquet", WORDS)
-    with pytest.raises(InputError, match=r"no column 'content', only 'body', 'text'"):
-        count(tmp_path / "a.parquet", WORDS, field="content")
-    assert items(count(tmp_path / "a.parquet", WORDS, field="body")) == {b"a": 1}
+    with pytest.raises(InputError, match=r"no column 'content'; the columns are body, text"):
+        count(tmp_path / "a.parquet", WORDS, read=ReadOptions(field="content"))
+    assert items(count(tmp_path / "a.parquet", WORDS, read=ReadOptions(field="body"))) == {b"a": 1}
     (tmp_path / "b.parquet").write_bytes(b"PAR1 this is not so")
-    with pytest.raises(InputError, match=r"b\.parquet is no readable Parquet file"):
+    with pytest.raises(InputError, match=r"b\.parquet: not a readable Parquet file"):
         count(tmp_path / "b.parquet", WORDS)
 
 
@@ -80,9 +81,9 @@ def test_what_cannot_be_read_is_left_out_and_told_of(tmp_path):
     counts = count(tmp_path, WORDS, on_skip=skips.append)
     told = sorted(map(str, skips))
     assert len(told) == 4
-    assert "a.parquet, row group 1: 1,000 rows are damaged" in told[0]
-    assert "b.jsonl, line 2: this is no JSON" in told[1]
-    assert "b.jsonl, line 3: it has no string in the field 'text', only 'body'" in told[2]
+    assert "a.parquet, row 1001 to row 2000: row group 1 is damaged" in told[0]
+    assert "b.jsonl, line 2: not JSON" in told[1]
+    assert "b.jsonl, line 3: the field 'text' is missing; the fields are 'body'" in told[2]
     assert "c.txt.zst: " in told[3]
     assert "ends in the middle" in told[3]
     assert counts.documents == 2000 + 2 + 1
@@ -106,13 +107,15 @@ def test_damage_is_met_at_the_same_place_however_blocks_fall(tmp_path, monkeypat
         assert len(seen) == 1
 
 
-def drawn(path, span, splitter, field="text"):
+def drawn(path, span, splitter):
     """The pretokens of one span, documents that begin in it, and bytes."""
-    source = open_source(path, splitter, field, "error", span)
+    source = opener(splitter, ReadOptions(), "error")(path, span=span)
     block, pretokens, documents, nbytes = Block(), collections.Counter(), 0, 0
     while source.draw(block):
+        block.finish()
+        report_skips(block.skips, None)
         first = 0
-        for last in block.document_ends.tolist():
+        for last in block.ends.tolist():
             text = bytes(memoryview(block.data)[first:last])
             pretokens.update(text[a:b] for a, b in itertools.pairwise([0, *splitter.ends(text)]))
             first = last
@@ -142,7 +145,7 @@ def test_spans_of_text_have_all_of_it_once(tmp_path_factory, text, bounds):
 def test_spans_of_parquet_are_row_groups(tmp_path):
     pq.write_table(pa.table({"text": TEXTS}), tmp_path / "a.parquet", row_group_size=30)
     splitter = Splitter(WORDS)
-    groups = records.ParquetSource.groups(tmp_path / "a.parquet")
+    groups = parquet.ParquetSource.groups(tmp_path / "a.parquet")
     assert groups == 7
     whole = drawn(tmp_path / "a.parquet", None, splitter)
     parts = [drawn(tmp_path / "a.parquet", span, splitter) for span in ((0, 2), (2, 3), (3, 7))]
@@ -155,7 +158,7 @@ def test_a_span_of_a_binary_file_is_binary_too(tmp_path):
     splitter = Splitter(WORDS)
     with pytest.raises(InputError, match="looks binary"):
         drawn(tmp_path / "a.txt", (100_000, 200_000), splitter)
-    source = open_source(tmp_path / "a.txt", splitter, "text", "skip", (100_000, 200_000))
+    source = opener(splitter, ReadOptions(), "skip")(tmp_path / "a.txt", span=(100_000, 200_000))
     block = Block()
     assert source.draw(block)
     assert (block.nbytes, block.documents) == (0, 0)

@@ -15,8 +15,9 @@ import pytest
 
 import tokenmill
 from tokenmill import WordCounts
-from tokenmill.counting import count, count_to_folder
+from tokenmill.counting import CountOptions, count, count_to_folder
 from tokenmill.errors import InputError, UsageError
+from tokenmill.jobs.work import JobOptions
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
@@ -25,9 +26,10 @@ WORDS = r" [^ ]*|[^ ]+"
 # Counts with tiny blocks and a checkpoint after almost each of them, and slowly enough to be killed in the middle.
 SLOW_COUNT = """
 import sys, time
-import tokenmill.counting.reading as reading
+import tokenmill.sources.blocks as reading
 import tokenmill.counting.threads as threads
 from tokenmill.counting import count_to_folder
+from tokenmill.jobs.work import JobOptions
 
 reading.BLOCK = 3000
 original = threads.Counter.count
@@ -37,7 +39,7 @@ def count(self, block):
 threads.Counter.count = count
 import pyarrow.parquet
 print("begin", flush=True)
-summary = count_to_folder(sys.argv[1], sys.argv[2], r" [^ ]*|[^ ]+", num_threads=2, checkpoint_every=0.01)
+summary = count_to_folder(sys.argv[1], sys.argv[2], r" [^ ]*|[^ ]+", job=JobOptions(num_workers=2, checkpoint_every=0.01))
 print(summary.resumed_bytes)
 """
 
@@ -81,7 +83,7 @@ def test_killed_ten_times_and_still_the_same(tmp_path, corpus, expected):
         time.sleep(rng.uniform(0.02, 0.5))
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        checkpoints += (tmp_path / ".c.counting" / "manifest.json").exists()
+        checkpoints += (tmp_path / ".c.unfinished" / "count-00000.0000.json").exists()
         if output.exists():  # it was quicker
             assert folder_bytes(output) == expected
             shutil.rmtree(output)
@@ -107,9 +109,9 @@ def interrupted(corpus, output, monkeypatch, after):
 
     with monkeypatch.context() as patch:
         patch.setattr(threads.Counter, "count", failing)
-        patch.setattr("tokenmill.counting.reading.BLOCK", 3000)
+        patch.setattr("tokenmill.sources.blocks.BLOCK", 3000)
         with pytest.raises(RuntimeError, match="power cut"):
-            count_to_folder(corpus, output, WORDS, checkpoint_every=0, num_threads=1)
+            count_to_folder(corpus, output, WORDS, job=JobOptions(num_workers=1, checkpoint_every=0))
     return sum(seen)
 
 
@@ -122,9 +124,43 @@ def test_the_place_in_every_kind_of_source_is_kept(tmp_path, corpus, expected, m
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 
+def test_interrupted_after_runs_were_merged_it_resumes(tmp_path, corpus, expected, monkeypatch):
+    """The last checkpoint names the runs from before they were merged."""
+    import tokenmill.counting.count_jobs as count_jobs
+    import tokenmill.counting.spill as spill
+
+    monkeypatch.setattr(spill.Spill, "MANY", 3)
+
+    def failing(*arguments):
+        raise RuntimeError("power cut")
+
+    interrupted(corpus, tmp_path / "c", monkeypatch, 10)
+    with monkeypatch.context() as patch:
+        patch.setattr(count_jobs, "write_counts", failing)
+        with pytest.raises(RuntimeError, match="power cut"):
+            count_to_folder(corpus, tmp_path / "c", WORDS)
+    assert count_to_folder(corpus, tmp_path / "c", WORDS).resumed_bytes > 0
+    assert folder_bytes(tmp_path / "c") == expected
+
+
+def test_a_finished_count_is_only_moved(tmp_path, corpus, expected, monkeypatch):
+    from tokenmill.jobs import working_folder
+
+    def failing(*arguments):
+        raise RuntimeError("power cut")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(working_folder, "replace_folder", failing)
+        with pytest.raises(RuntimeError, match="power cut"):
+            count_to_folder(corpus, tmp_path / "c", WORDS)
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS)
+    assert summary.resumed_bytes == summary.total_bytes > 0
+    assert folder_bytes(tmp_path / "c") == expected
+
+
 def test_resume_can_be_refused(tmp_path, corpus, expected, monkeypatch):
     interrupted(corpus, tmp_path / "c", monkeypatch, 30)
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS, resume=False)
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS, job=JobOptions(resume=False))
     assert summary.resumed_bytes == 0
     assert folder_bytes(tmp_path / "c") == expected
 
@@ -132,13 +168,13 @@ def test_resume_can_be_refused(tmp_path, corpus, expected, monkeypatch):
 def test_an_unfinished_count_of_something_else_is_not_mixed_in(tmp_path, corpus, monkeypatch):
     output = tmp_path / "c"
     interrupted(corpus, output, monkeypatch, 30)
-    with pytest.raises(UsageError, match=r"unfinished count of other sources.*delete .*\.c\.counting"):
+    with pytest.raises(UsageError, match=r"unfinished job with different sources.*delete .*\.c\.unfinished"):
         count_to_folder(corpus / "a.txt", output, WORDS)
-    with pytest.raises(UsageError, match="unfinished count of other options"):
+    with pytest.raises(UsageError, match="unfinished job with different options"):
         count_to_folder(corpus, output, r"\S+")
-    with pytest.raises(UsageError, match="unfinished count of other options"):
-        count_to_folder(corpus, output, WORDS, approximate_prune=True)
-    (tmp_path / ".c.counting" / "manifest.json").write_text("{")
+    with pytest.raises(UsageError, match="unfinished job with different options"):
+        count_to_folder(corpus, output, WORDS, CountOptions(approximate_prune=True))
+    (tmp_path / ".c.unfinished" / "manifest.json").write_text("{")
     with pytest.raises(UsageError, match=r"manifest\.json cannot be read"):
         count_to_folder(corpus, output, WORDS)
 
@@ -148,7 +184,7 @@ def test_a_source_that_changed_is_noticed(tmp_path, monkeypatch):
     source.write_text("one two three " * 3000)
     interrupted(source, tmp_path / "c", monkeypatch, 3)
     source.write_text("four five six " * 3000)
-    with pytest.raises(UsageError, match="other sources"):
+    with pytest.raises(UsageError, match="different sources"):
         count_to_folder(source, tmp_path / "c", WORDS)
 
 
@@ -165,10 +201,10 @@ def test_two_counts_into_one_folder_do_not_meet(tmp_path, corpus):
     process = start(corpus, output, 0.05)
     try:
         assert process.stdout.readline() == "begin\n"
-        while not (tmp_path / ".c.counting" / "lock").exists():
+        while not (tmp_path / ".c.unfinished" / "lock").exists():
             time.sleep(0.01)
         time.sleep(0.1)
-        with pytest.raises(UsageError, match="another process is counting into"):
+        with pytest.raises(UsageError, match="another process is writing"):
             count_to_folder(corpus, output, WORDS)
     finally:
         process.kill()

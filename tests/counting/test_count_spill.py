@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 import tokenmill.counting.memory as memory
-import tokenmill.counting.reading as reading
 import tokenmill.counting.threads as threads
+import tokenmill.sources.blocks as reading
 from tokenmill import WordCounts
-from tokenmill.counting import count, count_iterator, count_to_folder
+from tokenmill.counting import CountOptions, count, count_iterator, count_to_folder
 from tokenmill.counting.spill import Spill, write_run
 from tokenmill.counting.tables import ArrayRows, concatenate, merge_rows, merged
 from tokenmill.errors import OutputError, UsageError
+from tokenmill.jobs.work import JobOptions
 
 WORDS = r" [^ ]*|[^ ]+"
 
@@ -51,7 +52,9 @@ def no_thread_left():
 def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
     whole = count(corpus, WORDS, memory_limit="1GB")
     whole.save(tmp_path / "whole")
-    summary = count_to_folder(corpus, tmp_path / "spilled", WORDS, num_threads=num_threads, memory_limit=1)
+    summary = count_to_folder(
+        corpus, tmp_path / "spilled", WORDS, CountOptions(memory_limit=1), job=JobOptions(num_workers=num_threads)
+    )
     assert summary.spills >= 10
     assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
     assert (summary.documents, summary.total_bytes) == (whole.documents, whole.total_bytes)
@@ -66,7 +69,7 @@ def test_the_same_bytes_spilled_or_not(tmp_path, corpus, tiny, num_threads):
 def test_many_runs_are_merged_in_turns(tmp_path, corpus, tiny, monkeypatch):
     monkeypatch.setattr(Spill, "MANY", 3)
     count(corpus, WORDS, memory_limit="1GB").save(tmp_path / "whole")
-    summary = count_to_folder(corpus, tmp_path / "spilled", WORDS, memory_limit=1)
+    summary = count_to_folder(corpus, tmp_path / "spilled", WORDS, CountOptions(memory_limit=1))
     assert summary.spills > 12
     assert folder_bytes(tmp_path / "spilled") == folder_bytes(tmp_path / "whole")
 
@@ -93,15 +96,14 @@ def test_min_count_is_exact(tmp_path, corpus, tiny):
     whole = count(corpus, WORDS, memory_limit="1GB")
     kept = {pretoken: n for pretoken, n in whole.items() if n >= 3}
     assert 0 < len(kept) < len(whole)
-    count_to_folder(corpus, tmp_path / "c", WORDS, memory_limit=1, min_count=3)
+    count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1, min_count=3))
     assert dict(WordCounts.load(tmp_path / "c").items()) == kept
-    assert dict(count(corpus, WORDS, memory_limit=1, min_count=3).items()) == kept
-    assert dict(count(corpus, WORDS, min_count=3).items()) == kept
+    assert dict(count(corpus, WORDS, memory_limit=1).prune(3).items()) == kept
 
 
 def test_approximate_pruning_states_its_error(tmp_path, corpus, tiny):
     whole = dict(count(corpus, WORDS, memory_limit="1GB").items())
-    summary = count_to_folder(corpus, tmp_path / "c", WORDS, memory_limit=1, approximate_prune=True)
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1, approximate_prune=True))
     found = dict(WordCounts.load(tmp_path / "c").items())
     assert summary.dropped > 0
     assert summary.possible_error == summary.spills > 0
@@ -122,7 +124,7 @@ def test_the_tables_keep_to_their_budget(tmp_path, corpus, tiny, monkeypatch):
 
     monkeypatch.setattr(threads.Counter, "make_room", watching)
     monkeypatch.setattr(threads, "BUFFERS", 0)
-    count_to_folder(corpus, tmp_path / "c", WORDS, memory_limit=1 << 20, num_threads=2)
+    count_to_folder(corpus, tmp_path / "c", WORDS, CountOptions(memory_limit=1 << 20), job=JobOptions(num_workers=2))
     assert max(seen) <= (1 << 20) // 2 + 4000  # and a block's long pretokens, which is more than was foreseen
 
 
@@ -143,8 +145,10 @@ def test_no_more_threads_than_work_or_memory(num_threads, size, mb, expected):
 
 LIMITED = """
 import re, sys
-from tokenmill.counting import count_to_folder
-summary = count_to_folder(sys.argv[1], sys.argv[2], memory_limit="100MB", num_threads=int(sys.argv[3]))
+from tokenmill.counting import CountOptions, count_to_folder
+from tokenmill.jobs.work import JobOptions
+options, job = CountOptions(memory_limit="100MB"), JobOptions(num_workers=int(sys.argv[3]))
+summary = count_to_folder(sys.argv[1], sys.argv[2], options=options, job=job)
 print(summary.spills, int(re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1]) // 1000)
 """
 
@@ -192,7 +196,7 @@ def test_a_full_disk_while_spilling_is_one_error_and_nothing_else_is_touched(ful
     output = full_disk / "counts"
     WordCounts.from_mapping({b"old": 1}).save(output)
     with pytest.raises(OutputError, match="No space left on device"):
-        count_to_folder(corpus, output, WORDS, memory_limit=1)
+        count_to_folder(corpus, output, WORDS, CountOptions(memory_limit=1))
     assert dict(WordCounts.load(output).items()) == {b"old": 1}
     assert no_thread_left()
 
@@ -206,10 +210,10 @@ def test_a_count_goes_on_when_the_disk_has_room_again(full_disk, corpus, tiny, t
         (small / name).write_text((corpus / name).read_text()[:20_000])
     filler.write_bytes(bytes(200_000))
     with pytest.raises(OutputError, match="No space left on device"):
-        count_to_folder(small, output, WORDS, memory_limit=1, num_threads=1)
+        count_to_folder(small, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(num_workers=1))
     assert not output.exists()
     filler.unlink()
-    summary = count_to_folder(small, output, WORDS, memory_limit=1, num_threads=1)
+    summary = count_to_folder(small, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(num_workers=1))
     assert summary.resumed_bytes > 0
     count(small, WORDS).save(tmp_path / "whole")
     assert folder_bytes(output) == folder_bytes(tmp_path / "whole")
@@ -218,7 +222,7 @@ def test_a_count_goes_on_when_the_disk_has_room_again(full_disk, corpus, tiny, t
 
 def test_an_output_that_cannot_be_written_is_told_before_counting(tmp_path):
     (tmp_path / "a.txt").write_text("a")
-    with pytest.raises(OutputError, match="a file of that name stands there"):
+    with pytest.raises(OutputError, match="a file with that name exists"):
         count_to_folder(tmp_path / "a.txt", tmp_path / "a.txt", WORDS)
     with pytest.raises(OutputError, match="cannot write"):
         count_to_folder(tmp_path / "a.txt", "/proc/nowhere/c", WORDS)

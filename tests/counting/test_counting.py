@@ -9,11 +9,12 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tokenmill.counting.local as local
-import tokenmill.counting.reading as reading
+import tokenmill.counting.count_texts as count_texts
 import tokenmill.counting.threads as threads
+import tokenmill.sources.blocks as reading
 from tokenmill.counting import count, count_iterator
 from tokenmill.errors import UsageError
+from tokenmill.split import Splitter
 
 WORDS = r" [^ ]*|[^ ]+"  # every space begins a pretoken
 
@@ -39,8 +40,8 @@ def same(a, b):
 def small_blocks(monkeypatch):
     """Blocks of 64 bytes, so that a short text has many cuts."""
     monkeypatch.setattr(reading, "BLOCK", 64)
+    monkeypatch.setattr(count_texts, "BLOCK", 64)
     monkeypatch.setattr(threads, "WORK", 1)
-    monkeypatch.setattr(local, "BLOCK", 64)
 
 
 TEXT = "low lower  lowest\nnew newer   newest  " * 40 + "é漢字 " * 50 + "x" * 1000 + " end"
@@ -129,7 +130,7 @@ def test_a_failure_in_one_file_stops_the_others_and_leaves_no_thread(tmp_path, s
     for i in range(20):
         (tmp_path / f"{i:02}.txt").write_text(TEXT * 20)
     (tmp_path / "10.txt").write_bytes(b"\0" * 1000)
-    with pytest.raises(Exception, match=r"10\.txt looks binary"):
+    with pytest.raises(Exception, match=r"10\.txt: looks binary"):
         count(tmp_path, WORDS, num_threads=4)
     assert not [t for t in threading.enumerate() if t.name.startswith("tokenmill")]
 
@@ -142,7 +143,7 @@ def test_nothing_to_count():
 
 
 def test_a_pattern_that_is_no_automaton_gives_the_same_counts(tmp_path, small_blocks, monkeypatch):
-    class Slow(local.Splitter):
+    class Slow(Splitter):
         def __init__(self, *patterns):
             super().__init__(*patterns)
             self.scanner = None

@@ -28,6 +28,24 @@ def test_file_obeys_the_umask(tmp_path):
     assert (tmp_path / "a").read_bytes() == b"\xc3\xa9\n"
 
 
+def test_the_umask_of_the_process_is_not_touched(tmp_path, monkeypatch):
+    """It belongs to all threads: one that creates a file meanwhile would get the wrong permissions."""
+    old = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.delattr(os, "umask")
+            with atomic_file(tmp_path / "file") as file:
+                file.write(b"x")
+            for _ in range(2):
+                with atomic_folder(tmp_path / "folder") as folder:
+                    (folder / "a").touch()
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o750
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+
+
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 def test_an_exception_leaves_the_old_file(tmp_path, error):
     (tmp_path / "a").write_bytes(b"old")
@@ -59,7 +77,7 @@ def test_an_exception_leaves_the_old_folder(tmp_path):
 
 def test_a_file_in_the_way_is_an_error_that_says_so(tmp_path):
     (tmp_path / "t").write_text("a file")
-    with pytest.raises(OutputError, match="a file of that name"), atomic_folder(tmp_path / "t"):
+    with pytest.raises(OutputError, match="a file with that name exists"), atomic_folder(tmp_path / "t"):
         pass
 
 

@@ -16,9 +16,10 @@ import py7zr
 import pytest
 import zstandard
 
-from tokenmill.corpus import find_sources, open_source, read_documents
-from tokenmill.sources import streams as streams_module
+from tokenmill.corpus import find_sources, read_documents
 from tokenmill.errors import InputError, MissingExtraError, UsageError
+from tokenmill.sources import streams as streams_module
+from tokenmill.sources.streams import ByteStream
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COMPRESS = {
@@ -36,7 +37,7 @@ def drain(stream):
     got = bytearray()
     try:
         with stream:
-            while data := stream.read1(1 << 16):
+            while data := stream.read(1 << 16):
                 got += data
     except InputError as error:
         return bytes(got), error
@@ -47,8 +48,8 @@ def drain(stream):
 def test_every_compression_gives_the_same_bytes(tmp_path, suffix):
     file = tmp_path / f"a.txt{suffix}"
     file.write_bytes(COMPRESS[suffix](PLAIN))
-    with open_source(file) as stream:
-        assert stream.read() == PLAIN
+    with ByteStream(file) as stream:
+        assert stream.read(len(PLAIN) + 1) == PLAIN
         assert stream.stored_position() == file.stat().st_size
 
 
@@ -56,7 +57,7 @@ def test_every_compression_gives_the_same_bytes(tmp_path, suffix):
 def test_parts_compressed_one_by_one_are_one_stream(tmp_path, suffix):
     file = tmp_path / f"a.txt{suffix}"
     file.write_bytes(b"".join(COMPRESS[suffix](PLAIN[i : i + 99_999]) for i in range(0, len(PLAIN), 99_999)))
-    assert drain(open_source(file)) == (PLAIN, None)
+    assert drain(ByteStream(file)) == (PLAIN, None)
 
 
 @pytest.mark.parametrize("suffix", [s for s in COMPRESS if s])
@@ -71,7 +72,7 @@ def test_a_file_that_was_cut_off_gives_what_it_has_and_one_error(tmp_path, suffi
     file = tmp_path / f"a.txt{suffix}"
     for size in [len(whole) - 1, len(whole) - 5, 3, *(rng.randrange(10, len(whole)) for _ in range(6 * SWEEP))]:
         file.write_bytes(whole[:size])
-        got, error = drain(open_source(file))
+        got, error = drain(ByteStream(file))
         assert PLAIN.startswith(got)
         assert error is not None, f"{size} bytes of {len(whole)}"
         assert str(file) in str(error)
@@ -84,9 +85,9 @@ def test_damage_inside_a_bz2_is_found_at_the_same_place_by_one_core_and_by_many(
     file = tmp_path / "a.bz2"
     file.write_bytes(whole)
     monkeypatch.setattr(streams_module, "PARALLEL_BZ2_BYTES", 1 << 40)
-    serial, serial_error = drain(open_source(file))
+    serial, serial_error = drain(ByteStream(file))
     monkeypatch.setattr(streams_module, "PARALLEL_BZ2_BYTES", 0)
-    parallel, parallel_error = drain(open_source(file))
+    parallel, parallel_error = drain(ByteStream(file))
     assert len(serial) > 500_000
     assert serial == parallel
     assert str(serial_error) == str(parallel_error)
@@ -102,9 +103,9 @@ def test_a_bomb_is_read_in_bounded_memory(tmp_path, suffix):
         zeros = COMPRESS[suffix](bytes(10_000_000)) * 8
     file.write_bytes(zeros)
     tracemalloc.start()
-    with open_source(file) as stream:
+    with ByteStream(file) as stream:
         total = 0
-        while data := stream.read1(1 << 16):
+        while data := stream.read(1 << 16):
             total += len(data)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -133,7 +134,7 @@ def seven_zip(path, members, filters=None):
 def test_a_member_of_a_7z_is_streamed(tmp_path, method):
     members = {"Badges.xml": b"<badges/>" * 999, "x/Posts.xml": PLAIN, "Users.xml": b"<users/>"}
     file = seven_zip(tmp_path / "a.7z", members, FILTERS[method])
-    assert drain(open_source(file)) == (PLAIN, None)
+    assert drain(ByteStream(file)) == (PLAIN, None)
 
 
 @pytest.mark.parametrize("method", ["lzma2", "lzma", "bzip2"])
@@ -142,9 +143,9 @@ def test_a_7z_bomb_is_read_in_bounded_memory(tmp_path, method):
     with py7zr.SevenZipFile(file, "w", filters=FILTERS[method]) as archive:
         archive.writef(io.BytesIO(bytes(40_000_000)), "Posts.xml")
     tracemalloc.start()
-    with open_source(file) as stream:
+    with ByteStream(file) as stream:
         total = 0
-        while data := stream.read1(1 << 16):
+        while data := stream.read(1 << 16):
             total += len(data)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -158,11 +159,11 @@ def test_a_damaged_7z_is_one_error(tmp_path):
     for size in (0, 5, 40, len(whole) // 2, len(whole) - 3):
         file.write_bytes(whole[:size])
         with pytest.raises(InputError, match="cannot be read as a 7z archive"):
-            open_source(file)
+            ByteStream(file)
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 0xFF
     file.write_bytes(flipped)
-    _got, error = drain(open_source(file))
+    _got, error = drain(ByteStream(file))
     assert "damaged or cut off" in str(error)
 
 
@@ -171,20 +172,20 @@ def test_a_7z_packed_by_a_rarer_method_needs_the_program(tmp_path, monkeypatch):
     file = seven_zip(tmp_path / "a.7z", {"Posts.xml": PLAIN, "-x.xml": b"x"}, ppmd)
     with monkeypatch.context() as nowhere, pytest.raises(InputError, match=r"7z program reads \(PPMd\): install"):
         nowhere.setenv("PATH", str(tmp_path))
-        open_source(file)
+        ByteStream(file)
     if not any(map(shutil.which, ("7zz", "7z", "7za", "7zr"))):
         pytest.skip("7z is not installed")
-    assert drain(open_source(file)) == (PLAIN, None)
-    with open_source(file) as stream:  # left before its end: the program must not stay behind
-        stream.read1(10)
+    assert drain(ByteStream(file)) == (PLAIN, None)
+    with ByteStream(file) as stream:  # left before its end: the program must not stay behind
+        stream.read(10)
     file.write_bytes(file.read_bytes()[:200] + bytes(200) + file.read_bytes()[400:])
-    assert "7z ended with code 2" in str(drain(open_source(file))[1])
+    assert "7z ended with code 2" in str(drain(ByteStream(file))[1])
 
 
 def test_a_7z_without_posts_names_what_it_holds(tmp_path):
     file = seven_zip(tmp_path / "a.7z", {"Users.xml": b"u", "Votes.xml": b"v"})
     with pytest.raises(InputError, match=r"no Posts.xml in it, but Users.xml, Votes.xml"):
-        open_source(file)
+        ByteStream(file)
 
 
 def test_files_folders_and_globs_in_order(tmp_path):
@@ -270,6 +271,6 @@ def test_folders_and_files_without_permission(tmp_path):
     (folder / "a").chmod(0o755)
     assert run.stdout.splitlines() == [
         "['b/y.txt']",
-        "['/a: the folder cannot be read: Permission denied', '/z.txt: cannot read /z.txt: Permission denied']",
+        "['/a: the folder cannot be read: Permission denied', '/z.txt: cannot be read: Permission denied']",
         "/a: the folder cannot be read: Permission denied",
     ], run.stderr

@@ -1,4 +1,4 @@
-"""Token files: what is in them, in every layout, by readers that are not tokenmill's; and how they are read back."""
+"""Token files: what is in them, in every format, by readers that are not tokenmill's; and how they are read back."""
 
 import json
 
@@ -8,8 +8,9 @@ from token_file_examples import corpus, expected_ids, read_megatron, stream_of, 
 
 import tokenmill
 from tokenmill.errors import FormatError, InputError, UsageError
-from tokenmill.token_files import LAYOUTS, encode_part
-from tokenmill.token_files.encoding import join_parts, settings_for
+from tokenmill.jobs.work import JobOptions
+from tokenmill.sources.documents import ReadOptions
+from tokenmill.token_files import FORMATS, EncodeOptions, encoding
 from tokenmill.token_files.settings import dtype_for
 
 
@@ -63,10 +64,10 @@ def test_parquet_has_a_row_for_each_document(tok, sources, tmp_path):
     assert table.column("id").to_pylist()[:4] == ["a.txt", "b.txt", "c0", "c1"]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_loading_gives_the_documents_back(tok, sources, tmp_path, layout):
+@pytest.mark.parametrize("format", FORMATS)
+def test_loading_gives_the_documents_back(tok, sources, tmp_path, format):
     paths, documents = sources
-    made = tokenmill.encode_files(tok, paths, tmp_path / "t.out", layout)
+    made = tokenmill.encode_files(tok, paths, tmp_path / "t.out", format)
     tokens = tokenmill.load_tokens(made.path, tok)
     assert [tok.decode(ids) for ids in tokens] == documents
     assert len(tokens) == len(documents) and tok.decode(tokens[-1]) == documents[-1]
@@ -76,21 +77,25 @@ def test_loading_gives_the_documents_back(tok, sources, tmp_path, layout):
         tokens[9999]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, tmp_path, layout):
+def here(do, parts, address, cores):
+    """In place of a Ray cluster: the tasks in this process, the last first."""
+    for part in reversed(parts):
+        do(part)
+        yield part
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, tmp_path, monkeypatch, format):
     paths, _ = sources
     outputs = []
     for threads in (1, 2, 5):
         folder = tmp_path / str(threads)
-        tokenmill.encode_files(tok, paths, folder / "t.x", layout, num_threads=threads)
+        tokenmill.encode_files(tok, paths, folder / "t.x", format, job=JobOptions(num_workers=threads))
         outputs.append(files_in(folder))
-    settings = settings_for(tok, layout)
-    parts = [
-        encode_part(tok, shard, settings, tmp_path / f"part{n}")
-        for n, shard in enumerate((paths[:1], [], paths[1:4], paths[4:]))
-    ]
-    join_parts(tok, parts, settings, tmp_path / "joined" / "t.x")
-    outputs.append(files_in(tmp_path / "joined"))
+    monkeypatch.setattr(encoding, "TASK_BYTES", 10_000)
+    monkeypatch.setattr("tokenmill.jobs.ray.finished_tasks", here)
+    tokenmill.encode_files(tok, paths, tmp_path / "parts" / "t.x", format, job=JobOptions("ray"))
+    outputs.append(files_in(tmp_path / "parts"))
     assert outputs[0] == outputs[1] == outputs[2] == outputs[3]
 
 
@@ -100,8 +105,10 @@ def test_ids_never_wrap(tmp_path, n_vocab, dtype):
     assert tok.n_vocab == n_vocab and tok.eot_token == n_vocab - 1 and dtype_for(n_vocab) == dtype
     text = "".join(map(chr, range(1, 128))) + "\x7f\x7f~~é漢"
     (tmp_path / "a.txt").write_bytes(text.encode())
-    for layout in LAYOUTS:
-        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / layout, layout, end_of_text="<|endoftext|>")
+    for format in FORMATS:
+        made = tokenmill.encode_files(
+            tok, tmp_path / "a.txt", tmp_path / format, format, EncodeOptions("<|endoftext|>")
+        )
         tokens = tokenmill.load_tokens(made.path, tok)
         assert made.dtype == dtype
         assert tokens.ids.tolist() == [*tok.encode_ordinary(text), n_vocab - 1]
@@ -109,9 +116,8 @@ def test_ids_never_wrap(tmp_path, n_vocab, dtype):
 
 
 def test_a_long_text_is_cut_into_parts_with_the_same_ids(tok, tmp_path, monkeypatch):
-    from tokenmill.token_files import documents
 
-    monkeypatch.setattr(documents, "STRETCH", 1000)
+    monkeypatch.setattr("tokenmill.sources.blocks.BLOCK", 1000)
     long = text(3, 20_000) + "a" * 5000 + " " * 3000 + "\n" * 2000 + text(4, 2000)
     (tmp_path / "long.txt").write_bytes(long.encode())
     tokenmill.encode_files(tok, tmp_path / "long.txt", tmp_path / "t.bin")
@@ -122,8 +128,13 @@ def test_units_and_fields(tok, tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n\nthree\n")
     (tmp_path / "b.jsonl").write_text('{"body": "four", "text": "no"}\n')
 
-    def documents(*sources, **options):
-        made = tokenmill.encode_files(tok, [tmp_path / s for s in sources], tmp_path / "t.bin", **options)
+    def documents(*sources, unit="file", **options):
+        made = tokenmill.encode_files(
+            tok,
+            [tmp_path / s for s in sources],
+            tmp_path / "t.bin",
+            options=EncodeOptions(read=ReadOptions(unit, **options)),
+        )
         return [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok)]
 
     assert documents("a.txt") == ["one\ntwo\n\nthree\n"]
@@ -134,9 +145,9 @@ def test_units_and_fields(tok, tmp_path):
 
 def test_special_tokens_in_text_only_where_asked_for(tok, tmp_path):
     (tmp_path / "a.txt").write_text("a<|endoftext|>b")
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", end_of_text=False)
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(False))
     assert tok.eot_token not in stream_of(tmp_path / "t.bin", "<u2")
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", special=True, end_of_text=False)
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(False, special=True))
     assert stream_of(tmp_path / "t.bin", "<u2") == tok.encode("a<|endoftext|>b", allowed_special="all")
 
 
@@ -145,14 +156,14 @@ def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):
     tok = tokenizer(["<|bos|>"])
     with pytest.raises(UsageError, match=r"no special token '<\|endoftext\|>'.*'<\|bos\|>'.*--no-end-of-text"):
         tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin")
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", end_of_text="<|bos|>")
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions("<|bos|>"))
     assert stream_of(tmp_path / "t.bin", "<u2") == [97, 319]
 
 
 def test_no_documents_at_all(tok, tmp_path):
     (tmp_path / "a.jsonl").write_text("\n")
-    for layout in LAYOUTS:
-        made = tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / layout, layout)
+    for format in FORMATS:
+        made = tokenmill.encode_files(tok, tmp_path / "a.jsonl", tmp_path / format, format)
         tokens = tokenmill.load_tokens(made.path, tok)
         assert (len(tokens), len(tokens.ids), list(tokens)) == (0, 0, [])
 
@@ -173,8 +184,8 @@ def test_what_cannot_be_read_is_an_error_or_left_out(tok, tmp_path):
 def test_another_tokenizer_is_refused(tok, tmp_path):
     (tmp_path / "a.txt").write_text("the lowest")
     other = tokenizer(["<|endoftext|>", "<|other|>"])
-    for layout in LAYOUTS:
-        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / layout, layout)
+    for format in FORMATS:
+        made = tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / format, format)
         with pytest.raises(FormatError, match="made with another tokenizer"):
             tokenmill.load_tokens(made.path, other)
         assert len(tokenmill.load_tokens(made.path, other, any_tokenizer=True)) == 1

@@ -9,7 +9,7 @@ from token_file_examples import corpus, tokenizer
 
 import tokenmill
 from tokenmill.errors import TokenmillError
-from tokenmill.token_files import LAYOUTS
+from tokenmill.token_files import FORMATS
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 ROUNDS = 150 * SWEEP**4
@@ -35,13 +35,13 @@ def changed(chosen: random.Random, data: bytes) -> bytes:
     return bytes(kept)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_changed_files(tmp_path, layout):
+@pytest.mark.parametrize("format", FORMATS)
+def test_changed_files(tmp_path, format):
     tok = tokenizer()
     paths, _ = corpus(tmp_path / "sources")
-    made = tokenmill.encode_files(tok, paths, tmp_path / "whole" / "t", layout).path
+    made = tokenmill.encode_files(tok, paths, tmp_path / "whole" / "t", format).path
     names = [path.name for path in made.parent.iterdir()]
-    chosen = random.Random(f"{layout} {SWEEP}")
+    chosen = random.Random(f"{format} {SWEEP}")
     refused = 0
     for _ in range(ROUNDS):
         shutil.rmtree(tmp_path / "t", ignore_errors=True)

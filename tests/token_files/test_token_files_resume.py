@@ -13,7 +13,8 @@ from token_file_examples import corpus, text, tokenizer
 
 import tokenmill
 from tokenmill.errors import OutputError, UsageError
-from tokenmill.token_files import LAYOUTS, parts
+from tokenmill.jobs.work import JobOptions
+from tokenmill.token_files import FORMATS, EncodeOptions, parts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
@@ -22,9 +23,11 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[
 SLOW = """
 import sys, time
 import tokenmill
-from tokenmill.token_files import documents, parts
+from tokenmill.jobs.work import JobOptions
+from tokenmill.sources import blocks
+from tokenmill.token_files import parts
 
-documents.STRETCH, parts.JOB_BYTES = 1000, 2000
+blocks.BLOCK, parts.JOB_BYTES = 1000, 2000
 original = parts.PartWriter.append
 def append(self, encoded):
     original(self, encoded)
@@ -33,7 +36,7 @@ parts.PartWriter.append = append
 tok = tokenmill.load(sys.argv[1])
 import pyarrow.parquet
 print("begin", flush=True)
-tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], sys.argv[5], num_threads=2, checkpoint_every=0.01)
+tokenmill.encode_files(tok, sys.argv[2] + "/*", sys.argv[3], sys.argv[5], job=JobOptions(num_workers=2, checkpoint_every=0.01))
 """
 
 # Dies without a word at the n-th of the calls that change the disk, for every n or every fourth; and each time goes on to the end.
@@ -41,14 +44,16 @@ CRASHES = """
 import os, shutil, sys
 from pathlib import Path
 import tokenmill
-from tokenmill.token_files import documents, parts
+from tokenmill.jobs.work import JobOptions
+from tokenmill.sources import blocks
+from tokenmill.token_files import parts
 
-documents.STRETCH, parts.JOB_BYTES = 60_000, 60_000
-folder, layout = Path(sys.argv[3]), sys.argv[4]
+blocks.BLOCK, parts.JOB_BYTES = 60_000, 60_000
+folder, format = Path(sys.argv[3]), sys.argv[4]
 tok = tokenmill.load(sys.argv[1])
 
 def encode():
-    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", layout, num_threads=2, checkpoint_every=0)
+    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, job=JobOptions(num_workers=2, checkpoint_every=0))
 
 def files():
     return {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -89,7 +94,7 @@ while True:
     if code == 0:
         break
     assert code == 9, code
-    out = folder / ("out.bin" if layout == "megatron" else "out")
+    out = folder / ("out.bin" if format == "megatron" else "out")
     if Path(f"{out}.json").exists():  # metadata never stands beside files of another size
         tokenmill.load_tokens(out)
     assert in_child(encode) == 0
@@ -101,15 +106,15 @@ print(n)
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A tokenizer saved, a folder of sources, and what encoding them gives in each layout."""
+    """A tokenizer saved, a folder of sources, and what encoding them gives in each format."""
     folder = tmp_path_factory.mktemp("made")
     tok = tokenizer()
     tok.save(folder / "tok")
     corpus(folder / "sources")
     expected = {}
-    for layout in LAYOUTS:
-        tokenmill.encode_files(tok, str(folder / "sources" / "*"), folder / layout / "out", layout)
-        expected[layout] = files_in(folder / layout)
+    for format in FORMATS:
+        tokenmill.encode_files(tok, str(folder / "sources" / "*"), folder / format / "out", format)
+        expected[format] = files_in(folder / format)
     return tok, folder, expected
 
 
@@ -117,34 +122,34 @@ def files_in(folder):
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def start(folder, output, pause, layout):
-    command = [sys.executable, "-c", SLOW, *map(str, (folder / "tok", folder / "sources", output, pause, layout))]
+def start(folder, output, pause, format):
+    command = [sys.executable, "-c", SLOW, *map(str, (folder / "tok", folder / "sources", output, pause, format))]
     return subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS if SWEEP > 1 else ("bin", "parquet"))
-def test_killed_at_random_moments_and_still_the_same(made, tmp_path, layout):
+@pytest.mark.parametrize("format", FORMATS if SWEEP > 1 else ("bin", "parquet"))
+def test_killed_at_random_moments_and_still_the_same(made, tmp_path, format):
     _, folder, expected = made
     chosen = random.Random(os.getpid())
     checkpoints = 0
     for _ in range(3 * SWEEP):
-        process = start(folder, tmp_path / "out", 0.01, layout)
+        process = start(folder, tmp_path / "out", 0.01, format)
         assert process.stdout.readline() == "begin\n", process.stderr.read()
         time.sleep(chosen.uniform(0.02, 0.4))
         process.send_signal(signal.SIGKILL)
         process.communicate()
-        checkpoints += len(list(tmp_path.glob(".out*.encoding/manifest.json")))
-    process = start(folder, tmp_path / "out", 0, layout)
+        checkpoints += len(list(tmp_path.glob(".out*.unfinished/encode-*.json")))
+    process = start(folder, tmp_path / "out", 0, format)
     assert process.communicate(timeout=60) and process.returncode == 0
-    assert files_in(tmp_path) == expected[layout]
+    assert files_in(tmp_path) == expected[format]
     assert checkpoints > 0
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_killed_at_every_step_of_the_end(made, tmp_path, layout):
+@pytest.mark.parametrize("format", FORMATS)
+def test_killed_at_every_step_of_the_end(made, tmp_path, format):
     _, folder, _ = made
     (tmp_path / "out").mkdir()
-    arguments = [str(folder / "tok"), str(folder / "sources"), str(tmp_path / "out"), layout, "1" if SWEEP > 1 else "4"]
+    arguments = [str(folder / "tok"), str(folder / "sources"), str(tmp_path / "out"), format, "1" if SWEEP > 1 else "4"]
     result = subprocess.run(
         [sys.executable, "-c", CRASHES, *arguments], env=ENVIRONMENT, capture_output=True, text=True
     )
@@ -173,16 +178,30 @@ def test_what_was_encoded_before_ctrl_c_is_kept(made, tmp_path, monkeypatch):
         interrupt(patch, 5, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
             tokenmill.encode_files(tok, sources, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == [".out.encoding"]
-    with pytest.raises(UsageError, match=r"unfinished output of other settings.*delete .*\.out\.encoding"):
-        tokenmill.encode_files(tok, sources, tmp_path / "out", end_of_text=False)
-    with pytest.raises(UsageError, match="unfinished output of other sources"):
+    assert [path.name for path in tmp_path.iterdir()] == [".out.unfinished"]
+    with pytest.raises(UsageError, match=r"unfinished job with different options.*delete .*\.out\.unfinished"):
+        tokenmill.encode_files(tok, sources, tmp_path / "out", options=EncodeOptions(False))
+    with pytest.raises(UsageError, match="unfinished job with different sources"):
         tokenmill.encode_files(tok, folder / "sources" / "a.txt", tmp_path / "out")
-    with pytest.raises(UsageError, match="unfinished output of other tokenizer"):
+    with pytest.raises(UsageError, match="unfinished job with different tokenizer"):
         other = tokenmill.train_from_iterator([text(9, 4000)], 320, special_tokens=["<|endoftext|>"])
         tokenmill.encode_files(other, sources, tmp_path / "out")
     assert tokenmill.encode_files(tok, sources, tmp_path / "out").resumed_bytes > 0
     assert files_in(tmp_path) == expected["bin"]
+
+
+def test_a_checkpoint_whose_files_are_gone_is_told(made, tmp_path, monkeypatch):
+    tok, folder, _ = made
+    sources = str(folder / "sources" / "*")
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "JOB_BYTES", 2000)
+        interrupt(patch, 5, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            tokenmill.encode_files(tok, sources, tmp_path / "out")
+    ids = tmp_path / ".out.unfinished" / "part-00000" / "ids"
+    os.truncate(ids, ids.stat().st_size - 1)
+    with pytest.raises(UsageError, match=r"ids is missing or damaged. To start again, delete .*\.out\.unfinished"):
+        tokenmill.encode_files(tok, sources, tmp_path / "out")
 
 
 def test_resume_can_be_refused(made, tmp_path, monkeypatch):
@@ -192,7 +211,7 @@ def test_resume_can_be_refused(made, tmp_path, monkeypatch):
         interrupt(patch, 5, KeyboardInterrupt())
         with pytest.raises(KeyboardInterrupt):
             tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out")
-    summary = tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out", resume=False)
+    summary = tokenmill.encode_files(tok, str(folder / "sources" / "*"), tmp_path / "out", job=JobOptions(resume=False))
     assert summary.resumed_bytes == 0
     assert files_in(tmp_path) == expected["bin"]
 
@@ -204,7 +223,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_written(made, tmp_path):
             file.write((folder / "sources" / "a.txt").read_bytes() * 16)
     command = [sys.executable, "-m", "tokenmill", "encode", "big.txt", "--tokenizer", folder / "tok", "-o", "out/t.bin"]
     process = subprocess.Popen(command, env=ENVIRONMENT, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    ids = tmp_path / "out" / ".t.bin.encoding" / "ids"
+    ids = tmp_path / "out" / ".t.bin.unfinished" / "part-00000" / "ids"
     while process.poll() is None and not (ids.exists() and ids.stat().st_size > 0):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
@@ -212,7 +231,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_written(made, tmp_path):
     assert process.returncode == 130, message
     assert "stopped" in message and "Traceback" not in message
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {
-        ".t.bin.encoding"
+        ".t.bin.unfinished"
     }  # gone where there was no checkpoint
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._console import console, progress_bar, say
+from ._reading import FieldOption, SeparatorOption, UnitOption
 from .main import app
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ class Engine(StrEnum):
 def clean(
     kind: Annotated[Kind, typer.Argument(help="What the sources are.", show_default=False)],
     sources: Annotated[
-        list[str], typer.Argument(help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed.")
+        list[str],
+        typer.Argument(
+            help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed; - is standard input."
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")
@@ -53,12 +57,9 @@ def clean(
     no_filter: Annotated[list[str] | None, typer.Option(help="A filter not to apply; may be given again.")] = None,
     min_chars: Annotated[int, typer.Option(help="Drop documents that are shorter after cleaning.")] = 100,
     keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
-    unit: Annotated[
-        str, typer.Option(help="What a document is in plain text: line, blank (blank lines between), separator, file.")
-    ] = "line",
-    separator: Annotated[str, typer.Option(help="What stands between two documents, for --unit separator.")] = "",
-    field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
-    column: Annotated[str, typer.Option(help="The column of Parquet that holds the text.")] = "text",
+    unit: UnitOption = "line",
+    separator: SeparatorOption = "",
+    field: FieldOption = "text",
     max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
     strict: Annotated[
         bool, typer.Option(help="Stop at the first document that cannot be read; do not skip it.")
@@ -68,6 +69,7 @@ def clean(
     memory_limit_mb: Annotated[int, typer.Option(help="Megabytes of memory for one document.")] = 1024,
     shard_mb: Annotated[int, typer.Option(help="Close a shard once it holds so many megabytes of text.")] = 256,
     overwrite: Annotated[bool, typer.Option(help="Remove the output of another run that stands there.")] = False,
+    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Resume an interrupted run.")] = True,
     engine: Annotated[
         Engine, typer.Option(help="Processes of this machine, or tasks on a Ray cluster.")
     ] = Engine.local,
@@ -76,38 +78,38 @@ def clean(
 ) -> None:
     """Clean a dump into shards of text, with a report beside them.
 
-    A run that was stopped goes on where it was when it is called again.
+    Run the same command again to resume an interrupted run.
 
     tokenmill clean wikipedia enwiki-*-pages-articles-multistream.xml.bz2 -o wiki
     """
+    from ..corpus import CleanOptions
     from ..corpus import clean as clean_sources
     from ..corpus.filters import chosen_filters
+    from ..jobs.work import JobOptions
+    from ..sources.blocks import ReadOptions
 
     names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
-    chosen = [name for name in chosen_filters(names) if name not in chosen_filters(no_filter or [])]
+    unwanted = chosen_filters(no_filter or [])
+    chosen = tuple(name for name in chosen_filters(names) if name not in unwanted)
     start = time.perf_counter()
     with progress_bar() as progress:
         report = clean_sources(
             kind.value,
             sources,
             output,
-            format=format.value,
-            filters=chosen,
-            min_chars=min_chars,
-            keep_code=keep_code,
-            unit=unit,
-            separator=separator,
-            field=field,
-            column=column,
-            max_document_bytes=max_document_mb << 20,
-            strict=strict,
-            num_workers=num_workers,
-            time_limit=time_limit,
-            memory_limit=memory_limit_mb << 20,
-            shard_bytes=shard_mb << 20,
+            CleanOptions(
+                format.value,
+                chosen,
+                min_chars,
+                keep_code,
+                strict,
+                time_limit,
+                memory_limit_mb << 20,
+                shard_mb << 20,
+                ReadOptions(unit, separator, field, max_document_mb << 20),
+            ),
             overwrite=overwrite,
-            engine=engine.value,
-            ray_address=ray_address,
+            job=JobOptions(engine.value, ray_address, num_workers, resume),
             progress=progress,
         )
     if json:

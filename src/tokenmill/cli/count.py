@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UsageError
-from ._console import progress_bar, report, say
+from ._console import progress_bar, report
+from ._reading import FieldOption, SeparatorOption, SkipDamagedOption, UnitOption, say_skips
 from .main import app
 
 if TYPE_CHECKING:
+    from ..sources.blocks import ReadOptions
     from ..sources.find import Skip
-
-SHOWN = 20  # of what was left out
 
 
 @app.command()
 def count(
-    sources: Annotated[list[str], typer.Argument(help="Text files, folders or globs, plain or compressed.")],
+    sources: Annotated[
+        list[str], typer.Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input.")
+    ],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The folder to write the word counts to.")
     ] = None,
@@ -52,14 +54,13 @@ def count(
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Go on where a count into this folder was interrupted.")
     ] = True,
-    field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
+    unit: UnitOption = "file",
+    separator: SeparatorOption = "",
+    field: FieldOption = "text",
     binary: Annotated[
         str, typer.Option(help="What to do with a file that looks binary: error, skip, or count its bytes.")
     ] = "error",
-    skip_damaged: Annotated[
-        bool,
-        typer.Option("--skip-damaged", help="Leave out JSON lines that are none, and damaged files from there on."),
-    ] = False,
+    skip_damaged: SkipDamagedOption = False,
     num_threads: Annotated[int | None, typer.Option(help="Threads; all cores unless told.")] = None,
     engine: Annotated[str, typer.Option(help="local, or ray: on a Ray cluster.")] = "local",
     ray_address: Annotated[
@@ -71,10 +72,13 @@ def count(
 
     tokenmill count corpus/*.txt --split cl100k -o my-counts
     """
-    from ..counting import add_up, count_to_folder
+    from ..counting import CountOptions, add_up, count_to_folder
+    from ..jobs.work import JobOptions
+    from ..sources.blocks import ReadOptions
 
+    read = ReadOptions(unit, separator, field)
     if estimate:
-        _estimate(sources, split, memory_limit, field, binary, num_threads, json)
+        _estimate(sources, split, memory_limit, read, binary, num_threads, json)
         return
     if output is None:
         raise UsageError("where shall the word counts go? Name a folder with -o (or predict only, with --estimate)")
@@ -90,23 +94,13 @@ def count(
                 sources,
                 output,
                 split or ["cl100k"],
-                num_threads=num_threads,
-                memory_limit=memory_limit,
-                min_count=min_count,
-                approximate_prune=approximate_prune,
-                resume=resume,
-                field=field,
-                binary=binary,  # type: ignore[arg-type]  # checked there
+                CountOptions(min_count, memory_limit, approximate_prune, read, binary),  # type: ignore[arg-type]
                 on_skip=skips.append if skip_damaged else None,
-                engine=engine,  # type: ignore[arg-type]
-                ray_address=ray_address,
+                job=JobOptions(engine, ray_address, num_threads, resume),
                 progress=progress,
             )
     seconds = time.perf_counter() - start
-    for skip in skips[:SHOWN]:
-        say(f"left out: {skip}")
-    if len(skips) > SHOWN:
-        say(f"left out: {len(skips) - SHOWN:,} more")
+    say_skips(skips)
     speed = (summary.total_bytes - summary.resumed_bytes) / 1e6 / max(seconds, 1e-9)
     report(
         {
@@ -131,7 +125,7 @@ def _estimate(
     sources: list[str],
     split: list[str] | None,
     memory_limit: str | None,
-    field: str,
+    read: ReadOptions,
     binary: str,
     num_threads: int | None,
     json: bool,
@@ -143,7 +137,7 @@ def _estimate(
         split or ["cl100k"],
         num_threads=num_threads,
         memory_limit=memory_limit,
-        field=field,
+        read=read,
         binary=binary,  # type: ignore[arg-type]
     )
     report(

@@ -5,21 +5,23 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import InputError, UnknownTokenError, UsageError
+from ._reading import FieldOption, SeparatorOption, SkipDamagedOption, UnitOption, say_skips
 from .main import app
 
 if TYPE_CHECKING:
+    from ..jobs.work import JobOptions
     from ..sources.find import Skip
+    from ..token_files import EncodeOptions
     from ..tokenizer import Tokenizer
 
-LAYOUT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
-SHOWN = 20  # of what was left out
+FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 
 TOKENIZER = typer.Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")
 DOWNLOAD = typer.Option("--download", help="Allow the download of a published encoding.")
@@ -29,7 +31,7 @@ DOWNLOAD = typer.Option("--download", help="Allow the download of a published en
 def encode(
     tokenizer: Annotated[str, TOKENIZER],
     sources: Annotated[
-        list[str] | None, typer.Argument(help="Files, folders, globs; standard input if left out.")
+        list[str] | None, typer.Argument(help="Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the ids here, not to stdout.")] = None,
     format: Annotated[
@@ -54,16 +56,10 @@ def encode(
     no_end_of_text: Annotated[
         bool, typer.Option("--no-end-of-text", help="Token files: no token after a document.")
     ] = False,
-    unit: Annotated[
-        str,
-        typer.Option(help="Token files: what a document is in text files: a file, a line, or blank (lines between)."),
-    ] = "file",
-    field: Annotated[
-        str, typer.Option(help="Token files: the field of a JSON line, or column of Parquet, with the text.")
-    ] = "text",
-    skip_damaged: Annotated[
-        bool, typer.Option("--skip-damaged", help="Token files: leave out what cannot be read.")
-    ] = False,
+    unit: UnitOption = "file",
+    separator: SeparatorOption = "",
+    field: FieldOption = "text",
+    skip_damaged: SkipDamagedOption = False,
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Token files: go on where an earlier call was interrupted.")
     ] = True,
@@ -75,9 +71,9 @@ def encode(
     download: Annotated[bool, DOWNLOAD] = False,
     json: Annotated[bool, typer.Option("--json", help="Token files: print the summary as JSON on stdout.")] = False,
 ) -> None:
-    """Encode text: a line of ids, with spaces between, for each document (each file, or all of standard input).
+    """Encode text: a line of ids for each document, or a token file, which trainers read.
 
-    Or to a token file, which trainers read: a file is a document, in .jsonl each line, in .parquet each row.
+    A text file is a document, unless --unit says otherwise; in .jsonl each line is one, in .parquet each row.
 
     Without sources on a terminal: type text, see its tokens and their ids.
 
@@ -85,11 +81,18 @@ def encode(
     """
     import tokenmill
 
+    from ..sources.blocks import ReadOptions
+    from ..sources.documents import read_documents
+
+    read = ReadOptions(unit, separator, field)
     tok = tokenmill.load(tokenizer, split=split, download=download)
-    layout = format or LAYOUT_OF.get(output.suffix if output else "", "text")
-    if layout != "text":
+    format = format or FORMAT_OF.get(output.suffix if output else "", "text")
+    if format != "text":
         if not sources or output is None:
-            raise UsageError(f"a token file ({layout}) needs sources, and -o with its name")
+            raise UsageError(f"a token file ({format}) needs sources, and -o with its name")
+        from ..jobs.work import JobOptions
+        from ..token_files import EncodeOptions
+
         if end_of_text is not None and no_end_of_text:
             raise UsageError("--end-of-text and --no-end-of-text exclude each other")
         ending = False if no_end_of_text else True if end_of_text is None else end_of_text
@@ -97,17 +100,11 @@ def encode(
             tok,
             sources,
             output,
-            layout,
+            format,
+            EncodeOptions(ending, special, read),
+            JobOptions(engine, ray_address, num_threads, resume),
             skip_damaged,
             json,
-            end_of_text=ending,
-            special=special,
-            unit=unit,
-            field=field,
-            resume=resume,
-            num_threads=num_threads,
-            engine=engine,
-            ray_address=ray_address,
         )
         return
     if engine != "local":
@@ -117,9 +114,14 @@ def encode(
         return
     allowed = "all" if special else frozenset()
     with _lines_to(output) as write:
-        for text in _texts(sources or []):
-            ids = tok.encode(text, allowed_special=allowed, disallowed_special=())
+        skips: list[Skip] = []
+        on_skip = skips.append if skip_damaged else None
+        for document in read_documents(
+            sources or ["-"], unit=unit, separator=separator, field=field, max_document_bytes=None, on_skip=on_skip
+        ):
+            ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
             write(" ".join(map(str, ids)) + "\n")
+    say_skips(skips)
 
 
 @app.command()
@@ -174,7 +176,14 @@ def decode(
 
 
 def _encode_to_token_file(
-    tok: Tokenizer, sources: list[str], output: Path, layout: str, skip_damaged: bool, as_json: bool, **options: Any
+    tok: Tokenizer,
+    sources: list[str],
+    output: Path,
+    format: str,
+    options: EncodeOptions,
+    job: JobOptions,
+    skip_damaged: bool,
+    as_json: bool,
 ) -> None:
     from ..token_files import encode_files
     from ._console import progress_bar, report, say
@@ -187,19 +196,17 @@ def _encode_to_token_file(
                 tok,
                 sources,
                 output,
-                layout,
+                format,
+                options,
                 on_skip=skips.append if skip_damaged else None,
+                job=job,
                 progress=progress,
-                **options,
             )
     except KeyboardInterrupt:
         say("The finished parts are kept: run the same command again to continue.")
         raise
     seconds = time.perf_counter() - start
-    for skip in skips[:SHOWN]:
-        say(f"left out: {skip}")
-    if len(skips) > SHOWN:
-        say(f"left out: {len(skips) - SHOWN:,} more")
+    say_skips(skips)
     report(
         {
             "token file": str(made.path),
@@ -235,25 +242,6 @@ def _converse(tok: Tokenizer) -> None:
         for line in token_view(tok, ids, min(out.width, 110)):
             out.print(line, soft_wrap=True)
         out.print(f"{len(text)} characters, {len(text.encode(errors='replace'))} bytes, {len(ids)} tokens", style="dim")
-
-
-def _texts(sources: list[str]) -> Iterator[str]:
-    from ..sources.find import find_sources, open_source
-
-    if not sources:
-        yield _text(sys.stdin.buffer.read(), "standard input")
-    for path in find_sources(sources) if sources else []:
-        with open_source(path) as file:
-            yield _text(file.read(), str(path))
-
-
-def _text(data: bytes, name: str) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name}: byte {error.start} is not UTF-8 ({data[error.start]:#04x}). Convert the file to UTF-8 first."
-        ) from error
 
 
 def _ids(line: str, place: str, n_vocab: int) -> list[int]:

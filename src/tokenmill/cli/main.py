@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import TokenmillError, UsageError
-from ._console import fail
+from ._console import fail, say
 from ._messages import name_options
 
 __all__ = ["app", "run"]
@@ -42,7 +43,12 @@ def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> A
 
 class _Verbs(TyperGroup):
     def invoke(self, ctx):
-        return run(lambda: super(_Verbs, self).invoke(ctx), lambda: self.get_command(ctx, ctx.invoked_subcommand or ""))
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UnicodeWarning)  # text that was changed while it was read
+            warnings.showwarning = lambda message, *_: say(f"note: {message}")
+            return run(
+                lambda: super(_Verbs, self).invoke(ctx), lambda: self.get_command(ctx, ctx.invoked_subcommand or "")
+            )
 
 
 app = typer.Typer(

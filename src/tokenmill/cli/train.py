@@ -24,6 +24,7 @@ from ._options import (
     ThreadsOption,
     multi_value_command,
 )
+from ._reading import FieldOption, SeparatorOption, UnitOption
 from .main import app
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
 def train(
     sources: Annotated[
         list[str],
-        typer.Argument(help="Text files, folders or globs, plain or compressed; or a folder of saved word counts."),
+        typer.Argument(
+            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or a folder of saved word counts."
+        ),
     ],
     vocab_size: Annotated[
         int, typer.Option(help="The number of tokens, including the 256 bytes and the special tokens.")
@@ -66,7 +69,9 @@ def train(
     ] = None,
     sample: SampleOption = None,
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
-    field: Annotated[str, typer.Option(help="The field of a JSON line that holds the text.")] = "text",
+    unit: UnitOption = "file",
+    separator: SeparatorOption = "",
+    field: FieldOption = "text",
     binary: Annotated[
         str, typer.Option(help="What to do with a file that is not text: error, skip, or count its bytes.")
     ] = "error",
@@ -77,6 +82,7 @@ def train(
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
+    from ..sources.blocks import ReadOptions
     from ..training import Options
 
     options = Options(
@@ -92,7 +98,7 @@ def train(
         refine=refine,
         algorithm=algorithm,
     )
-    reading = {"field": field, "binary": binary}
+    reading = {"read": ReadOptions(unit, separator, field), "binary": binary}
     train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
 
 

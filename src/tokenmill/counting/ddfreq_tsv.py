@@ -17,8 +17,8 @@ from typing import IO, TYPE_CHECKING
 
 from ..errors import FormatError
 from ..jobs.outputs import atomic_file
+from ..sources.streams import ByteStream
 from ._ddfreq_cy import format_entries, parse_entries
-from .decompress import ByteStream
 
 if TYPE_CHECKING:
     from .tables import Rows
@@ -77,7 +77,7 @@ def write_counts_file(path: Path, batches: Iterable[Rows]) -> tuple[int, int]:
 def _read_ddfreq(path: Path) -> Iterator[Rows]:
     import numpy as np
 
-    stream = ByteStream(path)
+    stream = ByteStream(path, text=False)
     try:
         header = bytearray(8)
         if stream.readinto(memoryview(header)) < 8:

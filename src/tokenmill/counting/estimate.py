@@ -16,18 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..sources.find import find_sources, is_url, size_of
-from ..sources.streams import COMPRESSIONS
+from ..sources.blocks import BLOCK, Block, BlockSource, ReadOptions, Span, StreamSource
+from ..sources.documents import spans_of
+from ..sources.find import COMPRESSIONS, Source, find_sources, is_url, report_skips, size_of
 from ._count_cy import count_pretokens
 from ._table_cy import CountTable
-from .local import make_splitter
 from .memory import memory_limit_of
-from .reading import BLOCK, Binary, Block, Source
-from .records import JsonLinesSource
-from .sources import open_source
+from .options import make_splitter
 from .spill import Spill
 from .storage import About, CountsFile
 from .tables import ENTRY, grow, merge_tables
+from .text_sources import Binary, cut_of, opener
 from .threads import Counter, cores
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def estimate(
     *,
     num_threads: int | None = None,
     memory_limit: str | int | None = None,
-    field: str = "text",
+    read: ReadOptions | None = None,
     binary: Binary = "error",
     sample: int = SAMPLE,
 ) -> Estimate:
@@ -84,7 +83,7 @@ def estimate(
     blocks = _Incidence(splitter)
     ratio = _Ratio()
     seconds = -time.perf_counter()
-    for block in _sample(paths, splitter, field, binary, sample, ratio):
+    for block in _sample(paths, splitter, read or ReadOptions(), binary, sample, ratio):
         counter.count(block)
         seconds += time.perf_counter()
         blocks.add(block)
@@ -163,65 +162,58 @@ class _Ratio:
     def __init__(self) -> None:
         self._read: dict[str, list[int]] = {}
 
-    def add(self, path: Path | str, on_disk: int, text: int) -> None:
+    def add(self, path: Source, on_disk: int, text: int) -> None:
         read = self._read.setdefault(Path(path).suffix, [0, 0])
         read[0] += on_disk
         read[1] += text
 
-    def of(self, path: Path | str) -> float:
+    def of(self, path: Source) -> float:
         on_disk, text = self._read.get(Path(path).suffix, (1, 1))
         return text / max(1, on_disk)
 
 
 def _sample(
-    paths: list[Path | str], splitter: Splitter, field: str, binary: Binary, sample: int, ratio: _Ratio
+    paths: list[Source], splitter: Splitter, read: ReadOptions, binary: Binary, sample: int, ratio: _Ratio
 ) -> Iterator[Block]:
-    """Blocks from all over the sources, in random order, since text that lies together is alike.
+    """Blocks from all over the sources, in random order, since neighbouring text is alike.
 
-    Of a compressed file that is its front, since only from there can it be read.
+    A compressed file can only be read from its front.
     """
-    draws: list[
-        tuple[Path | str, int | None]
-    ] = []  # files, and where in them; None is the next block of one that is read from its front
+    open = opener(splitter, read, binary)
+    draws: list[tuple[Source, Span | None]] = []  # the first block of a span, or the next of a whole file
     total = sum(size_of(path) for path in paths)
     credit = float(BLOCK)  # so that there is one block at least
     for path in paths:
         size = size_of(path)
         credit += sample * size / max(1, total)
-        packed = Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet") or is_url(path)
+        packed = is_url(path) or Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet", ".pq")
         n = int((credit if packed else min(credit, size + BLOCK)) // BLOCK)  # a packed file has more text than bytes
+        spans = [span for span, _ in spans_of(path, read, max(BLOCK, size // max(1, n)), cut_of(splitter))]
+        if spans != [None]:
+            n = min(n, len(spans))
         credit = min(credit - n * BLOCK, BLOCK) if n else credit
-        draws += [(path, None if packed else size * i // n) for i in range(n)]
+        draws += [(path, spans[i * len(spans) // n]) for i in range(n)]
     random.Random(1).shuffle(draws)
-    streams: dict[Path | str, Source] = {}
+    whole: dict[Source, BlockSource] = {}
     block = Block()
     try:
-        for path, offset in draws:
-            source = streams.get(path) or open_source(path, splitter, field, binary)
-            if offset is None:
-                streams[path] = source
-            elif offset:
-                source.resume(_place(source, offset))
-            before = source.bytes_read()
+        for path, span in draws:
+            before = whole[path].stored_position() if path in whole else 0
+            source = whole.get(path) or open(path, span=span)
+            if span is None:
+                whole[path] = source
             if source.draw(block):
+                raw = block.nbytes
+                block.finish()
+                report_skips(block.skips, None)
                 yield block
-                read = source.bytes_read() - before
-                ratio.add(path, read if offset is None else min(read, BLOCK), block.nbytes)
-            if offset is not None:
+                plain = span is not None and isinstance(source, StreamSource)
+                ratio.add(path, raw if plain else source.stored_position() - before, block.nbytes)
+            if span is not None:
                 source.close()
     finally:
-        for source in streams.values():
+        for source in whole.values():
             source.close()
-
-
-def _place(source: Source, offset: int) -> list[int]:
-    """Where to begin at or after `offset`: a JSON line's beginning, and of other text anywhere will do."""
-    if not isinstance(source, JsonLinesSource):
-        return [offset]
-    with open(source.path, "rb") as file:
-        file.seek(offset)
-        file.readline()
-        return [file.tell(), 0]
 
 
 def _sizes(table: CountTable) -> tuple[float, float]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, OutputError, require
 from ._table_cy import CountTable
@@ -33,7 +35,7 @@ from .tables import (
 if TYPE_CHECKING:
     from .tables import Rows
 
-__all__ = ["Run", "Spill", "write_run"]
+__all__ = ["Run", "Spill", "temporary_spill", "write_run"]
 
 AHEAD = 4  # parts that one task merges
 PURPOSE = "counting more pretokens than fit into the memory limit"
@@ -153,12 +155,22 @@ class Spill:
                 self._new_path(), lambda part, bits, old=old: [each.open(part, bits) for each in old], pool, pause
             )
             self.runs = [*rest, run]
-            for each in old:
-                each.path.unlink()
+            if not self._durable:  # a saved state may name them
+                for each in old:
+                    each.path.unlink()
 
     def sources(self, tables: Sequence[CountTable], part: int, bits: int) -> list[RowSource]:
         """All that was counted, opened at a part: the runs, and the tables in memory."""
         return [*(run.open(part, bits) for run in self.runs), *(TableRows(table) for table in tables)]
+
+    def part_of(
+        self, part: int, bits: int, min_count: int = 1, tables: Sequence[CountTable] = (), pause: Pause = no_pause
+    ) -> Iterator[Rows]:
+        """The rows of one part of the hash range, in canonical order: of all runs and tables, merged."""
+        sources = self.sources(tables, part, bits)
+        more = max(0, bits_for(sum(each.rows for each in sources), sum(each.nbytes for each in sources)) - bits)
+        for rows in merged(sources, bits + more, range(part << more, (part + 1) << more), pause):
+            yield filter_rows(rows, min_count)
 
     def _new_path(self) -> Path:
         with self._lock:
@@ -167,6 +179,30 @@ class Spill:
                 path = self.folder / f"run-{self._number:05d}.arrow"
                 if not path.exists():
                     return path
+
+
+@contextlib.contextmanager
+def temporary_spill() -> Iterator[Spill]:
+    """A spill into a temporary folder, which is made when it is needed."""
+    spill = _TemporarySpill()
+    try:
+        yield spill
+    finally:
+        if spill.made:
+            shutil.rmtree(spill.folder, ignore_errors=True)
+
+
+class _TemporarySpill(Spill):
+    def __init__(self) -> None:
+        super().__init__(Path())
+        self.made = False
+        self._making = threading.Lock()
+
+    def write(self, *arguments: Any, **options: Any) -> None:
+        with self._making:
+            if not self.made:
+                self.folder, self.made = Path(tempfile.mkdtemp(prefix="tokenmill-count-")), True
+        super().write(*arguments, **options)
 
 
 @contextlib.contextmanager

@@ -18,10 +18,11 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
 from ..jobs.outputs import atomic_folder
+from ..jobs.progress import Progress
 from .tables import concatenate, filter_rows, hashes_of, is_canonical, merge_rows, ordered_map, part_of_rows
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ __all__ = [
     "from_arrow",
     "is_saved",
     "load_rows",
+    "name_of_file",
     "open_folder",
     "read_rows",
     "save_rows",
     "size_of",
     "to_batch",
     "write_counts",
+    "write_file",
 ]
 
 KEY = b"tokenmill.word_counts"
@@ -120,7 +123,7 @@ class CountsFile:
     """Writes one file. Rows come in canonical order. The file, its row groups included, depends on the rows alone, not
     on the batches in which they come."""
 
-    def __init__(self, path: Path, about: About):
+    def __init__(self, file: Path | IO[bytes], about: About):
         self._pa = require("pyarrow", "corpus", "writing word counts")
         parquet = require("pyarrow.parquet", "corpus", "writing word counts")
         columns = [("pretoken", self._pa.binary()), ("count", self._pa.uint64())]
@@ -128,7 +131,7 @@ class CountsFile:
             [self._pa.field(name, kind, nullable=False) for name, kind in columns], metadata={KEY: about.to_json()}
         )
         self._writer = parquet.ParquetWriter(
-            path,
+            file,
             self._schema,
             compression="zstd",
             use_dictionary=False,  # each pretoken comes once
@@ -189,7 +192,7 @@ def write_counts(
     part_of: Callable[[int, int], Iterable[Rows]],
     pool: Executor | None = None,
     at_once: int = 1,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[int, int]:
     """Write the files of word counts into an existing folder.
 
@@ -203,22 +206,14 @@ def write_counts(
     shares = [0.0] * files  # how much of each file's range of hashes is done
 
     def write(number: int) -> tuple[int, int]:
-        file = CountsFile(folder / f"counts-{number:05d}-of-{files:05d}.parquet", about)
-        distinct = total = 0
-        try:
-            for rows in part_of(number, bits):
-                file.write(rows)
-                distinct += len(rows[2])
-                total += int(rows[2].sum())
-                if progress is not None and len(rows[2]):
-                    last = int(hashes_of((rows[0], rows[1][-2:], rows[2][-1:]))[0])
-                    shares[number] = last * files / 2**64 - number
-            file.close()
-            shares[number] = 1.0
-        except BaseException:
-            file.abandon()
-            raise
-        return distinct, total
+        def watch(rows: Rows) -> None:
+            last = int(hashes_of((rows[0], rows[1][-2:], rows[2][-1:]))[0])
+            shares[number] = last * files / 2**64 - number
+
+        path = folder / name_of_file(number, files)
+        sums = write_file(path, about, part_of(number, bits), watch if progress is not None else None)
+        shares[number] = 1.0
+        return sums
 
     def watch() -> None:
         if progress is not None:
@@ -227,6 +222,34 @@ def write_counts(
     written = list(ordered_map(pool, write, range(files), at_once, watch))
     watch()
     return sum(distinct for distinct, _ in written), sum(total for _, total in written)
+
+
+def name_of_file(number: int, files: int) -> str:
+    """The name of one file of a folder of word counts."""
+    return f"counts-{number:05d}-of-{files:05d}.parquet"
+
+
+def write_file(
+    place: Path | IO[bytes], about: About, parts: Iterable[Rows], watch: Callable[[Rows], None] | None = None
+) -> tuple[int, int]:
+    """Write one file of word counts; how many distinct pretokens it has, and the sum of their counts.
+
+    watch: called with each rows that were written.
+    """
+    file = CountsFile(place, about)
+    distinct = total = 0
+    try:
+        for rows in parts:
+            file.write(rows)
+            distinct += len(rows[2])
+            total += int(rows[2].sum())
+            if watch is not None and len(rows[2]):
+                watch(rows)
+        file.close()
+    except BaseException:
+        file.abandon()
+        raise
+    return distinct, total
 
 
 def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FormatError, InputError, OutputError, UsageError
 from ..jobs.outputs import atomic_folder, output_errors
+from ..jobs.progress import Progress
 from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
-from .local import Summary
 from .memory import memory_limit_of
+from .options import Summary
 from .spill import Spill
 from .storage import About, files_in, open_folder, read_rows, size_of, write_counts
 from .tables import (
@@ -43,7 +44,7 @@ def add_up(
     *,
     memory_limit: str | int | None = None,
     min_count: int = 1,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> Summary:
     """Add up word counts: folders, .ddfreq and .tsv files. With one input, this converts it to another format.
 

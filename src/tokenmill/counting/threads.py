@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..kernels.machine import available_cores
+from ..sources.blocks import BLOCK, Block
 from ._count_cy import count_pretokens, count_text
 from ._table_cy import CountTable
-from .reading import BLOCK, Block
 from .spill import Spill
-from .tables import ENTRY, Pause, bits_for, concatenate, filter_rows, grow, merge_tables, merged
+from .tables import ENTRY, Pause, concatenate, filter_rows, grow, merge_tables
 
 if TYPE_CHECKING:
     from ..split import Splitter
@@ -108,7 +108,7 @@ class Counter:
         if self._splitter.scanner is None:
             self._count_slowly(block)
         else:
-            scanner, ends = self._splitter.scanner, block.document_ends
+            scanner, ends = self._splitter.scanner, block.ends
             position = document = 0
             while document < len(ends):
                 self.make_room()
@@ -158,7 +158,7 @@ class Counter:
         import numpy as np
 
         first = 0
-        for last in block.document_ends.tolist():
+        for last in block.ends.tolist():
             self.pause()
             text = bytes(memoryview(block.data)[first:last])
             ends = np.asarray(self._splitter.ends(text), np.uint64)
@@ -294,12 +294,7 @@ class Threads:
 
     def part_of(self, part: int, bits: int, min_count: int = 1) -> Iterator[Rows]:
         """The rows of one part of the hash range, in canonical order."""
-        tables = self.tables()
-        sources = self.spill.sources(tables, part, bits)
-        more = max(0, bits_for(sum(each.rows for each in sources), sum(each.nbytes for each in sources)) - bits)
-        parts = range(part << more, (part + 1) << more)
-        for rows in merged(sources, bits + more, parts, self.pause):
-            yield filter_rows(rows, min_count)
+        return self.spill.part_of(part, bits, min_count, self.tables(), self.pause)
 
 
 def threads_for(num_threads: int | None, size: int | None, memory: int) -> int:

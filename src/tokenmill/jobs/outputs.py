@@ -1,23 +1,23 @@
-"""Write beside, then rename: an output appears whole or not at all."""
+"""Outputs that appear whole or not at all: they are written beside their place, then renamed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from ..errors import OutputError
 
-__all__ = ["atomic_file", "atomic_folder", "output_errors", "replace_folder"]
+__all__ = ["atomic_file", "atomic_folder", "atomic_path", "check_folder", "output_errors", "replace_folder"]
 
 
 @contextlib.contextmanager
 def output_errors(path: str | os.PathLike) -> Iterator[None]:
-    """Turn an OSError met while writing `path` (a full disk, a missing permission) into one OutputError."""
+    """Turn an OSError raised while writing `path` (a full disk, a missing permission) into an OutputError."""
     try:
         yield
     except OSError as error:
@@ -26,40 +26,51 @@ def output_errors(path: str | os.PathLike) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def atomic_file(path: str | os.PathLike, mode: str = "wb") -> Iterator[IO]:
-    """Open a temporary file beside `path`; rename it to `path` on success, delete it on any exception."""
+def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
+    """Give a name beside `path` for a file. Rename it to `path` on success, delete it on any exception."""
     target = Path(path)
     with output_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        beside = _beside(target)
         try:
-            text = None if "b" in mode else "utf-8"
-            with os.fdopen(handle, mode, encoding=text, newline=text and "\n") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, 0o666 & ~_umask())
-            os.replace(name, target)
+            yield beside
+            os.replace(beside, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(name)
+                beside.unlink()
             raise
 
 
 @contextlib.contextmanager
-def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
-    """Give a temporary folder beside `path`; on success it takes the place of `path`, on any exception it goes.
+def atomic_file(path: str | os.PathLike, mode: str = "wb", *, sync: bool = True) -> Iterator[IO]:
+    """Open a temporary file beside `path`. Rename it to `path` on success, delete it on any exception.
 
-    An existing folder at `path` is replaced whole, so that no file of an older output stays behind.
+    sync: wait until it is on the disk. Without it, a loss of power may leave an empty file.
+    """
+    text = None if "b" in mode else "utf-8"
+    # "x" creates the file with the permissions that the umask leaves.
+    with (
+        atomic_path(path) as beside,
+        open(beside, mode.replace("w", "x"), encoding=text, newline=text and "\n") as file,
+    ):
+        yield file
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
+    """Give a temporary folder beside `path`. It replaces `path` on success and is deleted on any exception.
+
+    An existing folder at `path` is replaced whole, so no file of an older output stays behind.
     """
     target = Path(path)
+    check_folder(target)
     with output_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        if target.exists() and not target.is_dir():
-            raise OutputError(
-                f"cannot write the folder {target}: a file of that name stands there. Remove it or choose another."
-            )
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        beside = _beside(target)
+        beside.mkdir()
         try:
             yield beside
             replace_folder(beside, target)
@@ -68,19 +79,25 @@ def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
             raise
 
 
+def check_folder(target: Path) -> None:
+    """Raise an OutputError where a file stands at the place of a folder to be written."""
+    if target.exists() and not target.is_dir():
+        raise OutputError(
+            f"cannot write the folder {target}: a file with that name exists. Remove it or choose another."
+        )
+
+
 def replace_folder(beside: Path, target: Path) -> None:
-    """Let the finished folder `beside` take the place of `target`, on the same file system."""
-    os.chmod(beside, 0o777 & ~_umask())
+    """Move the finished folder `beside` to `target`, on the same file system, in place of what is there."""
     if target.exists():
-        old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-        os.replace(target, old / "was")
+        old = _beside(target)
+        os.replace(target, old)
         os.replace(beside, target)
         shutil.rmtree(old)
     else:
         os.replace(beside, target)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _beside(target: Path) -> Path:
+    """A name beside `target` that nothing else has."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")

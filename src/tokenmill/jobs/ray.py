@@ -1,42 +1,67 @@
-"""A Ray cluster as the engines see it: connect to it, follow tasks, and get their failures as tokenmill's errors.
+"""The Ray engine: do the parts of a job as tasks on a cluster, and raise their failures as tokenmill's errors.
 
-What a task does is said where the work is (counting/ray_engine.py, corpus/ray_engine.py). Placing tasks, moving their
-data, putting it to disk and doing again what was lost with a machine is Ray's.
+Ray places the tasks, and retries those that were lost with a machine. The tasks exchange files in the working folder.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from ..errors import InputError, TokenmillError, UsageError, require
+from ..errors import InputError, TokenmillError, require
 
-__all__ = ["RETRIES", "check_engine", "connected", "finished"]
+__all__ = ["connected", "finished_tasks"]
 
 RETRIES = 10  # of a task whose machine or process was lost
 CONNECT_SECONDS = 10.0
 
-T = TypeVar("T")
+
+def finished_tasks(do: Callable[[int], None], parts: Sequence[int], address: str | None, cores: int) -> Iterator[int]:
+    """Call `do` for each part in a task on the cluster at `address`, and yield the parts as they are finished.
+
+    cores: that each task asks for.
+
+    The first task that fails ends it: its error is raised, and the others are cancelled.
+    """
+    with connected(address) as ray:
+        remote = ray.remote(num_cpus=cores, max_retries=RETRIES)(_run)
+        shared = ray.put((do, os.getcwd()))
+        tasks = {remote.remote(shared, part): part for part in parts}
+        waiting = list(tasks)
+        try:
+            while waiting:
+                # The timeout lets Ctrl-C through.
+                done, waiting = ray.wait(waiting, num_returns=1, timeout=1.0, fetch_local=False)
+                for reference in done:
+                    ray.get(reference)
+                    yield tasks[reference]
+        except ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, TokenmillError):
+                raise error.cause from None
+            raise TokenmillError(f"a task on the Ray cluster failed: {_last_line(error)}") from error
+        except ray.exceptions.RayError as error:
+            raise TokenmillError(
+                f"the Ray cluster could not do a task in {RETRIES + 1} attempts: {_last_line(error)}"
+            ) from error
+        finally:
+            for reference in waiting:
+                ray.cancel(reference, force=False)
 
 
-def check_engine(engine: str, ray_address: str | None) -> None:
-    """Raise UsageError for an engine that is none, or an address that nobody will call."""
-    if engine not in ("local", "ray"):
-        raise UsageError(f"engine is {engine!r}; it can be 'local' or 'ray'")
-    if engine == "local" and ray_address is not None:
-        raise UsageError(f"the address of a Ray cluster was given ({ray_address}), but the engine is not 'ray'")
+def _run(shared: tuple[Callable[[int], None], str], part: int) -> None:
+    do, directory = shared
+    with contextlib.suppress(OSError):  # relative names of sources are relative to the directory of the caller
+        os.chdir(directory)
+    do(part)
 
 
 @contextlib.contextmanager
 def connected(address: str | None) -> Iterator[Any]:
-    """The module ray, connected to the cluster at `address`: "auto", "head:6379" or "ray://head:10001".
-
-    Without an address, to the one that this process is connected to already, or that runs on this machine (or that
-    RAY_ADDRESS names), or else to one started for the purpose and stopped afterwards.
-    """
+    """The module ray, connected to a cluster; see `JobOptions.ray_address`. A Ray started here is stopped afterwards."""
     ray = require("ray", "ray", "the engine ray")
     if ray.is_initialized():
         yield ray
@@ -46,7 +71,7 @@ def connected(address: str | None) -> Iterator[Any]:
     try:
         ray.init(address=address, log_to_driver=False, include_dashboard=False)
     except (ConnectionError, ValueError, RuntimeError, ImportError) as error:
-        where = "Ray cannot be started here" if address is None else f"cannot connect to the Ray cluster {address!r}"
+        where = "cannot start Ray" if address is None else f"cannot connect to the Ray cluster {address!r}"
         raise InputError(f"{where}: {str(error).strip().partition(chr(10))[0]}") from error
     try:
         yield ray
@@ -55,7 +80,7 @@ def connected(address: str | None) -> Iterator[Any]:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself tries for minutes where nobody answers."""
+    """Ray itself tries for minutes if nobody answers."""
     match = re.fullmatch(r"(?:ray://)?(\[[0-9a-fA-F:]+\]|[^\[\]:/]+):(\d+)/?", address)
     if not match:
         return  # "auto" and the like: Ray knows at once
@@ -65,34 +90,6 @@ def _check_reachable(address: str) -> None:
         raise InputError(
             f"cannot connect to the Ray cluster {address!r}: {error}. Check the address; `ray status` shows whether one runs."
         ) from error
-
-
-def finished(ray: Any, tasks: Mapping[Any, T]) -> Iterator[T | None]:
-    """What is kept in `tasks` for each reference of a task's result, as the tasks finish.
-
-    None comes each second in which none did, so that the caller can show progress and Ctrl-C is heeded. The first task
-    that fails ends it: its error is raised, the others are cancelled.
-    """
-    waiting = list(tasks)
-    try:
-        while waiting:
-            done, waiting = ray.wait(waiting, num_returns=1, timeout=1.0, fetch_local=False)
-            for reference in done:
-                ray.get(reference)
-                yield tasks[reference]
-            if not done:
-                yield None
-    except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, TokenmillError):
-            raise error.cause from None
-        raise TokenmillError(f"a task on the Ray cluster failed: {_last_line(error)}") from error
-    except ray.exceptions.RayError as error:
-        raise TokenmillError(
-            f"the Ray cluster could not do a task, though it was tried {RETRIES + 1} times: {_last_line(error)}"
-        ) from error
-    finally:
-        for reference in waiting:
-            ray.cancel(reference, force=False)
 
 
 def _last_line(error: BaseException) -> str:

@@ -13,8 +13,7 @@ from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
 from ..sources.documents import read_documents
-from ..sources.find import find_sources, suffix_of
-from ..sources.streams import COMPRESSIONS
+from ..sources.find import COMPRESSIONS, find_sources
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from ..tokenizer.special import AddedTokens
@@ -164,10 +163,9 @@ def _number_of_words(counts: WordCounts) -> int:
 
 
 def _texts(files: list[Path | str]) -> Iterator[str]:
-    """The documents of `files` as in counting: a file, or a line of a JSON lines file."""
+    """The documents of `files`, as counting reads them."""
     for file in files:
-        form = "jsonl" if suffix_of(file) in (".jsonl", ".ndjson") else "text"
-        for document in read_documents([file], form, unit="file", max_document_bytes=None):
+        for document in read_documents([file], unit="file", max_document_bytes=None):
             yield document.text
 
 

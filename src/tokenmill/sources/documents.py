@@ -1,11 +1,16 @@
-"""Documents: one text with its source and id; and which reader a source gets.
+"""Which reader a source gets, and documents one by one for those who want Python objects.
 
-A reader works in two steps, so that the second can run in other processes:
+This is the only place that tells formats apart, so every command reads a file in the same way:
 
-- `records(stream, options)` cuts a stream into records, the raw bytes of one document each, in constant memory. What
-  it cannot cut it yields as a Skip.
-- `document(record, options)` makes a Document of a record, or a Drop where the record is of a kind that is left out (a
-  redirect). It raises Damaged where the record is no document at all.
+    .jsonl .ndjson      JSON lines
+    .json               an array of objects, or JSON lines: told by the first character
+    .parquet .pq        Parquet
+    .7z                 Posts.xml of StackExchange in it
+    everything else     by its first bytes: Parquet, a dump of Wikipedia or StackExchange, or else text
+
+Each suffix may be followed by that of a compression: .gz, .bz2, .xz, .zst. A reader is a module with a source, whose
+blocks hold the records, and `document`, which makes a Document of one record, or a Drop where the record is of a kind
+that is left out (a redirect), or raises Damaged.
 """
 
 from __future__ import annotations
@@ -13,113 +18,154 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 from ..errors import InputError, UsageError
-from .find import OnSkip, Skip, Source, find_sources, open_source, suffix_of
-from .streams import SourceStream
+from .blocks import (
+    MAX_DOCUMENT_BYTES,
+    Block,
+    BlockSource,
+    Cut,
+    Damaged,
+    Document,
+    Drop,
+    ReadOptions,
+    Record,
+    Span,
+    StreamSource,
+)
+from .find import COMPRESSIONS, OnSkip, Skip, Source, find_sources, is_url, report_skips, size_of, suffix_of
+from .jsonl import ArraySource, LinesSource
+from .parquet import ParquetSource
+from .streams import ByteStream, Pause
+from .text import Check, text_source
 
-__all__ = [
-    "FORMATS",
-    "Damaged",
-    "Document",
-    "Drop",
-    "ReadOptions",
-    "Reader",
-    "Record",
-    "decode",
-    "document_of",
-    "read_documents",
-    "read_records",
-    "too_long",
-]
+__all__ = ["FORMATS", "document_of", "open_source", "read_documents", "spans_of"]
 
-FORMATS = ("text", "jsonl", "parquet", "wikipedia", "stackexchange")
-UNITS = ("line", "blank", "separator", "file")
-MAX_DOCUMENT_BYTES = 16 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One text, where it comes from, and what it is called there.
-
-    source: the file or URL it was read from.
-    id: its name in that source: a page's id, a line's number, the value of a column.
-    title: a page's title; "" where there is none.
-    """
-
-    text: str
-    source: str
-    id: str
-    title: str = ""
-
-
-class Record(NamedTuple):
-    """The raw bytes of one document.
-
-    format: the reader that made it.
-    position: where it stands in its source, for messages: "line 7".
-    context: what the reader found out about the whole source and needs for each of its records.
-    """
-
-    format: str
-    source: str
-    position: str
-    data: bytes
-    id: str = ""
-    context: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """A record that is left out on purpose: reason is one of a few words that a report can count."""
-
-    reason: str
-
-
-class Damaged(Exception):
-    """A record that cannot be read as a document; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """How sources are cut into documents.
-
-    unit: what a document is in text files: "line", "blank" (blank lines separate them), "separator", or "file".
-    separator: the text between two documents, for unit "separator".
-    field: the field of JSON lines that holds the text.
-    column: the column of Parquet that holds the text.
-    max_document_bytes: longer documents are skipped, which bounds the memory; None for no bound.
-
-    >>> ReadOptions(unit="page")
-    Traceback (most recent call last):
-    tokenmill.errors.UsageError: unit is 'page'; known are line, blank, separator, file
-    """
-
-    unit: str = "line"
-    separator: str = ""
-    field: str = "text"
-    column: str = "text"
-    max_document_bytes: int | None = MAX_DOCUMENT_BYTES
-
-    def __post_init__(self) -> None:
-        if self.unit not in UNITS:
-            raise UsageError(f"unit is {self.unit!r}; known are {', '.join(UNITS)}")
-        if (self.unit == "separator") != bool(self.separator):
-            raise UsageError("a separator and the unit 'separator' go together: give both or neither")
-        if self.max_document_bytes is not None and self.max_document_bytes < 1:
-            raise UsageError(f"max_document_bytes is {self.max_document_bytes}; it must be at least 1, or None")
+FORMATS = ("text", "jsonl", "json", "parquet", "wikipedia", "stackexchange")
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".7z": "stackexchange",
+}
+HEAD = 4096
 
 
 class Reader(Protocol):
     """What each reader module has."""
 
-    def records(self, stream: SourceStream, options: ReadOptions) -> Iterator[Record | Skip]: ...
-
     def document(self, record: Record, options: ReadOptions) -> Document | Drop: ...
+
+
+def open_source(
+    source: Source,
+    options: ReadOptions,
+    format: str | None = None,
+    *,
+    cut: Cut | None = None,
+    check: Check | None = None,
+    span: Span | None = None,
+    ids: bool = False,
+    pause: Pause = lambda: None,
+) -> BlockSource:
+    """The source of the blocks of one file.
+
+    format: one of FORMATS; None tells it from the name and the first bytes.
+    cut: for callers that take a text document in parts; see text.FileSource.
+    check: of the beginning of a text file; see text.TextSource.
+    span: one of `spans_of`; ids: whether the blocks shall have the ids that are stored with documents.
+    """
+    if format is not None and format not in FORMATS:
+        raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
+    format = format or SUFFIXES.get(suffix_of(source))
+    stream = None
+    if format in (None, "json"):
+        try:
+            stream = ByteStream(source, pause)
+            format = _format_of(stream.peek(HEAD), format)
+        except InputError:  # met again, and told of, when the first block is drawn
+            format = "text"
+            if stream is not None:
+                stream.close()
+            stream = None
+    opened = _source(source, options, format or "text", cut, check, span, ids)
+    if stream is not None:
+        if isinstance(opened, StreamSource):
+            opened.use(stream)
+        else:
+            stream.close()
+    return opened
+
+
+def _source(
+    source: Source,
+    options: ReadOptions,
+    format: str,
+    cut: Cut | None,
+    check: Check | None,
+    span: Span | None,
+    ids: bool,
+) -> BlockSource:
+    if format == "parquet":
+        return ParquetSource(source, options, span, ids)
+    if format == "jsonl":
+        return LinesSource(source, options, span, ids)
+    if format == "json":
+        return ArraySource(source, options, ids)
+    if format in ("wikipedia", "stackexchange"):
+        from .xml import DumpSource
+
+        dump = DumpSource(source, options, None, ids)
+        dump.format, dump.reader = format, cast(Any, _reader(format))
+        return dump
+    return text_source(source, options, cut=cut, check=check, span=span)
+
+
+def _format_of(head: bytes, format: str | None) -> str:
+    """The format that the first bytes tell; of `format` "json", whether it is an array or lines."""
+    if format == "json":
+        return "json" if head.lstrip(b" \t\r\n").startswith(b"[") else "jsonl"
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if re.match(rb"\s*<", head):
+        if b"<mediawiki" in head:
+            return "wikipedia"
+        if b"<posts>" in head:
+            return "stackexchange"
+    return "text"
+
+
+def spans_of(source: Source, options: ReadOptions, nbytes: int, cut: Cut | None) -> Iterator[tuple[Span | None, int]]:
+    """The source in spans of about `nbytes` as it is stored, with the size of each; None where it is not divided.
+
+    Divided are plain files: text in lines, JSON lines, Parquet by row groups, and documents that may be `cut`.
+    """
+    size = size_of(source)
+    format = SUFFIXES.get(suffix_of(source))
+    step = nbytes
+    limit = size
+    divisible = size > nbytes and not is_url(source) and not os.fspath(source).lower().endswith(COMPRESSIONS)
+    if divisible and format is None:
+        with ByteStream(source) as stream:
+            format = _format_of(stream.peek(HEAD), None)
+            divisible = stream.seekable
+        divisible = divisible and format in ("text", "parquet")
+        if format == "text" and options.unit != "line":
+            divisible = divisible and options.unit == "file" and cut is not None
+    if divisible and format == "parquet":
+        limit = ParquetSource.groups(source)
+        step = max(1, limit * nbytes // size)
+    elif not divisible or format not in ("text", "jsonl"):
+        yield None, size
+        return
+    for first in range(0, limit, step):
+        last = min(limit, first + step)
+        yield (first, last), size * last // limit - size * first // limit
 
 
 def read_documents(
@@ -129,96 +175,47 @@ def read_documents(
     unit: str = "line",
     separator: str = "",
     field: str = "text",
-    column: str = "text",
     max_document_bytes: int | None = MAX_DOCUMENT_BYTES,
     on_skip: OnSkip | None = None,
 ) -> Iterator[Document]:
     """Stream the documents of files, folders, globs and URLs, in order and in constant memory.
 
-    format: text, jsonl, parquet, wikipedia or stackexchange; None tells it from each source's name and first bytes.
-    unit, separator, field, column, max_document_bytes: see ReadOptions.
+    format: text, jsonl, json, parquet, wikipedia or stackexchange; None tells it from each name and the first bytes.
+    unit, separator, field, max_document_bytes: see ReadOptions.
     on_skip: called for everything that could not be read; without it the first such thing is an InputError.
 
-    Wikipedia pages are those of the main namespace that are no redirects, as wikitext; posts are HTML. The cleaners
-    make plain text of both.
+    Wikipedia pages are those of the main namespace that are not redirects, as wikitext; posts are HTML. `clean` makes
+    plain text of both.
     """
-    options = ReadOptions(unit, separator, field, column, max_document_bytes)
+    options = ReadOptions(unit, separator, field, max_document_bytes)
+    block = Block()
     for source in find_sources(sources, on_skip):
-        for record in read_records(source, format, options):
-            try:
-                if isinstance(record, Skip):
-                    raise Damaged(record.reason)
-                document = document_of(record, options)
-            except Damaged as error:
-                skip = Skip(record.source, record.position, str(error))
-                if on_skip is None:
-                    raise InputError(str(skip)) from error
-                on_skip(skip)
-                continue
-            if isinstance(document, Document):
-                yield document
-
-
-def read_records(
-    source: Source,
-    format: str | None,
-    options: ReadOptions,
-    opened: Callable[[SourceStream], object] | None = None,
-) -> Iterator[Record | Skip]:
-    """The records of one source. Damage that ends its reading is the last thing yielded, as a Skip.
-
-    opened: called with the stream once it is open, for those who want to know how far it is read.
-    """
-    name = os.fspath(source)
-    try:
-        with open_source(source) as stream:
-            if opened is not None:
-                opened(stream)
-            yield from _reader(format or _format_of(stream)).records(stream, options)
-    except InputError as error:
-        yield Skip(name, "", str(error).removeprefix(f"{name}: "))
+        opened = open_source(source, options, format, ids=True)
+        try:
+            while opened.draw(block):
+                for record in block.items():
+                    if isinstance(record, Skip):
+                        report_skips([record], on_skip)
+                        continue
+                    try:
+                        document = document_of(record, options)
+                    except Damaged as error:
+                        report_skips([Skip(record.source, record.position, str(error))], on_skip)
+                        continue
+                    if isinstance(document, Document):
+                        if document.replaced:
+                            reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
+                            report_skips([Skip(record.source, record.position, reason, left_out=False)], on_skip)
+                        yield document
+        finally:
+            opened.close()
 
 
 def document_of(record: Record, options: ReadOptions) -> Document | Drop:
-    """The document in a record, or why it is left out; raises Damaged where it is none."""
+    """The document in a record, or why it is left out; raises Damaged where it cannot be read."""
     return _reader(record.format).document(record, options)
-
-
-def decode(data: bytes) -> str:
-    """The text of UTF-8 `data`, which is the only encoding of text here; raises Damaged where it is not UTF-8."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise Damaged(f"not UTF-8: the byte 0x{data[error.start]:02x} at {error.start:,} ({error.reason})") from error
-
-
-def too_long(limit: int | None) -> str:
-    """Why a document of more than `limit` bytes is skipped."""
-    return f"longer than {limit:,} bytes. If it is one document, raise max_document_bytes"
 
 
 @cache
 def _reader(format: str) -> Reader:
-    if format not in FORMATS:
-        raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
     return cast(Reader, importlib.import_module(f".{format}", __package__))
-
-
-def _format_of(stream: SourceStream) -> str:
-    """The format that a source's name tells, or else its first bytes; text where neither does."""
-    suffix = suffix_of(stream.source)
-    if suffix in (".jsonl", ".ndjson", ".json"):
-        return "jsonl"
-    if suffix in (".parquet", ".pq"):
-        return "parquet"
-    if suffix == ".7z":
-        return "stackexchange"
-    head = stream.peek(4096)[:4096]
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if re.match(rb"(\xef\xbb\xbf)?\s*<", head):
-        if b"<mediawiki" in head:
-            return "wikipedia"
-        if b"<posts>" in head:
-            return "stackexchange"
-    return "text"

@@ -1,7 +1,7 @@
-"""Find the sources a user named, and open them as streams of plain bytes whatever they are compressed with.
+"""Find the sources that a user named.
 
-A source is a file on this machine (a Path) or the URL of a file elsewhere (a str: s3://, gs://, hf://, memory://, ...),
-which fsspec opens. No network is touched unless such a URL was given by name.
+A source is a file on this machine (a Path), standard input ("-"), or the URL of a file elsewhere (a str: s3://, gs://,
+hf://, memory://, ...), which fsspec opens. The network is used only for URLs that were given by name.
 """
 
 from __future__ import annotations
@@ -9,31 +9,52 @@ from __future__ import annotations
 import glob
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingExtraError, UsageError, require
-from .streams import COMPRESSIONS, LocalFile, SourceStream, decompressor
 
-__all__ = ["OnSkip", "Skip", "find_sources", "is_url", "open_source", "size_of", "suffix_of"]
+__all__ = [
+    "COMPRESSIONS",
+    "STDIN",
+    "OnSkip",
+    "Skip",
+    "Source",
+    "can_read_again",
+    "cpu_count",
+    "find_sources",
+    "is_url",
+    "open_url",
+    "reason_of",
+    "report_skips",
+    "shown",
+    "size_of",
+    "suffix_of",
+]
 
 Source = Path | str
+STDIN = "-"
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+(::|://)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Something that could not be read and was left out: where it stands and why.
+    """Something that could not be read: its position in the source, and the reason.
 
-    >>> print(Skip("a.jsonl", "line 7", "no JSON"))
-    a.jsonl, line 7: no JSON
+    left_out: whether it was left out. Otherwise a part of it was changed, which is no error.
+
+    >>> print(Skip("a.jsonl", "line 7", "not JSON"))
+    a.jsonl, line 7: not JSON
     """
 
     source: str
     position: str
     reason: str
+    left_out: bool = True
 
     def __str__(self) -> str:
         return f"{self.source}, {self.position}: {self.reason}" if self.position else f"{self.source}: {self.reason}"
@@ -48,22 +69,25 @@ def find_sources(
     """The files that `sources` name: files as they are, folders with all files below them, globs expanded.
 
     The order is that of `sources`; within a folder or a glob it is by name. Hidden files in folders are left out.
-    URLs may name a file, a folder or a glob too.
+    URLs may name a file, a folder or a glob too. "-" is standard input (a file of that name is "./-").
 
-    on_skip: called for each folder below a named one that may not be read; without it such a folder is an InputError.
+    on_skip: called for each folder below a named one that cannot be read; without it such a folder is an InputError.
     """
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
     found: list[Source] = []
     for source in sources:
-        found += _urls(str(source)) if is_url(source) else _files(source, on_skip)
+        if source == STDIN:
+            found.append(STDIN)
+        else:
+            found += _urls(str(source)) if is_url(source) else _files(source, on_skip)
     if not found:
-        raise InputError("no sources were given. Name at least one file, folder or glob.")
+        raise InputError('no sources were given. Name at least one file, folder or glob, or "-" for standard input.')
     return found
 
 
 def is_url(source: str | os.PathLike) -> bool:
-    """Whether `source` is for fsspec: something like s3://bucket/key, not a path."""
+    """Whether `source` is a URL, such as s3://bucket/key, and not a path."""
     return isinstance(source, str) and _URL.match(source) is not None
 
 
@@ -79,31 +103,51 @@ def size_of(source: Source) -> int:
         if is_url(source):
             filesystem, path = _filesystem(str(source))
             return int(filesystem.size(path) or 0)
-        return os.stat(source).st_size
+        return 0 if source == STDIN else os.stat(source).st_size
     except (OSError, NotImplementedError):
         return 0
 
 
-def open_source(path: str | os.PathLike) -> SourceStream:
-    """Open a path or URL for reading bytes, decompressing .gz, .bz2 (on all cores), .xz and .zst, and Posts.xml in .7z.
+def shown(source: Source) -> str:
+    """The name of a source for messages and outputs: always UTF-8, with escapes for bytes that are not.
 
-    Damage raises InputError while reading, after all the bytes before it were handed out.
+    >>> shown(Path("caf\\udce9.txt"))
+    'caf\\\\xe9.txt'
     """
-    name = os.fspath(path)
-    suffix = Path(name).suffix.lower()
+    return os.fsencode(source).decode("utf-8", "backslashreplace")
+
+
+def can_read_again(source: Source) -> bool:
+    """Whether a second reading gives the same: not so for a pipe or standard input."""
+    return is_url(source) or (source != STDIN and os.path.isfile(source))
+
+
+def open_url(url: str) -> Any:
+    """Open a URL for reading bytes."""
+    filesystem, path = _filesystem(url)
     try:
-        if is_url(path):
-            filesystem, inner = _filesystem(name)
-            file = filesystem.open(inner, "rb")
-        else:
-            file = LocalFile(name, "rb")
-    except InputError:
-        raise
+        return filesystem.open(path, "rb")
     except Exception as error:  # each fsspec back end has exceptions of its own
-        if not isinstance(error, OSError) and not is_url(path):
-            raise
-        raise InputError(f"cannot read {name}: {_reason(error)}") from error
-    return SourceStream(name, file, decompressor(suffix, name, file))
+        raise InputError(f"{url}: cannot be read: {reason_of(error)}") from error
+
+
+def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None, hint: str = "") -> None:
+    """Give each of `skips` to `on_skip`. Without it, the first that was left out is an InputError, others are warnings.
+
+    hint: what the error's message ends with.
+    """
+    for skip in skips:
+        if on_skip is None and not skip.left_out:
+            warnings.warn(str(skip), UnicodeWarning, stacklevel=2)
+            continue
+        if on_skip is None:
+            raise InputError(f"{skip}{hint}")
+        on_skip(skip)
+
+
+def cpu_count() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:
@@ -117,7 +161,7 @@ def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:
             matches = sorted(Path(p) for p in glob.glob(name, recursive=True) if os.path.isfile(p))
             problem = "no file matches" if glob.has_magic(name) else "no such file or folder"
     except (OSError, ValueError) as error:  # a folder above may not be searched; a null byte in the name
-        raise InputError(f"cannot read {name}: {_reason(error)}") from error
+        raise InputError(f"cannot read {name}: {reason_of(error)}") from error
     if not matches:
         raise InputError(f"{name}: {problem}. Check the path.")
     return list(matches)
@@ -125,7 +169,7 @@ def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:
 
 def _below(folder: Path, on_skip: OnSkip | None) -> list[Path]:
     def refused(error: OSError) -> None:
-        skip = Skip(str(error.filename), "", f"the folder cannot be read: {_reason(error)}")
+        skip = Skip(shown(error.filename), "", f"the folder cannot be read: {reason_of(error)}")
         if on_skip is None:
             raise InputError(str(skip)) from error
         on_skip(skip)
@@ -149,7 +193,7 @@ def _urls(url: str) -> list[Source]:
         else:
             found, problem = [path] if filesystem.exists(path) else [], "no such file or folder"
     except Exception as error:  # network and credentials: each back end has exceptions of its own
-        raise InputError(f"cannot list {url}: {_reason(error)}") from error
+        raise InputError(f"cannot list {url}: {reason_of(error)}") from error
     if not found:
         raise InputError(f"{url}: {problem}. Check the URL.")
     return [filesystem.unstrip_protocol(path) for path in found]
@@ -167,8 +211,8 @@ def _filesystem(url: str) -> tuple[Any, str]:
             f"{url}: {error}. Known are all protocols of fsspec, such as s3://, gs:// and hf://."
         ) from error
     except Exception as error:
-        raise InputError(f"cannot reach {url}: {_reason(error)}") from error
+        raise InputError(f"cannot reach {url}: {reason_of(error)}") from error
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

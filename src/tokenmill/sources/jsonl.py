@@ -1,51 +1,240 @@
-"""JSON lines: one object per line, the text in one of its fields."""
+"""JSON: lines of objects, or one array of objects; the text is in one field of each.
+
+A line or item that has no text there is skipped. Of a key that stands twice, the last value counts. Lone surrogates
+("\\ud800") become U+FFFD, which is counted and reported. Large files are parsed by pyarrow where it is installed, block
+by block; a block with anything unusual in it goes through Python's json, so the result is the same.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+import sys
+from array import array
+from functools import partial
+from typing import Any
 
-from .documents import Damaged, Document, ReadOptions, Record, decode, too_long
-from .find import Skip
-from .streams import SourceStream
-from .text import lines
+from ..errors import InputError
+from ._cut_cy import all_objects, value_end
+from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, Record, Span, decode, too_long
+from .find import Skip, Source
+from .text import CutSource
 
-__all__ = ["document", "records"]
+__all__ = ["ArraySource", "LinesSource", "document", "without_surrogates"]
 
-
-def records(stream: SourceStream, options: ReadOptions) -> Iterator[Record | Skip]:
-    """The lines as they are: parsing them is the slow part, and is left to `document`."""
-    for number, line in lines(stream, options.max_document_bytes):
-        if line is None:
-            yield Skip(stream.source, f"line {number}", too_long(options.max_document_bytes))
-        elif line and not line.isspace():
-            yield Record("jsonl", stream.source, f"line {number}", line, str(number))
+# pyarrow takes a quarter of a second to import: as long as parsing so much without it.
+PYARROW_BYTES = 64 << 20
+MAX_DEPTH = 500  # of what pyarrow may parse; Python's json stops at about 1,000
+LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
+SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s,\[\]{}"]+')
+SPACE = re.compile(rb"[ \t\r\n]*")
 
 
 def document(record: Record, options: ReadOptions) -> Document:
-    """The text of a line, with the values of its fields "id" and "title" where it has them."""
-    line = decode(record.data)
+    """The text of an object, with the values of its fields "id" and "title" where it has them."""
     try:
-        value = json.loads(line)
+        value = json.loads(decode(record.data), parse_int=_number)
     except RecursionError as error:
         raise Damaged("JSON that is nested too deeply") from error
     except ValueError as error:
-        raise Damaged(f"no JSON: {error}") from error
+        raise Damaged(f"not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise Damaged(f"a JSON {type(value).__name__}, where an object with the field {options.field!r} was expected")
+        raise Damaged(f"a JSON {type(value).__name__}; expected an object with the field {options.field!r}")
     text = value.get(options.field)
     if not isinstance(text, str):
-        has = "nothing" if options.field not in value else f"a {type(text).__name__}"
+        has = "is missing" if options.field not in value else f"holds a {type(text).__name__}, not text"
         others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
-        raise Damaged(f"the field {options.field!r} holds {has}, no text; the fields are {others}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise Damaged(f"half a surrogate pair at character {error.start:,}: no Unicode text") from error
+        raise Damaged(
+            f"the field {options.field!r} {has}; the fields are {others}. Name the field of the text (--field)"
+        )
+    text, replaced = without_surrogates(text)
     id, title = value.get("id"), value.get("title")
     return Document(
         text,
         record.source,
-        str(id) if isinstance(id, (str, int)) else record.id,
-        title if isinstance(title, str) else "",
+        without_surrogates(str(id))[0] if isinstance(id, (str, int)) else record.id,
+        without_surrogates(title)[0] if isinstance(title, str) else "",
+        replaced,
     )
+
+
+class LinesSource(CutSource):
+    """JSON lines: each line is a document."""
+
+    format = "jsonl"
+
+    def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
+        super().__init__(source, ReadOptions("line", "", options.field, options.max_document_bytes), None, span)
+        self._ids = ids
+
+    def _fill(self, block: Block) -> None:
+        super()._fill(block)
+        quick = not self._ids and ("pyarrow" in sys.modules or self._position() > PYARROW_BYTES)
+        block.parse = partial(_parse, options=self._options, ids=self._ids, quick=quick)
+
+
+class ArraySource(CutSource):
+    """A JSON array: each item is a document. A place is behind the comma that follows an item."""
+
+    format = "jsonl"
+
+    def __init__(self, source: Source, options: ReadOptions, ids: bool = False) -> None:
+        super().__init__(source, ReadOptions("line", "", options.field, options.max_document_bytes))
+        self._ids = ids
+        self.label = "item #"
+        self._next = 1
+
+    def _number(self) -> int:
+        return self._next
+
+    def _set_number(self, number: int) -> None:
+        self._next = number
+
+    def _fill(self, block: Block) -> None:
+        block.label = self.label
+        items: list[bytes] = []
+        numbers = array("Q")
+        limit = self._options.max_document_bytes
+        try:
+            while not items and not self.done:
+                length, self.done = self._read_on(block)
+                at, ended = self._items(block.buffer, length, items)
+                self._rest = bytes(memoryview(block.buffer)[at:length])
+                if ended:
+                    self._end_of_array()
+                elif self.done:
+                    raise InputError(f"{self.name}: the JSON array does not end. Fetch the file again.")
+                elif not items and limit is not None and len(self._rest) > limit + BLOCK:
+                    raise InputError(f"{self.name}: item {self._next:,} is {too_long(limit)}")
+        finally:
+            first = self._next - len(items)
+            for number, item in enumerate(items, first):
+                if limit is None or len(item) <= limit:
+                    numbers.append(number)
+                else:
+                    block.leave_out(number, too_long(limit))
+            block.set_documents([item for item in items if limit is None or len(item) <= limit], numbers)
+            block.parse = partial(_parse, options=self._options, ids=self._ids, quick=False)
+
+    def _items(self, buffer: bytearray, length: int, items: list[bytes]) -> tuple[int, bool]:
+        """Take whole items; where the rest begins, and whether the array has ended."""
+        at = 0
+        if self._next == 1 and not self._position() - length + len(self._rest):
+            at = _after_space(buffer, 0, length)
+            if at == length:
+                return 0, False
+            at += 1  # the opening bracket
+        while True:
+            start = _after_space(buffer, at, length)
+            if start < length and buffer[start] == 0x5D and self._next == 1:
+                return start + 1, True
+            end = self._item_end(buffer, start, length)
+            after = _after_space(buffer, end, length) if end else length
+            if after >= length:
+                return at, False
+            if buffer[after] not in b",]":
+                raise InputError(
+                    f"{self.name}: not a JSON array: no comma and no bracket after item {self._next:,}. "
+                    "A .json file must be an array of objects or JSON lines."
+                )
+            items.append(bytes(memoryview(buffer)[start:end]))
+            self._next += 1
+            at = after + 1
+            if buffer[after] == 0x5D:
+                return at, True
+
+    def _item_end(self, buffer: bytearray, start: int, length: int) -> int:
+        """Where the item ends, 0 where that is not known yet."""
+        if start < length and buffer[start] in b"{[":
+            return value_end(buffer, start, length)
+        found = SCALAR.match(buffer, start, length)
+        return 0 if found is None or found.end() == length else found.end()
+
+    def _end_of_array(self) -> None:
+        """Nothing but white space may follow."""
+        rest = self._rest
+        assert self._stream is not None
+        while rest:
+            if rest.strip(b" \t\r\n"):
+                self._rest = b""
+                raise InputError(f"{self.name}: there is more behind the end of the JSON array.")
+            rest = self._stream.read(BLOCK)
+        self._rest, self.done = b"", True
+
+
+def _parse(block: Block, options: ReadOptions, ids: bool, quick: bool) -> None:
+    """Put the texts in the place of the objects."""
+    if quick and _parse_quickly(block, options.field):
+        return
+    texts: list[bytes] = []
+    names: list[str] = []
+    numbers = array("Q")
+    changed, first = 0, ""
+    for i, record in enumerate(block.records()):
+        try:
+            found = document(record, options)
+        except Damaged as error:
+            block.skips.append(Skip(block.source, record.position, str(error)))
+            continue
+        texts.append(found.text.encode())
+        assert block.numbers is not None
+        numbers.append(block.numbers[i])
+        if ids:
+            names.append(found.id)
+        changed += found.replaced
+        first = first or (record.position if found.replaced else "")
+    block.set_documents(texts, numbers)
+    block.names = names if ids else None
+    if changed:
+        reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
+        block.skips.append(Skip(block.source, first, reason, left_out=False))
+
+
+def _parse_quickly(block: Block, field: str) -> bool:
+    """Parse by pyarrow; False where the block has anything that pyarrow and Python's json may see differently."""
+    if not all_objects(block.data, block.ends, MAX_DEPTH):
+        return False
+    try:
+        import numpy as np
+        import pyarrow as pa
+        from pyarrow import json as reader
+    except ImportError:
+        return False
+    size = block.nbytes
+    data = pa.py_buffer(memoryview(block.data)[:size])
+    bounds = pa.py_buffer(np.array([0, size], np.int64))
+    try:
+        pa.Array.from_buffers(pa.large_string(), 1, [None, bounds, data]).validate(full=True)  # that it is UTF-8
+        texts: Any = reader.read_json(
+            pa.BufferReader(data),
+            reader.ReadOptions(use_threads=False, block_size=size + 1),
+            reader.ParseOptions(explicit_schema=pa.schema([(field, pa.string())]), unexpected_field_behavior="ignore"),
+        ).column(0)
+    except (pa.ArrowException, OverflowError):
+        return False
+    if texts.num_chunks != 1 or len(texts) != len(block.ends) or texts.null_count:
+        return False
+    _, offsets, values = texts.chunk(0).buffers()
+    ends = np.frombuffer(offsets, np.int32, len(texts) + 1).astype(np.uint64)
+    block.data = memoryview(values).cast("B")[int(ends[0]) : int(ends[-1])]
+    block.ends = ends[1:] - ends[0]
+    return True
+
+
+def _number(digits: str) -> int:
+    return int(digits[:LONG_NUMBER])  # its value is only used where it is an id
+
+
+def without_surrogates(text: str) -> tuple[str, int]:
+    """`text` with pairs of surrogates joined and lone ones replaced by U+FFFD, and how many those were."""
+    try:
+        text.encode()
+        return text, 0
+    except UnicodeEncodeError:
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole, whole.count("\ufffd") - text.count("\ufffd")
+
+
+def _after_space(buffer: bytearray, at: int, length: int) -> int:
+    found = SPACE.match(buffer, at, length)
+    return found.end() if found else at

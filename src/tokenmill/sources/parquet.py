@@ -1,4 +1,7 @@
-"""Parquet: the text in one column, read by row group; FineWeb's columns `text` and `id` are the defaults."""
+"""Parquet: the text in one column, a row group at a time. FineWeb's columns `text` and `id` are the defaults.
+
+The strings are taken from Arrow's buffers as they are. A null is an empty document. A place is [row group, row].
+"""
 
 from __future__ import annotations
 
@@ -6,80 +9,180 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
-from .documents import Document, ReadOptions, Record, decode, too_long
-from .find import Skip
-from .streams import SourceStream
+from .blocks import BLOCK, Block, BlockSource, Document, ReadOptions, Record, Span, decode, too_long
+from .find import STDIN, Source, can_read_again, is_url, open_url, reason_of, size_of
+from .streams import Pause
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["document", "records"]
+__all__ = ["ParquetSource", "document"]
 
-BATCH_ROWS = 256
-
-
-def records(stream: SourceStream, options: ReadOptions) -> Iterator[Record | Skip]:
-    """The values of the column, and of the column `id` where there is one. A damaged row group is skipped whole."""
-    require("pyarrow", "corpus", "reading Parquet")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(stream, pre_buffer=False)
-        schema = file.schema_arrow
-        groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            f"{stream.source}: no readable Parquet file ({_first_line(error)}). Fetch it again."
-        ) from error
-    columns = [options.column, *(["id"] if "id" in schema.names and options.column != "id" else [])]
-    _check_column(stream.source, schema, options.column)
-    first = 1
-    for group, rows in enumerate(groups):
-        row = first
-        try:
-            for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=columns):
-                for data, id in _values(batch, options.column):
-                    if options.max_document_bytes is not None and len(data) > options.max_document_bytes:
-                        yield Skip(stream.source, f"row {row}", too_long(options.max_document_bytes))
-                    else:
-                        yield Record("parquet", stream.source, f"row {row}", data, id or str(row))
-                    row += 1
-        except (pa.ArrowException, OSError, ValueError) as error:
-            where = f"row {row} to row {first + rows - 1}"
-            yield Skip(stream.source, where, f"row group {group} is damaged: {_first_line(error)}")
-        first += rows
+MOST_ROWS = 1 << 16
 
 
 def document(record: Record, options: ReadOptions) -> Document:
     return Document(decode(record.data), record.source, record.id)
 
 
+class ParquetSource(BlockSource):
+    """A Parquet file with one document per row. A span is a range of row groups."""
+
+    format = "parquet"
+    label = "row #"
+
+    def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
+        super().__init__(source, options, span, ids)
+        self._group, self._row = (span[0] if span else 0), 0  # the next to be given out
+        self._before = 0  # rows in the groups before
+        self._file: Any = None
+        self._url: Any = None
+        self._batches: Iterator[Any] | None = None
+        self._given = 0  # rows
+        self._was_read = 0
+
+    @staticmethod
+    def groups(source: Source) -> int:
+        """How many row groups a file has."""
+        opened = ParquetSource(source, ReadOptions())
+        opened._open_file()
+        groups = opened._file.num_row_groups
+        opened.close()
+        return groups
+
+    def stored_position(self) -> int:
+        return self._was_read
+
+    def place(self) -> list[int]:
+        return [self._group, self._row]
+
+    def resume(self, place: list[int]) -> None:
+        self._group, self._row = place
+
+    def close(self) -> None:
+        self.done = True
+        self._batches = None
+        for file in (self._file, self._url):
+            if file is not None:
+                file.close()
+        self._file = self._url = None
+
+    def _open_file(self) -> None:
+        parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
+        if self.source == STDIN or not can_read_again(self.source):
+            if not self._exists():
+                raise InputError(f"{self.name}: cannot be read: no such file")
+            raise InputError(f"{self.name}: Parquet cannot be read from a pipe. Save it as a file.")
+        try:
+            self._url = open_url(self.name) if is_url(self.source) else None
+            self._file = parquet.ParquetFile(self._url or self.source, pre_buffer=False)
+        except PermissionError as error:
+            raise InputError(f"{self.name}: cannot be read: {reason_of(error)}") from error
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{self.name}: not a readable Parquet file ({_first_line(error)}). Fetch it again."
+            ) from error
+
+    def _exists(self) -> bool:
+        from pathlib import Path
+
+        return self.source == STDIN or Path(self.source).exists()
+
+    def _open(self, pause: Pause) -> None:
+        self._open_file()
+        _check_column(self.name, self._file.schema_arrow, self._options.field)
+        self._before = sum(self._rows(group) for group in range(self._group))
+
+    def _rows(self, group: int) -> int:
+        return self._file.metadata.row_group(group).num_rows
+
+    def _fill(self, block: Block) -> None:
+        groups = self._file.num_row_groups
+        last = min(self._span[1], groups) if self._span else groups
+        while self._group < last:
+            try:
+                batch = self._next_batch()
+            except (OSError, ValueError) as error:
+                row, rows = self._before + self._row + 1, self._before + self._rows(self._group)
+                label, block.label = block.label, f"row # to row {rows}"
+                block.leave_out(row, f"row group {self._group} is damaged: {_first_line(error)}")
+                block.label = label
+                batch = None
+            if batch is not None:
+                first = self._before + self._row + 1
+                self._row += len(batch)
+                self._given += len(batch)
+                self._was_read = size_of(self.source) * self._given // max(1, self._file.metadata.num_rows)
+                self._put(block, batch, first)
+                return
+            self._before += self._rows(self._group)
+            self._group, self._row, self._batches = self._group + 1, 0, None
+        self.done = True
+
+    def _next_batch(self) -> Any:
+        """The next rows of the row group, None at its end."""
+        skip = 0
+        if self._batches is None:
+            group = self._file.metadata.row_group(self._group)
+            names = self._file.schema_arrow.names
+            columns = [self._options.field, *(["id"] if self._ids and "id" in names else [])]
+            rows = max(1, min(MOST_ROWS, group.num_rows * BLOCK // max(1, group.total_byte_size)))
+            self._batches = self._file.iter_batches(
+                rows, row_groups=[self._group], columns=list(dict.fromkeys(columns))
+            )
+            skip = self._row  # where reading was interrupted
+        while (batch := next(self._batches, None)) is not None and skip >= len(batch):
+            skip -= len(batch)
+        return batch if batch is None or not skip else batch.slice(skip)
+
+    def _put(self, block: Block, batch: pa.RecordBatch, first: int) -> None:
+        """Give a block the strings of a batch, without a copy of them."""
+        import numpy as np
+        import pyarrow as pa
+
+        texts: Any = batch.column(self._options.field)
+        if pa.types.is_dictionary(texts.type):
+            texts = texts.dictionary_decode()
+        texts = texts.cast(pa.large_binary())
+        if texts.null_count:
+            texts = texts.fill_null(b"")
+        _, offsets, data = texts.buffers()
+        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1].astype(np.uint64)
+        block.data = memoryview(data).cast("B")[int(ends[0]) : int(ends[-1])] if data is not None else b""
+        block.ends, block.numbers = ends[1:] - ends[0], range(first, first + len(texts))
+        if self._ids and "id" in batch.schema.names:
+            block.names = batch.column("id").to_pylist()
+        limit = self._options.max_document_bytes
+        if limit is not None and len(texts) and int(np.diff(ends).max()) > limit:
+            self._leave_out_long(block, limit)
+
+    def _leave_out_long(self, block: Block, limit: int) -> None:
+        texts, numbers, names = [], [], []
+        for i, text in enumerate(block.texts()):
+            if len(text) > limit:
+                block.leave_out(block.numbers[i] if block.numbers else 0, too_long(limit))
+            else:
+                texts.append(text)
+                numbers.append(block.numbers[i] if block.numbers else 0)
+                names.append(block.names[i] if block.names is not None else None)
+        block.set_documents(texts, numbers)
+        block.names = names if block.names is not None else None
+
+
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:
     import pyarrow.types as kinds
 
     if column not in schema.names:
-        raise InputError(f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. Name one.")
+        raise InputError(
+            f"{source}: no column {column!r}; the columns are {', '.join(schema.names[:20])}. "
+            "Name the column of the text (--field)."
+        )
     kind = schema.field(column).type
     plain = kind.value_type if kinds.is_dictionary(kind) else kind
     text = (kinds.is_string, kinds.is_large_string, kinds.is_string_view)
     binary = (kinds.is_binary, kinds.is_large_binary, kinds.is_binary_view)
     if not any(test(plain) for test in text + binary):
-        raise InputError(f"{source}: the column {column!r} holds {kind}, no text. Name a column of strings.")
-
-
-def _values(batch: pa.RecordBatch, column: str) -> Iterator[tuple[bytes, str]]:
-    """Each text as bytes, so that one which is not UTF-8 is a damaged document and not a damaged file; and its id."""
-    import pyarrow as pa
-
-    texts: Any = batch.column(column)
-    if pa.types.is_dictionary(texts.type):
-        texts = texts.dictionary_decode()
-    texts = texts.cast(pa.large_binary())
-    ids = batch.column("id").to_pylist() if "id" in batch.schema.names else [None] * len(texts)
-    for text, id in zip(texts, ids, strict=True):
-        value = text.as_py()
-        yield value or b"", "" if id is None else str(id)
+        raise InputError(f"{source}: the column {column!r} holds {kind}, not text. Name a column of strings (--field).")
 
 
 def _first_line(error: BaseException) -> str:

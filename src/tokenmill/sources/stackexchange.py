@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from .blocks import Damaged, Document, Drop, ReadOptions, Record
+from .xml import parse
 
-from ..errors import InputError
-from .documents import Damaged, Document, Drop, ReadOptions, Record, too_long
-from .find import Skip
-from .streams import SourceStream
-from .xml import cut, parse
+__all__ = ["CONTENT", "ELEMENT", "TAG", "context", "document", "end_of", "title"]
 
-__all__ = ["document", "records"]
+TAG, ELEMENT, CONTENT = b"<row ", "a row", "a Posts.xml of StackExchange"
 
 
-def records(stream: SourceStream, options: ReadOptions) -> Iterator[Record | Skip]:
-    """Each row as it stands in the dump."""
-    for number, (position, data) in enumerate(cut(stream, b"<row ", options.max_document_bytes)):
-        if number == 0:
-            continue
-        if data is None:
-            yield Skip(stream.source, f"byte {position}", too_long(options.max_document_bytes))
-        elif (end := data.rfind(b"/>")) < 0:
-            yield Skip(stream.source, f"byte {position}", "a row without its end")
-        else:
-            yield Record("stackexchange", stream.source, f"byte {position}", data[: end + 2])
-    if number == 0:
-        raise InputError(f"{stream.source}: there is no <row> in it, so it is no Posts.xml of StackExchange.")
+def context(head: bytes) -> str:
+    return ""
+
+
+def end_of(data: bytes) -> int:
+    end = data.rfind(b"/>")
+    return end + 2 if end >= 0 else -1
+
+
+def title(data: bytes) -> str:
+    return ""
 
 
 def document(record: Record, options: ReadOptions) -> Document | Drop:
@@ -34,7 +29,7 @@ def document(record: Record, options: ReadOptions) -> Document | Drop:
     body = row.get("Body")
     if body is None:
         found = ", ".join(list(row.attrib)[:5]) or "nothing"
-        raise Damaged(f"a row without a Body, but with {found}: no post")
+        raise Damaged(f"a row without a Body, but with {found}: not a post")
     if not body.strip():
         return Drop("no text")
     return Document(body, record.source, row.get("Id", ""), row.get("Title", ""))

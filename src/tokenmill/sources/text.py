@@ -1,126 +1,184 @@
-"""Plain text: a document is a line, a run of lines between blank ones, what stands between separators, or a file."""
+"""Plain text: a document is a file, a line, a run of lines between blank ones, or what stands between separators.
+
+UTF-8 is the only encoding that is read as it is; text with a byte order mark of UTF-16 or UTF-32 is turned into UTF-8.
+Bytes that are not UTF-8 stay as they are in the blocks. Counting counts them like any others. Where ids or Python
+strings are made (encode, clean, check), a document that is not UTF-8 cannot be read.
+"""
 
 from __future__ import annotations
 
-import codecs
-import os
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable
 
-from .documents import Document, ReadOptions, Record, decode, too_long
-from .find import Skip
-from .streams import SourceStream
+from ..errors import InputError
+from ._cut_cy import LineCutter, SeparatorCutter
+from .blocks import Block, Cut, Document, ReadOptions, Record, Span, StreamSource, decode, too_long
+from .find import Skip, Source
+from .streams import ByteStream, Pause
 
-__all__ = ["document", "lines", "records"]
+__all__ = ["Check", "CutSource", "FileSource", "TextSource", "document", "text_source"]
 
-CHUNK_BYTES = 1 << 16
+HEAD = 1 << 16  # how much of the beginning a `check` gets
+Check = Callable[[bytes], "str | None"]
 
 
-def records(stream: SourceStream, options: ReadOptions) -> Iterator[Record | Skip]:
-    """The documents of a text stream as bytes. Line ends and separators are not part of any document."""
-    cut = {"line": _by_line, "blank": _by_blank_line, "separator": _by_separator, "file": _by_file}[options.unit]
-    for position, data in cut(stream, options):
-        if data is None:
-            yield Skip(stream.source, position, too_long(options.max_document_bytes))
-        else:
-            id = position.rpartition(" ")[2] or os.path.basename(stream.source)
-            yield Record("text", stream.source, position, data, id)
+def text_source(
+    source: Source,
+    options: ReadOptions,
+    *,
+    cut: Cut | None = None,
+    check: Check | None = None,
+    span: Span | None = None,
+) -> StreamSource:
+    """The source for a text file, by the unit of `options`."""
+    if options.unit == "file":
+        return FileSource(source, options, cut, check, span)
+    return CutSource(source, options, check, span)
 
 
 def document(record: Record, options: ReadOptions) -> Document:
     return Document(decode(record.data), record.source, record.id)
 
 
-def lines(stream: SourceStream, limit: int | None) -> Iterator[tuple[int, bytes | None]]:
-    """Each line with its number from 1, without its end; None for a line of more than `limit` bytes.
+class TextSource(StreamSource):
+    """What both kinds of text sources share: the check of the beginning.
 
-    A byte order mark at the begin is left out.
+    check: gets the first 64 KiB and says why the file is not to be read, "" to leave it out without a word, or None.
     """
-    size = -1 if limit is None else limit + 2  # room for the line's end
-    number = 0
-    while line := stream.readline(size):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(codecs.BOM_UTF8)
-        ended = line.endswith(b"\n")
-        line = line.rstrip(b"\r\n") if ended else line
-        if limit is not None and len(line) > limit:
-            while not ended and (rest := stream.readline(CHUNK_BYTES)):
-                ended = rest.endswith(b"\n")
-            yield number, None
+
+    def __init__(self, source: Source, options: ReadOptions, check: Check | None, span: Span | None) -> None:
+        super().__init__(source, options, span)
+        self._check = check
+
+    def _refused(self, block: Block) -> bool:
+        """Whether the file is left out; called before the first block."""
+        check, self._check = self._check, None
+        if check is None:
+            return False
+        if self._position():
+            with ByteStream(self.source) as stream:
+                reason = check(stream.peek(HEAD))
         else:
-            yield number, line
+            assert self._stream is not None
+            reason = check(self._stream.peek(HEAD))
+        if reason is None:
+            return False
+        if reason:
+            block.skips.append(Skip(self.name, "", reason))
+        self.done = True
+        return True
 
 
-def _by_line(stream: SourceStream, options: ReadOptions) -> Iterator[tuple[str, bytes | None]]:
-    for number, line in lines(stream, options.max_document_bytes):
-        if line or line is None:
-            yield f"line {number}", line
+class FileSource(TextSource):
+    """A file that is one document. With `cut` it comes in parts, and may be divided into spans.
+
+    cut: called as cut(buffer, 0, length) for a place at which the text may be cut, whatever follows; 0 where there is
+        none. Without it the document comes whole, if it is no longer than the limit.
+    """
+
+    def __init__(
+        self, source: Source, options: ReadOptions, cut: Cut | None, check: Check | None, span: Span | None
+    ) -> None:
+        super().__init__(source, options, check, span)
+        self._cut = cut
+
+    def _boundary(self, offset: int) -> int:
+        if offset == 0 or self._cut is None:
+            return offset
+        size = HEAD
+        while True:
+            window = bytearray(size)
+            with ByteStream(self.source) as stream:
+                stream.seek(offset)
+                n = stream.readinto(window)
+            if place := self._cut(window, 0, n):
+                return offset + place
+            if n < size:
+                return offset + n  # the end of the file
+            size *= 2
+
+    def _fill(self, block: Block) -> None:
+        if self._refused(block):
+            return
+        block.start = self._position()
+        block.continued = block.start > 0
+        limit = self._options.max_document_bytes
+        place = length = 0
+        while not place and not self.done:
+            try:
+                length, self.done = self._read_on(block)
+            except InputError as error:  # the parts before the damage were given out, so the last one is too
+                if self._cut is None:
+                    raise
+                length, self.done = len(self._rest), True
+                block.skips.append(Skip(self.name, "", str(error).removeprefix(f"{self.name}: ")))
+            if self._cut is None and limit is not None and length > limit:
+                block.skips.append(Skip(self.name, "", too_long(limit)))
+                self.done = True
+                return
+            if self.done:
+                place = length
+            elif self._cut is not None:
+                place = self._cut(block.buffer, 0, length)
+            self._rest = bytes(memoryview(block.buffer)[place:length])
+        block.data, block.ends = block.buffer, array("Q", [place])
+        block.goes_on = not self.done
 
 
-def _by_blank_line(stream: SourceStream, options: ReadOptions) -> Iterator[tuple[str, bytes | None]]:
-    limit = options.max_document_bytes
-    block: list[bytes] = []
-    first, size = 0, 0
-    for number, line in lines(stream, limit):
-        if line is not None and not line.strip():
-            if first:
-                yield f"line {first}", _joined(block, size, limit)
-            block, first, size = [], 0, 0
-            continue
-        first = first or number
-        size += 1 + (limit + 1 if line is None and limit is not None else len(line or b""))
-        if limit is None or size - 1 <= limit:
-            block.append(line or b"")
+class CutSource(TextSource):
+    """A text file of many documents, cut by a kernel."""
+
+    def __init__(
+        self, source: Source, options: ReadOptions, check: Check | None = None, span: Span | None = None
+    ) -> None:
+        super().__init__(source, options, check, span)
+        limit = -1 if options.max_document_bytes is None else options.max_document_bytes
+        self._lines = options.unit != "separator"
+        self._mark = b"\n" if self._lines else options.separator.encode()
+        if self._lines:
+            self._cutter = LineCutter(options.unit == "blank", limit, self.format == "jsonl")
         else:
-            block.clear()
-    if first:
-        yield f"line {first}", _joined(block, size, limit)
+            self._cutter = SeparatorCutter(self._mark, limit)
+        self.label = "line #" if self._lines else "byte #"
 
+    def _number(self) -> int:
+        return self._cutter.line if self._lines else 0
 
-def _joined(block: list[bytes], size: int, limit: int | None) -> bytes | None:
-    return b"\n".join(block) if limit is None or size - 1 <= limit else None
+    def _set_number(self, number: int) -> None:
+        if self._lines:
+            self._cutter.line = number
+        else:
+            self._cutter.offset = self._start
 
+    def _open(self, pause: Pause) -> None:
+        super()._open(pause)
+        if self._span is not None and self._start:
+            self.label += f" after byte {self._start:,}"
 
-def _by_separator(stream: SourceStream, options: ReadOptions) -> Iterator[tuple[str, bytes | None]]:
-    separator, limit = options.separator.encode(), options.max_document_bytes
-    rest = bytearray(stream.read(3).removeprefix(codecs.BOM_UTF8))
-    start = cut = searched = 0  # where the document begins; how much of it was let go; how far `rest` was searched
-    while True:
-        at = rest.find(separator, searched)
-        if at >= 0:
-            yield from _separated(start, None if cut or _beyond(at, limit) else bytes(rest[:at]))
-            del rest[: at + len(separator)]
-            start, cut, searched = start + cut + at + len(separator), 0, 0
-            continue
-        searched = max(0, len(rest) - len(separator) + 1)
-        if _beyond(searched, limit):  # it is no document any more: keep only what may begin a separator
-            del rest[:searched]
-            cut, searched = cut + searched, 0
-        chunk = stream.read1(CHUNK_BYTES)
-        if not chunk:
-            yield from _separated(start, None if cut or _beyond(len(rest), limit) else bytes(rest))
+    def _boundary(self, offset: int) -> int:
+        """Behind the newline at or behind the byte before `offset`."""
+        if offset == 0:
+            return 0
+        with ByteStream(self.source) as stream:
+            stream.seek(offset - 1)
+            while data := stream.read(HEAD):
+                if (place := data.find(b"\n")) >= 0:
+                    return stream.position - len(data) + place + 1
+            return stream.position
+
+    def _fill(self, block: Block) -> None:
+        if self._refused(block):
             return
-        rest += chunk
-
-
-def _separated(start: int, data: bytes | None) -> Iterator[tuple[str, bytes | None]]:
-    if data is None or data.strip():
-        yield f"byte {start}", data
-
-
-def _beyond(size: int, limit: int | None) -> bool:
-    return limit is not None and size > limit
-
-
-def _by_file(stream: SourceStream, options: ReadOptions) -> Iterator[tuple[str, bytes | None]]:
-    limit = options.max_document_bytes
-    chunks, size = [], 0
-    while chunk := stream.read1(CHUNK_BYTES):
-        chunks.append(chunk)
-        size += len(chunk)
-        if _beyond(size, limit):
-            yield "", None
-            return
-    data = b"".join(chunks).removeprefix(codecs.BOM_UTF8)
-    if data:
-        yield "", data
+        cutter, n = self._cutter, 0
+        block.label = self.label
+        while not n and not self.done:
+            length, self.done = self._read_on(block)
+            room = block.buffer.count(self._mark, 0, length) + 1
+            ends, numbers = array("Q", bytes(8 * room)), array("Q", bytes(8 * room))
+            n, used = cutter.cut(block.buffer, length, self.done, ends, numbers)
+            self._rest = bytes(memoryview(block.buffer)[used:length])
+        del ends[n:], numbers[n:]
+        block.data, block.ends, block.numbers = block.buffer, ends, numbers
+        for number in cutter.too_long:
+            block.leave_out(number, too_long(self._options.max_document_bytes))
+        cutter.too_long.clear()

@@ -5,15 +5,11 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
 
-from ..errors import InputError
-from .documents import Damaged, Document, Drop, ReadOptions, Record, too_long
-from .find import Skip
-from .streams import SourceStream
-from .xml import cut, parse
+from .blocks import Damaged, Document, Drop, ReadOptions, Record
+from .xml import parse
 
-__all__ = ["document", "records"]
+__all__ = ["CONTENT", "ELEMENT", "TAG", "context", "document", "end_of", "title"]
 
 NAMESPACE = re.compile(rb'<namespace key="(-?\d+)"[^>]*?(?:/>|>([^<]*)</namespace>)')
 LANGUAGE = re.compile(rb'xml:lang="([^"]*)"')
@@ -28,44 +24,40 @@ REDIRECT = re.compile(
 )
 
 
-def records(stream: SourceStream, options: ReadOptions) -> Iterator[Record | Skip]:
-    """Each page as it stands in the dump. What the head says of the wiki goes with each of them."""
-    context = ""
-    for number, (position, data) in enumerate(cut(stream, b"<page>", options.max_document_bytes)):
-        if number == 0:
-            context = _site(data or b"")
-        elif data is None:
-            yield Skip(stream.source, f"byte {position}", too_long(options.max_document_bytes))
-        elif (end := data.find(b"</page>")) < 0:
-            yield Skip(stream.source, f"byte {position}", f"a page without its end{_title(data)}")
-        else:
-            yield Record("wikipedia", stream.source, f"byte {position}", data[: end + 7], "", context)
-    if number == 0:
-        raise InputError(f"{stream.source}: there is no <page> in it, so it is no dump of Wikipedia's pages.")
+TAG, ELEMENT, CONTENT = b"<page>", "a page", "a dump of Wikipedia's pages"
+
+
+def context(head: bytes) -> str:
+    """The language of the wiki and its namespaces, from the head of the dump, as JSON."""
+    names = {int(key): html.unescape(name.decode(errors="replace")) for key, name in NAMESPACE.findall(head)}
+    language = LANGUAGE.search(head)
+    return json.dumps({"language": language[1].decode(errors="replace") if language else "", "namespaces": names})
+
+
+def end_of(data: bytes) -> int:
+    return data.find(b"</page>") + 7 if b"</page>" in data else -1
+
+
+def title(data: bytes) -> str:
+    found = re.search(rb"<title>([^<]*)</title>", data)
+    return f" ({html.unescape(found[1].decode(errors='replace'))})" if found else ""
 
 
 def document(record: Record, options: ReadOptions) -> Document | Drop:
     """A page's wikitext, its id and title; a Drop for pages of other namespaces, redirects, and scripts or styles."""
     page = parse(record.data)
-    title = page.findtext("title")
-    if title is None:
+    name = page.findtext("title")
+    if name is None:
         raise Damaged("a page without a title")
-    if _namespace(title, page.findtext("ns"), record.context) != 0:
+    if _namespace(name, page.findtext("ns"), record.context) != 0:
         return Drop("another namespace")
     revision = page.find("revision[last()]")
     text = (revision.findtext("text") if revision is not None else None) or ""
     if page.find("redirect") is not None or REDIRECT.match(text):
         return Drop("redirect")
     if revision is not None and revision.findtext("model", "wikitext") != "wikitext":
-        return Drop("no wikitext")
-    return Document(text, record.source, page.findtext("id", ""), title)
-
-
-def _site(head: bytes) -> str:
-    """What the cleaner needs to know of the wiki, from the head of its dump, as JSON: its language, its namespaces."""
-    names = {int(key): html.unescape(name.decode(errors="replace")) for key, name in NAMESPACE.findall(head)}
-    language = LANGUAGE.search(head)
-    return json.dumps({"language": language[1].decode(errors="replace") if language else "", "namespaces": names})
+        return Drop("not wikitext")
+    return Document(text, record.source, page.findtext("id", ""), name)
 
 
 def _namespace(title: str, number: str | None, context: str) -> int:
@@ -80,8 +72,3 @@ def _namespace(title: str, number: str | None, context: str) -> int:
         if name and name.casefold() == prefix:
             return int(key)
     return 0
-
-
-def _title(data: bytes) -> str:
-    found = re.search(rb"<title>([^<]*)</title>", data)
-    return f" ({html.unescape(found[1].decode(errors='replace'))})" if found else ""

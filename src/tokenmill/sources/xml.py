@@ -1,35 +1,114 @@
 """Cut a large XML dump into its elements by their tags, in constant memory.
 
-A dump is one root with millions of small children. A parser of the whole stops for good at the first damage, and obeys
-the entities that the head declares. Here each child is cut out by its first tag and parsed alone: a damaged one costs
-only itself, and the head, where an entity bomb would stand, never reaches a parser. A "<" that is no markup is always
-written as an entity in XML, so the tag cannot be met inside of text.
+A dump is one root with millions of small children. A parser of the whole file stops at the first damage, and expands
+the entities that the head declares. Here each child is found by its first tag and parsed alone. A damaged child costs
+only itself, and the head, where an entity bomb would stand, never reaches a parser. XML writes each "<" of a text as an
+entity, so the tag cannot occur in a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
-from ..errors import require
-from .documents import Damaged
-from .streams import SourceStream
+from ..errors import InputError, require
+from .blocks import BLOCK, Block, Damaged, Document, StreamSource, too_long
+from .find import Skip
+from .streams import ByteStream, Pause
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-__all__ = ["cut", "parse"]
+__all__ = ["DumpSource", "parse"]
 
 CHUNK_BYTES = 1 << 18
 
 
-def cut(stream: SourceStream, tag: bytes, limit: int | None) -> Iterator[tuple[int, bytes | None]]:
-    """The bytes from each `tag` to the next, with the byte where they begin; None where they are more than `limit`.
+class DumpSource(StreamSource):
+    """An XML dump: each of the elements that begin with a tag is a record.
 
-    First comes the head, everything before the first tag. After the last element stands the tail of the dump.
+    reader: the module of the format, with
+        TAG: how an element begins
+        ELEMENT, CONTENT: what messages call an element and the whole dump
+        context(head): what the elements need to know of the head
+        end_of(data): where the element in `data` ends, or a negative number
+        title(data): the element's title for messages, as " (title)"
+        document(record, options): see documents.py
+    """
+
+    label = "byte #"
+    _next = 0  # where the next element begins
+    reader: ClassVar[ModuleType]
+
+    def _open(self, pause: Pause) -> None:
+        super()._open(pause)
+        assert self._stream is not None
+        if self._start:  # reading goes on in the middle: what the head says is needed all the same
+            with ByteStream(self.source, pause) as stream:
+                head = next(_cut(stream, self.reader.TAG, self._options.max_document_bytes))[1]
+        self._elements = _cut(self._stream, self.reader.TAG, self._options.max_document_bytes)
+        first = next(self._elements)[1]  # nothing, where reading goes on
+        self._context = self.reader.context((head if self._start else first) or b"")
+        self._next = self._start
+
+    def _position(self) -> int:
+        return self._next or self._start
+
+    def _fill(self, block: Block) -> None:
+        reader, limit = self.reader, self._options.max_document_bytes
+        texts: list[bytes] = []
+        numbers: list[int] = []
+        size = 0
+        block.context = self._context
+        block.parse = self._parse
+        try:
+            for position, data in self._elements:
+                self._next = position + (len(data) if data is not None else 0)
+                if data is None:
+                    block.leave_out(position, too_long(limit))
+                elif (end := reader.end_of(data)) < 0:
+                    block.leave_out(position, f"{reader.ELEMENT} without its end{reader.title(data)}")
+                else:
+                    texts.append(data[:end])
+                    numbers.append(position)
+                    size += end
+                if size >= BLOCK:
+                    return
+            if not self._next:
+                tag = reader.TAG.decode().strip(" >")
+                raise InputError(f"{self.name}: there is no {tag}> in it, so it is not {reader.CONTENT}.")
+            self.done = True
+        finally:
+            block.set_documents(texts, numbers)
+
+    def _parse(self, block: Block) -> None:
+        """Put the texts in the place of the elements, without those that are left out on purpose."""
+        texts: list[bytes] = []
+        numbers: list[int] = []
+        names: list[str] = []
+        for record, number in zip(block.records(), block.numbers or (), strict=True):
+            try:
+                found = self.reader.document(record, self._options)
+            except Damaged as error:
+                block.skips.append(Skip(self.name, record.position, str(error)))
+                continue
+            if isinstance(found, Document):
+                texts.append(found.text.encode())
+                numbers.append(number)
+                names.append(found.id)
+        block.set_documents(texts, numbers)
+        block.names = names
+
+
+def _cut(stream: ByteStream, tag: bytes, limit: int | None) -> Iterator[tuple[int, bytes | None]]:
+    """The bytes from each `tag` to the next, with the position where they begin; None where they are more than `limit`.
+
+    First comes what stands before the first tag: the head, or nothing. Behind the last element stands the tail.
     """
     buffer = bytearray()
-    start = cut_off = 0  # where the element begins; how many of its bytes were let go, once they were too many
+    start = stream.position
+    cut_off = 0  # how many bytes of the element were dropped, since they were too many
     searched = 0
     while True:
         at = buffer.find(tag, searched)
@@ -38,13 +117,12 @@ def cut(stream: SourceStream, tag: bytes, limit: int | None) -> Iterator[tuple[i
             if limit is not None and searched > limit + len(tag):
                 del buffer[:searched]
                 cut_off, searched = cut_off + searched, 0
-            chunk = stream.read1(CHUNK_BYTES)
-            if chunk:
+            if chunk := stream.read(CHUNK_BYTES):
                 buffer += chunk
                 continue
         size = at if at >= 0 else len(buffer)
-        too_long = cut_off or (limit is not None and size > limit)
-        yield start, None if too_long else bytes(buffer[:size])
+        long = cut_off or (limit is not None and size > limit)
+        yield start, None if long else bytes(buffer[:size])
         if at < 0:
             return
         del buffer[:size]
@@ -52,10 +130,10 @@ def cut(stream: SourceStream, tag: bytes, limit: int | None) -> Iterator[tuple[i
 
 
 def parse(data: bytes) -> Element:
-    """The element in `data`; raises Damaged where it is no well-formed XML or uses an entity that XML does not define."""
+    """The element in `data`; raises Damaged where it is not well-formed or uses an entity that XML does not define."""
     etree = require("lxml.etree", "corpus", "reading XML")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
     try:
         return etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise Damaged(f"no well-formed XML: {str(error).partition(', line ')[0]}") from error
+        raise Damaged(f"not well-formed XML: {str(error).partition(', line ')[0]}") from error

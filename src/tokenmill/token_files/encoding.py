@@ -1,46 +1,53 @@
 """encode_files: documents to a token file, which appears whole or not at all.
 
-Beside the output OUT there is, while it is made, a folder .OUT.encoding with
-
-    lock                    held by the process that encodes
-    manifest.json           how far everything is on the disk; renamed into place after what it tells of
-    ids, lengths, names     the part (parts.py); what is longer than the manifest says is of no use
-    OUT, ...                the finished files, just before they are renamed
-
-A later call with the same sources, tokenizer and options goes on from there, to the same bytes.
+While it is made, the working folder of the job (jobs/working_folder.py) holds for each part of the sources a folder
+part-00000 with three files that only grow (parts.py), and at the end the files of the output (output.py).
 """
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..counting.manifest import fingerprint, working_folder
 from ..errors import UsageError
-from ..jobs.outputs import atomic_file, output_errors
-from ..jobs.ray import check_engine
-from ..sources.find import OnSkip, Source, find_sources
-from .documents import Place
-from .output import HEADERS, build, put_in_place
-from .parts import Counts, Part, PartWriter, run
-from .settings import LAYOUTS, Settings, dtype_for, end_of_text_id, output_path
+from ..jobs.progress import Progress
+from ..jobs.work import JobOptions, Task, do_parts, group_by_size
+from ..jobs.working_folder import fingerprint, path_beside, working_folder
+from ..sources.blocks import ReadOptions
+from ..sources.find import OnSkip, Source, find_sources, size_of
+from .output import HEADERS, build
+from .parts import Counts, Part, PartWriter, Place, encode_sources
+from .settings import Settings, check_format, dtype_for, end_of_text_id, output_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["Summary", "encode_files", "join_parts", "settings_for"]
+__all__ = ["EncodeOptions", "EncodeParts", "Summary", "encode_files", "settings_for"]
 
 CHECKPOINT = 5.0  # seconds between two checkpoints
-VERSION = 1
-NAME = "manifest.json"
+TASK_BYTES = 256 << 20  # of sources as they are stored, for one task on Ray; but no more tasks than
+MAX_TASKS = 10_000
 
-Progress = Callable[[str, int, "int | None"], None]
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
+
+
+@dataclass(frozen=True)
+class EncodeOptions:
+    """What is encoded, and how.
+
+    end_of_text: the special token that follows each document, by its text. True means <|endoftext|> (none in Parquet,
+        where the rows separate the documents), False none.
+    special: whether text that spells a special token becomes that token. Otherwise it is ordinary text.
+    read: what a document is, and which field or column holds its text. A text file is one document by default.
+    """
+
+    end_of_text: str | bool = True
+    special: bool = False
+    read: ReadOptions = field(default_factory=ReadOptions)
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class Summary:
     """What was written.
 
     path: the file with the ids.
-    resumed_bytes: how much of the text had been encoded before an earlier call was interrupted.
+    resumed_bytes: how much of the text had been encoded by an earlier, interrupted call.
     """
 
     path: Path
@@ -64,223 +71,150 @@ def encode_files(
     tok: Tokenizer,
     sources: Paths,
     output: str | os.PathLike,
-    layout: str = "bin",
+    format: str = "bin",
+    options: EncodeOptions | None = None,
     *,
-    end_of_text: str | bool = True,
-    special: bool = False,
-    unit: str = "file",
-    field: str = "text",
-    num_threads: int | None = None,
     on_skip: OnSkip | None = None,
-    resume: bool = True,
-    checkpoint_every: float = CHECKPOINT,
-    engine: str = "local",
-    ray_address: str | None = None,
+    job: JobOptions | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Encode files, folders and globs to a token file: all documents in order, by several threads, in bounded memory.
 
-    A file is a document; in .jsonl and .ndjson each line is one, in .parquet each row.
+    The bytes written are the same for any number of threads and either engine, and however often the work was
+    interrupted: a call with the same sources, tokenizer and options resumes an interrupted one.
 
-    layout: "bin", "npy", "megatron" or "parquet": see docs/reference/token-files.md.
-    end_of_text: the special token that follows each document, by its text; True means <|endoftext|> (and none in
-        Parquet, where the rows part the documents), False none.
-    special: whether text that spells a special token becomes that token; else it is ordinary text.
-    unit: in text files, a document is a "file", a "line", or what stands between "blank" lines.
-    field: the field of a JSON line, or the column of Parquet, that holds the text.
-    on_skip: called for what cannot be read, and it is left out; without it the first such thing is an InputError.
-    resume: go on where an earlier call was interrupted. The output is the same to the byte.
-    checkpoint_every: seconds between two checkpoints.
-    engine: "ray" encodes on the Ray cluster at `ray_address` ("auto", "head:6379", "ray://head:10001"); without an address,
-        on the Ray that this process is connected to or that runs here, or one started for it. All machines must see the
-        sources and the folder of `output` under the same paths. `num_threads` is then that of each task (1, if None), a
-        source goes to one task whole, and an interrupted call begins anew.
+    format: "bin", "npy", "megatron" or "parquet": see docs/reference/token-files.md.
+    on_skip: called for what cannot be read, and it is left out. None raises an InputError instead.
+    job: on Ray, a source goes to one task whole.
     progress: called as progress("encode", bytes of the sources read, bytes of all).
 
     >>> encode_files(tok, "corpus/*.txt", "train.bin").tokens
     18211734
     """
-    settings = settings_for(tok, layout, end_of_text=end_of_text, special=special, unit=unit, field=field)
-    path = output_path(Path(output), layout)
+    options, job = options or EncodeOptions(), job or JobOptions()
+    settings = settings_for(tok, format, options)
+    path = output_path(Path(output), format)
     found = find_sources(sources, on_skip)
     _refuse_overwriting(found, path)
-    check_engine(engine, ray_address)
-    if engine == "ray":
-        from .ray_engine import parts_with_ray
-
-        with parts_with_ray(
-            tok,
-            found,
-            settings,
-            path,
-            num_threads=num_threads,
-            on_skip=on_skip,
-            address=ray_address,
-            progress=progress,
-        ) as parts:
-            return join_parts(tok, parts, settings, path)
-    with output_errors(path), working_folder(path, resume, "encoding") as folder:
-        manifest = _Manifest(folder, found, settings, tok)
-        state = manifest.load()
-        resumed = state["part"]["counts"]["text_bytes"] if state["part"] else 0
-        if not state["finished"]:
-            writer = PartWriter(folder, HEADERS[layout], state["part"])
-            try:
-                _run(
-                    tok,
-                    found,
-                    settings,
-                    writer,
-                    manifest,
-                    state["place"],
-                    num_threads,
-                    on_skip,
-                    checkpoint_every,
-                    progress,
-                )
-            finally:
-                writer.close()
-            _finish(Part(folder, writer.counts), tok, settings, path, manifest)
-            counts = writer.counts
-        else:
-            put_in_place(folder, state["finished"], path)
-            counts = Counts(**state["part"]["counts"])
-    return Summary(path, settings.dtype, counts.documents, counts.tokens, counts.text_bytes, counts.skipped, resumed)
-
-
-def settings_for(tok: Tokenizer, layout: str, *, end_of_text: str | bool = True, **others: Any) -> Settings:
-    """The settings of a token file of `tok`: the width of an id from its vocabulary, the id of the end-of-text token."""
-    if layout not in LAYOUTS:
-        raise UsageError(f"the token file format {layout!r} is not known; known are {', '.join(LAYOUTS)}")
-    id = None
-    if isinstance(end_of_text, str) or (end_of_text and layout != "parquet"):
-        id = end_of_text_id(tok, end_of_text if isinstance(end_of_text, str) else None)
-    return Settings(layout, dtype_for(tok.n_vocab), id, **others)
-
-
-def join_parts(
-    tok: Tokenizer, parts: Iterable[Part], settings: Settings, output: str | os.PathLike, resumed_bytes: int = 0
-) -> Summary:
-    """Write the token file of parts made apart (`encode_part`), joined in order.
-
-    The bytes are those that `encode_files` writes for all their sources.
-    """
-    path = output_path(Path(output), settings.layout)
-    with output_errors(path), working_folder(path, False, "encoding") as folder:
-        writer = PartWriter(folder, HEADERS[settings.layout])
-        try:
-            for part in parts:
-                writer.join(part)
-            writer.sync()
-        finally:
-            writer.close()
-        put_in_place(folder, build(Part(folder, writer.counts), tok, settings, path), path)
-    counts = writer.counts
+    key = {
+        "sources": fingerprint(found),
+        "tokenizer": tok.vocabulary.fingerprint(),
+        "options": {**settings.to_json(), "engine": job.engine},
+    }
+    with working_folder(path_beside(path), path, key, job.resumes(found)) as folder:
+        groups = [[(source, size_of(source)) for source in found]]
+        if job.engine == "ray":
+            total = sum(size for _, size in groups[0])
+            groups = group_by_size(found, max(TASK_BYTES, total // MAX_TASKS))
+        work = EncodeParts(tok, groups, settings, job)
+        results = do_parts(work, folder, job, on_skip, progress)
+        resumed_bytes = 0
+        for value, resumed in results:
+            resumed_bytes += value["counts"]["text_bytes"] if resumed else value["resumed_bytes"]
+        parts = [
+            Part(work.folder(folder.path, number), Counts(**value["counts"]))
+            for number, (value, _) in enumerate(results)
+        ]
+        counts = sum((part.counts for part in parts), Counts())
+        files = folder.load("files")
+        if files is None:
+            files = build(_joined(parts, folder.path / "joined", settings), tok, settings, path)
+            folder.save("files", files)
+        folder.publish((name, path.parent / final) for name, final in files)
     return Summary(
         path, settings.dtype, counts.documents, counts.tokens, counts.text_bytes, counts.skipped, resumed_bytes
     )
 
 
-def _run(
-    tok: Tokenizer,
-    sources: Sequence[Source],
-    settings: Settings,
-    writer: PartWriter,
-    manifest: _Manifest,
-    start: list[int],
-    num_threads: int | None,
-    on_skip: OnSkip | None,
-    every: float,
-    progress: Progress | None,
-) -> None:
-    """Encode from a checkpoint on, with new checkpoints now and then, and one where it is stopped by Ctrl-C."""
-    done: tuple[Place, dict[str, Any]] | None = None
-    saved = time.monotonic()
+def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:
+    """The settings of a token file of `tok`: the width of an id from its vocabulary, the id of the end-of-text token."""
+    check_format(format)
+    end, id = options.end_of_text, None
+    if isinstance(end, str) or (end and format != "parquet"):
+        id = end_of_text_id(tok, end if isinstance(end, str) else None)
+    return Settings(format, dtype_for(tok.n_vocab), id, options.special, options.read)
 
-    def after(place: Place) -> None:
-        nonlocal done, saved
-        done = place, writer.mark()
-        if time.monotonic() - saved >= every:
+
+class EncodeParts:
+    """The work of `encode_files`. Each part encodes some consecutive sources."""
+
+    stage = "encode"
+
+    def __init__(
+        self, tok: Tokenizer, groups: Sequence[list[tuple[Source, int]]], settings: Settings, job: JobOptions
+    ) -> None:
+        self.sizes = [sum(size for _, size in group) for group in groups]
+        self._tok = tok
+        self._groups = groups
+        self._settings = settings
+        self._num_threads = 1 if job.engine == "ray" and job.num_workers is None else job.num_workers
+        self._every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
+
+    @staticmethod
+    def folder(working_folder: Path, part: int) -> Path:
+        """Where the files of a part are."""
+        return working_folder / f"part-{part:05}"
+
+    def do(self, part: int, task: Task) -> dict[str, Any]:
+        folder = self.folder(task.folder, part)
+        folder.mkdir(exist_ok=True)
+        state = task.load()
+        if state and state["part"]["counts"]["begun"] and task.on_skip is not None:
+            state = None  # a damaged document is left out whole, and this one has been written in part
+        for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
+            if not (folder / name).is_file() or (folder / name).stat().st_size < size:
+                raise task.missing(folder / name)
+        # Parts that are joined have no header; it is written before the ids of the whole.
+        header = HEADERS[self._settings.format] if len(self._groups) == 1 else 0
+        writer = PartWriter(folder, header, state and state["part"])
+        resumed_bytes = writer.counts.text_bytes
+        try:
+            self._encode(part, task, writer, Place(*state["place"]) if state else Place())
             writer.sync()
-            manifest.save(*done)
-            saved = time.monotonic()
+        finally:
+            writer.close()
+        return {"counts": asdict(writer.counts), "resumed_bytes": resumed_bytes}
 
+    def _encode(self, part: int, task: Task, writer: PartWriter, start: Place) -> None:
+        """Encode from a place on, with a checkpoint now and then, and one where it is stopped by Ctrl-C."""
+        done: dict[str, Any] | None = None
+        saved = time.monotonic()
+
+        def checkpoint() -> None:
+            writer.sync()
+            task.save(done)
+
+        def after(place: Place) -> None:
+            nonlocal done, saved
+            done = {"place": list(place), "part": writer.mark()}
+            if time.monotonic() - saved >= self._every:
+                checkpoint()
+                saved = time.monotonic()
+
+        try:
+            encode_sources(self._tok, self._settings, self._groups[part], writer, start, task, self._num_threads, after)
+        except KeyboardInterrupt:
+            if done is not None:
+                checkpoint()
+            raise
+
+
+def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
+    """All parts in one."""
+    if len(parts) == 1:
+        return parts[0]
+    folder.mkdir(exist_ok=True)
+    writer = PartWriter(folder, HEADERS[settings.format])
     try:
-        run(
-            tok,
-            sources,
-            settings,
-            writer,
-            Place(*start),
-            num_threads=num_threads,
-            on_skip=on_skip,
-            after=after,
-            progress=progress,
-        )
-    except KeyboardInterrupt:
-        if done is not None:
-            writer.sync()
-            manifest.save(*done)
-        raise
-    writer.sync()
-    manifest.save(Place(len(sources)), writer.mark())
-
-
-def _finish(part: Part, tok: Tokenizer, settings: Settings, path: Path, manifest: _Manifest) -> None:
-    files = build(part, tok, settings, path)
-    manifest.save_finished(files)
-    put_in_place(part.folder, files, path)
+        for part in parts:
+            writer.join(part)
+        writer.sync()
+    finally:
+        writer.close()
+    return Part(folder, writer.counts)
 
 
 def _refuse_overwriting(sources: Sequence[Source], path: Path) -> None:
     for source in sources:
         if isinstance(source, Path) and path.exists() and source.exists() and path.samefile(source):
             raise UsageError(f"{path} is one of the sources. Name another output.")
-
-
-class _Manifest:
-    """How far everything is on the disk. That sources are the same as before is told by their paths, sizes and dates."""
-
-    def __init__(self, folder: Path, sources: Sequence[Source], settings: Settings, tok: Tokenizer):
-        self._path = folder / NAME
-        self._key = {
-            "version": VERSION,
-            "sources": fingerprint(sources),
-            "tokenizer": tok.vocabulary.fingerprint(),
-            "settings": settings.to_json(),
-        }
-        self._state: dict[str, Any] = {"place": [0, 0], "part": None, "finished": None}
-
-    def load(self) -> dict[str, Any]:
-        """The last checkpoint: the place in the sources, the part, the names of the output's files if they are made."""
-        try:
-            content = json.loads(self._path.read_bytes())
-            state = content.pop("state")
-            if set(state) != set(self._state):
-                raise ValueError("it is damaged")
-        except FileNotFoundError:
-            return self._state
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"{self._path} cannot be read: {error}. {self._anew()}") from error
-        for name, value in self._key.items():
-            if content.get(name) != value:
-                raise UsageError(
-                    f"{self._path.parent} holds an unfinished output of other {name}. Call it again with the same {name} "
-                    f"to go on (sources must not have changed meanwhile). {self._anew()}"
-                )
-        self._state = state
-        return state
-
-    def save(self, place: Place, part: dict[str, Any]) -> None:
-        self._write({"place": list(place), "part": part, "finished": None})
-
-    def save_finished(self, files: list[list[str]]) -> None:
-        self._write(self._state | {"finished": files})
-
-    def _write(self, state: dict[str, Any]) -> None:
-        self._state = state
-        with atomic_file(self._path, "w") as file:
-            json.dump({**self._key, "state": state}, file)
-
-    def _anew(self) -> str:
-        return f"To begin anew, delete {self._path.parent} (or use resume=False, --no-resume)."

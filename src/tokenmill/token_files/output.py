@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["HEADERS", "build", "put_in_place"]
+__all__ = ["HEADERS", "build"]
 
 HEADERS = {"bin": 0, "npy": 128, "megatron": 0, "parquet": 0}  # bytes before the first id
 ROW_GROUP_TOKENS = 1 << 22
@@ -28,16 +28,16 @@ BLOCK = 1 << 18
 
 
 def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[list[str]]:
-    """Make the files of the output; returns [name in the part's folder, final name] of each, the metadata last."""
+    """Make the files of the output. Returns [name in the working folder, final name] of each, the metadata last."""
     import numpy as np
 
     folder, counts = part.folder, part.counts
     lengths = _mapped(folder / "lengths", np.int64, counts.documents)
     ids, beside = "ids", ""
-    if settings.layout == "parquet":
+    if settings.format == "parquet":
         ids = "rows"
         _write_parquet(folder / ids, part, settings, lengths)
-    elif settings.layout == "megatron":
+    elif settings.format == "megatron":
         beside = index_path(output).name
         with _written(folder / "beside") as file:
             write_index(file, lengths, settings.dtype)
@@ -47,12 +47,12 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
             file.write(_npy_header("<i8", counts.documents + 1))
             for block in _offsets(lengths):
                 file.write(block.astype("<i8").tobytes())
-    if settings.layout == "npy":
+    if settings.format == "npy":
         with _written(folder / ids, "r+b") as file:
             file.write(_npy_header(np.dtype(settings.dtype).str, counts.tokens))
     files = [[ids, output.name], *([["beside", beside]] if beside else [])]
     metadata = Metadata(
-        settings.layout,
+        settings.format,
         settings.dtype,
         tok.vocabulary.fingerprint(),
         tok.n_vocab,
@@ -64,19 +64,8 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
     )
     with _written(folder / "metadata") as file:
         file.write(metadata.dumps().encode())
-    return [*files, ["metadata", metadata_path(output).name]]
-
-
-def put_in_place(folder: Path, files: list[list[str]], output: Path) -> None:
-    """Rename the finished files from `folder` to their places; called again, it goes on.
-
-    The metadata of an older output goes first and the new comes last, so that no metadata stands beside other ids.
-    """
-    if all((folder / name).exists() for name, _ in files):
-        (output.parent / files[-1][1]).unlink(missing_ok=True)
-    for name, final in files:
-        if (folder / name).exists():
-            os.replace(folder / name, output.parent / final)
+    files.append(["metadata", metadata_path(output).name])
+    return [[f"{folder.name}/{name}", final] for name, final in files]
 
 
 def _write_parquet(path: Path, part: Part, settings: Settings, lengths: np.ndarray) -> None:

@@ -1,7 +1,7 @@
 """Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
 
-A part is three plain files that only grow, so that one that was cut off by a kill is truncated to its last checkpoint
-and goes on; and so that parts made apart, by processes or machines, are joined by writing one behind the other.
+A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
+that were made by several machines are joined by writing one behind the other.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
+from functools import partial
+from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import InputError
-from ..sources.documents import Damaged, Document, document_of
-from ..sources.find import OnSkip, Skip, Source, size_of
-from ..sources.streams import SourceStream
+from ..jobs.progress import Meter
+from ..jobs.work import Task
+from ..sources.blocks import Block, Cut, why_not_utf8
+from ..sources.documents import open_source
+from ..sources.find import Skip, Source, report_skips
 from ..tokenizer.batches import threads_for
-from .documents import Place, Stretch, certain_cut, read_stretches
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -29,14 +31,12 @@ if TYPE_CHECKING:
 
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["Counts", "Encoded", "Part", "PartWriter", "encode_part", "encode_stretches", "run"]
+__all__ = ["Counts", "Encoded", "Part", "PartWriter", "Place", "encode_blocks", "encode_sources"]
 
 JOB_BYTES = 1 << 20  # of text for one thread at a time: some ten milliseconds
-JOB_STRETCHES = 4096
+JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
 COPY = 1 << 22
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass
@@ -54,6 +54,9 @@ class Counts:
     skipped: int = 0
     begun: int = 0
 
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(*map(add, astuple(self), astuple(other)))
+
 
 @dataclass(frozen=True)
 class Part:
@@ -64,7 +67,7 @@ class Part:
 
 
 class Encoded(NamedTuple):
-    """What a thread makes of some stretches.
+    """What a thread makes of some blocks.
 
     ids: in the type of the file, end-of-text tokens included.
     ends: where documents end in `ids`.
@@ -78,39 +81,35 @@ class Encoded(NamedTuple):
     skipped: list[Skip]
 
 
-def encode_stretches(tok: Tokenizer, settings: Settings, stretches: Sequence[Stretch]) -> Encoded:
-    """Encode stretches of text, one after the other."""
+def encode_blocks(tok: Tokenizer, settings: Settings, blocks: Sequence[Block]) -> Encoded:
+    """Encode the documents of some blocks, one after the other."""
     import numpy as np
 
-    texts: list[Any] = []
+    texts: list[Any] = []  # bytes, which the kernel takes as they are
     lasts: list[bool] = []
     names: list[str] = []
     skipped: list[Skip] = []
-    text_bytes, reading = 0, settings.reading
-    for record, last in stretches:
-        if isinstance(record, Skip):
-            skipped.append(record)
-            continue
-        try:
-            document = document_of(record, reading)
-        except Damaged as error:
-            skipped.append(Skip(record.source, record.position, str(error)))
-            continue
-        assert isinstance(document, Document)
-        # Bytes that were found to be UTF-8 go to the kernel as they are.
-        text = record.data if record.format != "jsonl" else document.text.encode()
-        texts.append(text)
-        lasts.append(last)
-        text_bytes += len(text)
-        if last and settings.layout == "parquet":
-            names.append(json.dumps([document.source, document.id]) + "\n")
+    for block in blocks:
+        block.finish()
+        bad = set(block.not_utf8() if block.format in ("text", "parquet") else ())
+        skipped += block.skips
+        last = len(block.ends) - 1
+        for i, text in enumerate(block.texts()):
+            if i in bad:
+                skipped.append(Skip(block.source, block.position(i), why_not_utf8(text)))
+                continue
+            texts.append(text)
+            lasts.append(i < last or not block.goes_on)
+            if lasts[-1] and settings.format == "parquet":
+                names.append(json.dumps([block.source, block.name(i)]) + "\n")
     allowed: Any = "all" if settings.special else frozenset()
     ids, offsets = tok.encode_batch_to_numpy(texts, num_threads=1, allowed_special=allowed, disallowed_special=())
     ends = offsets[1:][np.array(lasts, bool)]
     if settings.end_of_text is not None:
         ids = np.insert(ids, ends, settings.end_of_text)
         ends = ends + np.arange(1, len(ends) + 1)
-    return Encoded(ids.astype(settings.dtype, copy=False), ends, "".join(names).encode(), text_bytes, skipped)
+    nbytes = sum(map(len, texts))
+    return Encoded(ids.astype(settings.dtype, copy=False), ends, "".join(names).encode(), nbytes, skipped)
 
 
 class PartWriter:
@@ -127,9 +126,6 @@ class PartWriter:
         for name, size in zip(self.NAMES, sizes, strict=True):
             file = open(folder / name, "r+b" if checkpoint else "wb")  # noqa: SIM115  # closed by close()
             self._files.append(file)
-            if checkpoint and os.fstat(file.fileno()).st_size < size:
-                self.close()
-                raise InputError(f"{folder / name} is shorter than its checkpoint says. Delete {folder} to begin anew.")
             file.truncate(size)
             file.seek(size)
 
@@ -145,7 +141,7 @@ class PartWriter:
         counts.documents += len(ends)
         counts.tokens += len(encoded.ids)
         counts.text_bytes += encoded.text_bytes
-        counts.skipped += len(encoded.skipped)
+        counts.skipped += sum(skip.left_out for skip in encoded.skipped)
         ids, bounds, names = self._files
         ids.write(encoded.ids.data)
         bounds.write(lengths.data)
@@ -157,8 +153,7 @@ class PartWriter:
             with open(part.folder / name, "rb") as source:
                 while data := source.read(COPY):
                     file.write(data)
-        for name, value in asdict(part.counts).items():
-            setattr(self.counts, name, getattr(self.counts, name) + value)
+        self.counts += part.counts
 
     def sync(self) -> None:
         """Bring all to the disk."""
@@ -179,116 +174,106 @@ class PartWriter:
                 file.raw.close()  # type: ignore[attr-defined]
 
 
-def encode_part(
+class Place(NamedTuple):
+    """Between two blocks: in the source of this number, at a place that its reader gave; None is its front."""
+
+    source: int = 0
+    at: list[int] | None = None
+
+
+class Job(NamedTuple):
+    """Blocks for a thread to encode, the place behind them, and how far the source `number` is read."""
+
+    blocks: list[Block]
+    place: Place
+    number: int
+    stored: int
+
+
+def encode_sources(
     tok: Tokenizer,
-    sources: Sequence[Source],
     settings: Settings,
-    folder: Path,
-    *,
-    num_threads: int | None = None,
-    on_skip: OnSkip | None = None,
-) -> Part:
-    """Encode whole sources to a part in `folder`, which is made.
-
-    The parts of consecutive lists of sources, joined in order (`join_parts`), make the same token file as all sources
-    at once, whatever the lists and wherever the parts were made.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    writer = PartWriter(folder)
-    try:
-        run(tok, sources, settings, writer, Place(), num_threads=num_threads, on_skip=on_skip)
-        writer.sync()
-    finally:
-        writer.close()
-    return Part(folder, writer.counts)
-
-
-def run(
-    tok: Tokenizer,
-    sources: Sequence[Source],
-    settings: Settings,
+    sources: Sequence[tuple[Source, int]],
     writer: PartWriter,
     start: Place,
-    *,
-    num_threads: int | None = None,
-    on_skip: OnSkip | None = None,
-    after: Callable[[Place], None] = lambda place: None,
-    progress: Progress | None = None,
+    task: Task,
+    num_threads: int | None,
+    after: Callable[[Place], None],
 ) -> None:
-    """Encode what `sources` hold from `start` on into `writer`, by several threads, in order and in bounded memory.
+    """Encode what `sources` (each with its size) hold from `start` on, by several threads, in order.
 
     after: called with the place up to which all has been written.
     """
-    meter = _Meter(sources, progress)
-    cut = certain_cut(tok, settings.special) if on_skip is None else None  # a damaged document is left out whole
-    stretches = read_stretches(sources, settings, cut, start, meter.opened)
-    with closing(_in_threads(tok, settings, _jobs(stretches), threads_for(num_threads))) as results:
-        for encoded, place in results:
-            for skip in encoded.skipped:
-                if on_skip is None:
-                    raise InputError(f"{skip}. To leave out what cannot be read: on_skip=..., --skip-damaged.")
-                on_skip(skip)
+    meter = Meter(lambda done, total: task.show(done), [size for _, size in sources])
+    cut = certain_cut(tok, settings.special) if task.on_skip is None else None  # a damaged document is left out whole
+    jobs = _jobs([source for source, _ in sources], settings, cut, start)
+    with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
+        for encoded, job in results:
+            report_skips(
+                encoded.skipped, task.on_skip, ". To leave out what cannot be read: --skip-damaged, or on_skip=."
+            )
             writer.append(encoded)
-            meter.show()
-            after(place)
+            meter.at(job.number, job.stored)
+            after(job.place)
 
 
-def _jobs(stretches: Iterator[tuple[Stretch, Place]]) -> Iterator[tuple[list[Stretch], Place]]:
-    """Stretches with about a megabyte of text together, and the place behind the last of them."""
-    job: list[Stretch] = []
+def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
+    """What finds a place in text at which it may be cut, whatever follows, with the same ids; 0 where it finds none.
+
+    None where no place is safe: with a pattern that is not an automaton, or tokens and normalisations that look across
+    pretokens.
+    """
+    scanner, added = tok._encoder.scanner, tok._added
+    if scanner is None or not added.simple or added.always or (special and added.special):
+        return None
+    from ..counting._count_cy import cut
+
+    return partial(cut, scanner)
+
+
+def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, start: Place) -> Iterator[Job]:
+    """The blocks of `sources` from `start` on, in jobs of about a megabyte."""
+    blocks: list[Block] = []
     size = 0
-    for stretch, place in stretches:
-        job.append(stretch)
-        size += 0 if isinstance(stretch.record, Skip) else len(stretch.record.data)
-        if size >= JOB_BYTES or len(job) >= JOB_STRETCHES:
-            yield job, place
-            job, size = [], 0
-    if job:
-        yield job, place
+    for number in range(start.source, len(sources)):
+        source = open_source(sources[number], settings.read, cut=cut, ids=settings.format == "parquet")
+        if number == start.source and start.at is not None:
+            source.resume(start.at)
+        buffer = bytearray()
+        try:
+            while source.draw(block := Block(buffer)):
+                buffer = block.keep_little()
+                blocks.append(block)
+                size += block.nbytes
+                place = Place(number + 1) if source.done else Place(number, block.place)
+                if size >= JOB_BYTES or len(blocks) >= JOB_BLOCKS:
+                    yield Job(blocks, place, number, source.stored_position())
+                    blocks, size = [], 0
+        finally:
+            source.close()
+    if blocks:
+        yield Job(blocks, Place(len(sources)), len(sources), 0)
 
 
 def _in_threads(
-    tok: Tokenizer, settings: Settings, jobs: Iterator[tuple[list[Stretch], Place]], threads: int
-) -> Generator[tuple[Encoded, Place], None, None]:
+    tok: Tokenizer, settings: Settings, jobs: Iterator[Job], threads: int
+) -> Generator[tuple[Encoded, Job], None, None]:
     """The results of `jobs` in order; no more of them wait than keep the threads busy."""
-    waiting: deque[tuple[Future[Encoded], Place]] = deque()
+    waiting: deque[tuple[Future[Encoded], Job]] = deque()
     pool = ThreadPoolExecutor(threads, "tokenmill-encode")
     try:
-        for job, place in jobs:
-            if sum(len(record.data) for record, _ in job if not isinstance(record, Skip)) > HERE_BYTES:
+        for job in jobs:
+            if sum(block.nbytes for block in job.blocks) > HERE_BYTES:
                 future: Future[Encoded] = Future()
-                future.set_result(encode_stretches(tok, settings, job))
+                future.set_result(encode_blocks(tok, settings, job.blocks))
             else:
-                future = pool.submit(encode_stretches, tok, settings, job)
-            waiting.append((future, place))
+                future = pool.submit(encode_blocks, tok, settings, job.blocks)
+            waiting.append((future, job))
             while len(waiting) > 2 * threads:
-                first, behind = waiting.popleft()
-                yield first.result(), behind
+                first, done = waiting.popleft()
+                yield first.result(), done
         while waiting:
-            first, behind = waiting.popleft()
-            yield first.result(), behind
+            first, done = waiting.popleft()
+            yield first.result(), done
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-class _Meter:
-    """Tells how many of the stored bytes of all sources have been read."""
-
-    def __init__(self, sources: Sequence[Source], progress: Progress | None):
-        self._progress = progress
-        self._starts = [0]
-        for source in sources if progress is not None else ():
-            self._starts.append(self._starts[-1] + size_of(source))
-        self._number = 0
-        self._stream: SourceStream | None = None
-
-    def opened(self, number: int, stream: SourceStream) -> None:
-        self._number, self._stream = number, stream
-
-    def show(self) -> None:
-        if self._progress is None:
-            return
-        done = self._starts[self._number + 1]
-        if self._stream is not None and not self._stream.closed:
-            done = min(done, self._starts[self._number] + self._stream.stored_position())
-        self._progress("encode", done, self._starts[-1] or None)

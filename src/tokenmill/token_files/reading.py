@@ -132,14 +132,14 @@ def load_tokens(
 def _contents_of(path: Path, metadata: Metadata | None, dtype: str | None) -> _Arrays | _Rows:
     import numpy as np
 
-    layout = metadata.layout if metadata else _layout(path)
-    if layout == "parquet":
+    format = metadata.format if metadata else _format(path)
+    if format == "parquet":
         return _Rows(path, metadata)
-    if layout == "megatron":
+    if format == "megatron":
         found, bounds = read_index(index_path(path))
         return _Arrays(_raw(path, np.dtype(metadata.dtype if metadata else found)), bounds)
     offsets = _npy(offsets_path(path)) if metadata else None
-    if layout == "npy":
+    if format == "npy":
         return _Arrays(_npy(path), offsets)
     if metadata is None and dtype is None:
         raise FormatError(
@@ -153,7 +153,7 @@ def is_token_file(path: str | os.PathLike) -> bool:
     """Whether the file at `path` is a token file, by its metadata, its first bytes, or its name."""
     place = Path(path)
     return place.is_file() and (
-        metadata_path(place).exists() or place.suffix in (".bin", ".idx") or _layout(place) != "bin"
+        metadata_path(place).exists() or place.suffix in (".bin", ".idx") or _format(place) != "bin"
     )
 
 
@@ -269,7 +269,7 @@ class _Rows:
             raise FormatError(f"{self._path}: damaged: {error}") from error
 
 
-def _layout(path: Path) -> str:
+def _format(path: Path) -> str:
     """The format of a file without metadata."""
     try:
         with open(path, "rb") as file:

@@ -1,23 +1,24 @@
-"""What a token file is: its layout, the width of an id, the token after each document; and its metadata."""
+"""What a token file is: its format, the width of an id, the token after each document; and its metadata."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError, UsageError
-from ..sources.documents import ReadOptions
+from ..sources.blocks import ReadOptions
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
 __all__ = [
-    "LAYOUTS",
+    "FORMATS",
     "Metadata",
     "Settings",
+    "check_format",
     "dtype_for",
     "end_of_text_id",
     "index_path",
@@ -26,7 +27,7 @@ __all__ = [
     "output_path",
 ]
 
-LAYOUTS = ("bin", "npy", "megatron", "parquet")
+FORMATS = ("bin", "npy", "megatron", "parquet")
 VERSION = 1
 KIND = "tokenmill token file"
 SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parquet"}
@@ -36,32 +37,22 @@ SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parqu
 class Settings:
     """All that decides, beside the text and the tokenizer, which bytes a token file has.
 
-    layout: "bin" (the ids, nothing else), "npy" (NumPy's), "megatron" (Megatron-LM's .bin and .idx), or "parquet" (a row
+    format: "bin" (the ids, nothing else), "npy" (NumPy's), "megatron" (Megatron-LM's .bin and .idx), or "parquet" (a row
         for each document).
     dtype: "uint16" or "uint32".
     end_of_text: the id that follows each document; None for none.
     special: whether text that spells a special token becomes that token.
-    unit: what a document is in text files: "file", "line" or "blank" (blank lines separate them).
-    field: the field of a JSON line, or the column of Parquet, that holds the text.
+    read: what a document is, and which field or column holds its text.
     """
 
-    layout: str
+    format: str
     dtype: str
     end_of_text: int | None = None
     special: bool = False
-    unit: str = "file"
-    field: str = "text"
+    read: ReadOptions = field(default_factory=ReadOptions)
 
     def __post_init__(self) -> None:
-        if self.layout not in LAYOUTS:
-            raise UsageError(f"the token file format {self.layout!r} is not known; known are {', '.join(LAYOUTS)}")
-        if self.unit not in ("file", "line", "blank"):
-            raise UsageError(f"unit is {self.unit!r}; known are file, line, blank")
-
-    @property
-    def reading(self) -> ReadOptions:
-        """How sources are cut into documents."""
-        return ReadOptions(self.unit, field=self.field, column=self.field, max_document_bytes=None)
+        check_format(self.format)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -76,7 +67,7 @@ class Metadata:
     documents, tokens, text_bytes: how many there are; the end-of-text tokens count as tokens.
     """
 
-    layout: str
+    format: str
     dtype: str
     tokenizer: str
     n_vocab: int
@@ -103,8 +94,8 @@ class Metadata:
             counts = (loaded.documents, loaded.tokens, loaded.text_bytes, loaded.n_vocab, *loaded.files.values())
             if not all(type(count) is int and count >= 0 for count in counts):
                 raise FormatError(f"{path}: a count is no whole number")
-            if loaded.layout not in LAYOUTS or loaded.dtype not in ("uint16", "uint32"):
-                raise FormatError(f"{path}: the layout {loaded.layout!r} of {loaded.dtype!r} is not known")
+            if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
+                raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
             if loaded.end_of_text is not None and type(loaded.end_of_text) is not int:
                 raise FormatError(f"{path}: end_of_text is {loaded.end_of_text!r}, no id")
         except OSError as error:
@@ -112,6 +103,12 @@ class Metadata:
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise FormatError(f"{path}: damaged metadata ({error})") from error
         return loaded
+
+
+def check_format(format: str) -> None:
+    """Raise a UsageError for a format that is not known."""
+    if format not in FORMATS:
+        raise UsageError(f"the token file format {format!r} is not known; known are {', '.join(FORMATS)}")
 
 
 def dtype_for(n_vocab: int) -> str:
@@ -132,18 +129,18 @@ def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
     there = ", ".join(map(repr, list(specials)[:12])) or "none"
     raise UsageError(
         f"the tokenizer has no special token {wanted!r} to put after each document; its special tokens are: {there}. "
-        "Name one of them (end_of_text=..., --end-of-text), or do without (end_of_text=False, --no-end-of-text)."
+        "Name one of them (end_of_text=..., --end-of-text), or encode without one (end_of_text=False, --no-end-of-text)."
     )
 
 
-def output_path(output: Path, layout: str) -> Path:
-    """The file with the ids: `output` with the suffix of the layout, if it has none of its own."""
-    suffix = SUFFIXES[layout]
-    if layout == "megatron" and output.suffix == ".idx":
+def output_path(output: Path, format: str) -> Path:
+    """The file with the ids: `output` with the suffix of the format, if it has none of its own."""
+    suffix = SUFFIXES[format]
+    if format == "megatron" and output.suffix == ".idx":
         return output.with_suffix(".bin")
     if output.name.endswith(suffix):
         return output
-    return output.with_name(output.name + suffix) if layout == "megatron" else output
+    return output.with_name(output.name + suffix) if format == "megatron" else output
 
 
 def metadata_path(path: Path) -> Path:

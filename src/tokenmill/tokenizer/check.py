@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..corpus import read_documents
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
+from ..sources.documents import read_documents
 from ..vocabulary import Vocabulary
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
 
@@ -125,7 +125,7 @@ def document_texts(sources: Iterable[str | os.PathLike]) -> Iterator[tuple[str, 
     """The text of sources in parts of about 64 kB, each with the place where it begins."""
     where, size = "", 0
     lines: list[str] = []
-    for document in read_documents(sources) if sources else ():
+    for document in read_documents(sources, max_document_bytes=None) if sources else ():
         if lines and (size > _PART or not where.startswith(f"{document.source}:")):
             yield where, "\n".join(lines)
             lines, size = [], 0

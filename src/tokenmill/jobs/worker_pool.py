@@ -1,8 +1,8 @@
 """Processes that work on batches of records, and survive any one record that hangs, crashes or eats the memory.
 
-Each worker is a process of its own that limits its processor time and memory by the system's means, which hold inside
-of C code too. When one dies, the record that it had at hand is reported as failed, and the batch is given to a fresh
-one without it.
+Each worker is a process that limits its processor time and memory with the operating system's limits, which also hold
+in C code. When a worker dies, the record that it was working on is reported as failed, and a new worker gets the batch
+without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import TokenmillError
-from .worker import NO_MEMORY, OUT_OF_MEMORY, Answers, receive, send
+from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answers, receive, send
 
 __all__ = ["WorkerPool"]
 
@@ -31,8 +31,8 @@ Tag = TypeVar("Tag")
 class WorkerPool:
     """`num_workers` processes that apply a task to batches of records, in order of the batches.
 
-    task: "module:name" of what makes the Task (see `worker`) when it is called with `settings`.
-    settings: values that marshal knows, as are records and answers.
+    task: "module:name" of a callable that makes the Task (see worker_process.py) from `settings`.
+    settings: values that marshal can write, as are records and answers.
     seconds: the processor time that one record may take. memory: the bytes that a worker may grow by.
     """
 
@@ -118,16 +118,21 @@ class _Worker:
     """One process, and the pipes to it."""
 
     def __init__(self, start: tuple) -> None:
-        self._at_hand = tempfile.TemporaryFile()  # noqa: SIM115  closed in `kill`
+        self._current = tempfile.TemporaryFile()  # noqa: SIM115  closed in `kill`
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115
         self._write_none()
         package_home = str(Path(__file__).resolve().parents[2])
         self._process = subprocess.Popen(
-            [sys.executable, "-c", f"from {__package__}.worker import main; main()", str(self._at_hand.fileno())],
+            [
+                sys.executable,
+                "-c",
+                f"from {__package__}.worker_process import main; main()",
+                str(self._current.fileno()),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            pass_fds=[self._at_hand.fileno()],
+            pass_fds=[self._current.fileno()],
             process_group=0,  # Ctrl-C at a terminal is for the process that started this one
             env=os.environ | {"PYTHONPATH": os.pathsep.join([package_home, *filter(None, sys.path)])},
         )
@@ -147,7 +152,7 @@ class _Worker:
             return receive(self._process.stdout)
         except (EOFError, OSError, ValueError) as error:
             code = self._process.wait()
-            number = int.from_bytes(os.pread(self._at_hand.fileno(), 8, 0), "little")
+            number = int.from_bytes(os.pread(self._current.fileno(), 8, 0), "little")
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
             message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]
             raise _Died(number if number < 2**63 else None, code, message) from error
@@ -162,4 +167,4 @@ class _Worker:
                     pipe.close()
 
     def _write_none(self) -> None:
-        os.pwrite(self._at_hand.fileno(), (2**63).to_bytes(8, "little"), 0)
+        os.pwrite(self._current.fileno(), (2**63).to_bytes(8, "little"), 0)

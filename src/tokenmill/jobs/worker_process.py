@@ -1,8 +1,7 @@
-"""The other side of `pool`: a process that applies a task to records, and may be killed at any of them.
+"""The process of a worker (worker_pool.py): it applies a task to records, and may die at any of them.
 
-What it is told and what it answers goes through its standard input and
-output as marshalled values, each after its length. The number of the record at hand is kept in a file that the
-pool reads when this process dies.
+It gets records from standard input and writes answers to standard output, as marshalled values, each after its length.
+The number of the current record is kept in a file, which the pool reads when this process dies.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ Answers = tuple[list[tuple[str, Any]], Any]
 
 
 class Task(Protocol):
-    """What a worker applies to each record; values in and out are of the types that marshal knows."""
+    """What a worker applies to each record; values in and out are that marshal can write."""
 
     def __call__(self, record: tuple) -> Any: ...
 
@@ -35,7 +34,7 @@ class Task(Protocol):
 
 
 def send(pipe: IO[bytes], value: Any, flush: bool = True) -> None:
-    """Write one value of the types that marshal knows."""
+    """Write one value that marshal can write."""
     data = marshal.dumps(value)
     pipe.write(len(data).to_bytes(8, "little"))
     pipe.write(data)
@@ -55,7 +54,7 @@ def receive(pipe: IO[bytes]) -> Any:
 def main() -> None:
     """Serve until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
-    at_hand = int(sys.argv[1])
+    current = int(sys.argv[1])
     channel = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints goes to the messages
     try:
@@ -65,19 +64,19 @@ def main() -> None:
         _limit_memory(memory)
         while True:
             count, excluded = receive(sys.stdin.buffer)
-            send(channel, _answers(task, count, excluded, at_hand, seconds))
+            send(channel, _answers(task, count, excluded, current, seconds))
     except (EOFError, BrokenPipeError):
         pass  # the pool is done, or was killed
     os._exit(0)
 
 
-def _answers(task: Task, count: int, excluded: dict[int, str], at_hand: int, seconds: float) -> Answers:
+def _answers(task: Task, count: int, excluded: dict[int, str], current: int, seconds: float) -> Answers:
     answers: list[tuple[str, Any]] = []
     for number in range(count):
         if number in excluded:
             answers.append(("failed", excluded[number]))
             continue
-        os.pwrite(at_hand, number.to_bytes(8, "little"), 0)
+        os.pwrite(current, number.to_bytes(8, "little"), 0)
         try:
             record = receive(sys.stdin.buffer)
         except MemoryError:  # half of it is still in the pipe

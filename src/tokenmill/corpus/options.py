@@ -1,0 +1,58 @@
+"""What a cleaning run is told."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..errors import UsageError
+from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
+
+__all__ = ["OUTPUT_FORMATS", "CleanOptions"]
+
+OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
+SHARD_BYTES = 256 << 20
+LINES = ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES)
+
+
+@dataclass(frozen=True)
+class CleanOptions:
+    """How documents are read, cleaned and written.
+
+    format: "jsonl" for lines of JSON, compressed by zstandard; "text" for plain text, a blank line after each document.
+    filters: the names of the filters to apply; None for all (see `filters.FILTERS`).
+    min_chars: documents that are shorter after cleaning are dropped.
+    keep_code: whether code blocks stay, exactly as they are.
+    strict: stop at the first document that cannot be read. Otherwise it is skipped and counted.
+    time_limit, memory_limit: the seconds of processor time and the bytes of memory that one document may take. A
+        document that takes more is skipped and counted.
+    shard_bytes: a shard is closed once it holds this much text.
+    read: what a document is, and which field or column holds its text. A line of a text file is one by default.
+    """
+
+    format: str = "jsonl"
+    filters: tuple[str, ...] | None = None
+    min_chars: int = 100
+    keep_code: bool = True
+    strict: bool = False
+    time_limit: float = 30.0
+    memory_limit: int = 1 << 30
+    shard_bytes: int = SHARD_BYTES
+    read: ReadOptions = field(default_factory=lambda: LINES)
+
+    def __post_init__(self) -> None:
+        if self.format not in OUTPUT_FORMATS:
+            raise UsageError(f"the output format {self.format!r} is not known; known are {', '.join(OUTPUT_FORMATS)}")
+        if self.min_chars < 0:
+            raise UsageError(f"min_chars is {self.min_chars}; it must not be negative")
+        for name in ("time_limit", "memory_limit", "shard_bytes"):
+            if getattr(self, name) <= 0:
+                raise UsageError(f"{name} is {getattr(self, name)}; it must be above 0")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> CleanOptions:
+        filters = None if values["filters"] is None else tuple(values["filters"])
+        return cls(**values | {"read": ReadOptions(**values["read"]), "filters": filters})

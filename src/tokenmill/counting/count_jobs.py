@@ -1,0 +1,322 @@
+"""The work of a count into a folder, in parts.
+
+The local engine has one part: the threads count all sources, and write the output. On Ray there are three kinds of parts:
+a shard of the sources is counted into a sorted run in the working folder; where there are many runs, some are merged into
+one; and each file of the output is written from its part of the hash range of all runs. The merge is the same everywhere,
+so the bytes are those of the local engine.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..jobs.outputs import atomic_file, atomic_path
+from ..jobs.progress import Progress
+from ..jobs.work import JobOptions, Task, do_parts
+from ..jobs.working_folder import WorkingFolder
+from ..sources.blocks import Block, Span
+from ..sources.documents import spans_of
+from ..sources.find import OnSkip, Skip, Source, can_read_again, report_skips, size_of
+from ..sources.shared import SharedSources
+from ..split import Splitter
+from .memory import memory_limit_of
+from .options import CountOptions, Summary
+from .spill import Run, Spill, temporary_spill, write_run
+from .storage import About, files_for, name_of_file, write_counts, write_file
+from .tables import RowSource
+from .text_sources import cut_of, opener
+from .threads import Counter, Threads
+
+__all__ = ["CountWhole", "FileCount", "count_in_shards", "stored_size"]
+
+CHECKPOINT = 60.0  # seconds between two checkpoints
+RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
+SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than
+MAX_SHARDS = 4096
+
+
+class CountWhole:
+    """All sources in one part, with checkpoints; then the files of the output in the folder `output`."""
+
+    stage = "count"
+
+    def __init__(self, sources: Sequence[Source], splitter: Splitter, options: CountOptions, job: JobOptions) -> None:
+        self.sizes = [stored_size(sources)]
+        self._sources = sources
+        self._splitter = splitter
+        self._options = options
+        self._num_threads = job.num_workers
+        self._every = CHECKPOINT if job.checkpoint_every is None else job.checkpoint_every
+
+    def do(self, part: int, task: Task) -> dict[str, Any]:
+        options, patterns = self._options, self._splitter.patterns
+        spill = Spill(task.folder, options.approximate_prune, durable=True)
+        files = FileCount(self._sources, self._splitter, options, task.on_skip)
+        _take_up(task, spill, files)
+        resumed_bytes = files.total_bytes
+
+        def checkpoint() -> None:
+            spilled = {"runs": list(map(_to_json, spill.runs)), "dropped": spill.dropped, "prunes": spill.prunes}
+            task.save({"spill": spilled, "files": files.state(threads)})
+
+        can_resume = self.sizes[0] is not None
+        limit = memory_limit_of(options.memory_limit)
+        with Threads(
+            self._splitter,
+            self._num_threads,
+            limit,
+            spill,
+            checkpoint if can_resume else lambda: None,
+            self._every if can_resume else None,
+            self.sizes[0],
+        ) as threads:
+            files.run(threads, task.show)
+            spills = len(spill.runs)
+            at_once = threads.prepare_merge()
+            about = About(patterns, files.documents + threads.documents, files.total_bytes + threads.total_bytes)
+            output = task.folder / "output"
+            output.mkdir()
+            distinct, pretokens = write_counts(
+                output,
+                about,
+                lambda part, bits: threads.part_of(part, bits, options.min_count),
+                threads.pool,
+                at_once,
+                task.progress,
+            )
+        numbers = (about.documents, about.total_bytes, pretokens, distinct, spills, resumed_bytes, files.skipped)
+        return asdict(Summary(*numbers, spill.dropped, spill.prunes))
+
+
+def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
+    """Restore the last checkpoint, and delete what was written after it."""
+    state = task.load() or {"spill": {"runs": [], "dropped": 0, "prunes": 0}, "files": None}
+    runs = [_run(task.folder, run) for run in state["spill"]["runs"]]
+    for run in runs:
+        if not run.path.is_file():
+            raise task.missing(run.path)
+    shutil.rmtree(task.folder / "output", ignore_errors=True)
+    for path in set(task.folder.glob("run-*")) - {run.path for run in runs}:
+        path.unlink()
+    spill.resume(runs, state["spill"]["dropped"], state["spill"]["prunes"])
+    if state["files"] is not None:
+        files.resume(state["files"])
+
+
+class FileCount:
+    """The sources of one count, which its threads draw from, and what of them was counted before an interruption."""
+
+    def __init__(
+        self, paths: Sequence[Source], splitter: Splitter, options: CountOptions, on_skip: OnSkip | None
+    ) -> None:
+        self.documents = 0
+        self.total_bytes = 0
+        self.skipped = 0
+        self._on_skip = on_skip
+        self._skipping = threading.Lock()
+        self._sources = SharedSources(paths, opener(splitter, options.read, options.binary))
+
+    def run(self, threads: Threads, show: Callable[[int], None]) -> None:
+        """Count all that is left of the sources. show: called with the bytes read so far."""
+
+        def work(counter: Counter) -> None:
+            block = Block()
+            while source := self._sources.next(counter.pause):
+                while source.draw(block, counter.pause):
+                    block.finish()
+                    counter.count(block)
+                    if block.skips:
+                        self._report(block.skips)
+                    threads.between_blocks(counter)
+
+        try:
+            threads.start(work)
+            threads.join(lambda: show(self._sources.stored_position()))
+        except BaseException:
+            threads.halt()
+            raise
+        finally:
+            self._sources.close()
+
+    def state(self, threads: Threads) -> dict[str, Any]:
+        """For `resume`, while all threads stand between two blocks."""
+        return {
+            "documents": self.documents + threads.documents,
+            "total_bytes": self.total_bytes + threads.total_bytes,
+            "skipped": self.skipped,
+            "places": self._sources.places(),
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self.documents, self.total_bytes, self.skipped = state["documents"], state["total_bytes"], state["skipped"]
+        self._sources.resume(state["places"])
+
+    def _report(self, skips: list[Skip]) -> None:
+        with self._skipping:
+            report_skips(skips, self._on_skip)
+            self.skipped += sum(skip.left_out for skip in skips)
+
+
+def stored_size(sources: Sequence[Source]) -> int | None:
+    """The bytes of all sources as they are stored; None with a pipe among them, which can be read only once."""
+    if not all(map(can_read_again, sources)):
+        return None
+    return sum(map(size_of, sources))
+
+
+def count_in_shards(
+    sources: Sequence[Source],
+    folder: WorkingFolder,
+    splitter: Splitter,
+    options: CountOptions,
+    job: JobOptions,
+    on_skip: OnSkip | None,
+    progress: Progress | None,
+) -> Summary:
+    """Count `sources` in three steps of independent parts, to the folder `output` in the working folder."""
+    limit = memory_limit_of(options.memory_limit or RAY_MEMORY)
+    total = sum(map(size_of, sources))
+    shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS))
+    skips: list[Skip] = []
+    may_skip = None if on_skip is None else skips.append
+    counted = do_parts(CountShards(shards, splitter, options, limit), folder, job, may_skip, progress)
+    report_skips(skips, on_skip)
+    values = [value for value, _ in counted]
+    runs = [_run(folder.path, value["run"]) for value in values]
+    if len(runs) > Spill.MANY:
+        groups = [runs[first : first + Spill.MANY] for first in range(0, len(runs), Spill.MANY)]
+        merged = do_parts(MergeRuns(groups), folder, job, progress=progress)
+        runs = [_run(folder.path, run) for run, _ in merged]
+    documents, total_bytes = sum(value["documents"] for value in values), sum(value["total_bytes"] for value in values)
+    about = About(splitter.patterns, documents, total_bytes)
+    (folder.path / "output").mkdir(exist_ok=True)
+    sums = [value for value, _ in do_parts(WriteFiles(runs, about, options), folder, job, progress=progress)]
+    for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
+        rest.unlink(missing_ok=True)
+    pretokens, distinct = sum(n for _, n in sums), sum(n for n, _ in sums)
+    resumed_bytes = sum(value["total_bytes"] for value, resumed in counted if resumed)
+    return Summary(
+        documents,
+        total_bytes,
+        pretokens,
+        distinct,
+        resumed_bytes=resumed_bytes,
+        skipped=sum(skip.left_out for skip in skips),
+    )
+
+
+class Shard(NamedTuple):
+    """What one task counts: sources with the span of each, None for all of it."""
+
+    sources: list[tuple[Source, Span | None]]
+    nbytes: int
+
+
+class CountShards:
+    """Each part counts a shard with one thread, within the memory limit, into a sorted run."""
+
+    stage = "count"
+
+    def __init__(self, shards: Sequence[Shard], splitter: Splitter, options: CountOptions, memory_limit: int) -> None:
+        self.sizes = [shard.nbytes for shard in shards]
+        self._shards = shards
+        self._splitter = splitter
+        self._options = options
+        self._limit = memory_limit
+
+    def do(self, part: int, task: Task) -> dict[str, Any]:
+        options = self._options
+        with temporary_spill() as spill, Threads(self._splitter, 1, self._limit, spill) as threads:
+            counter = threads.counters[0]
+            block = Block()
+            open = opener(self._splitter, options.read, options.binary)
+            for path, span in self._shards[part].sources:
+                source = open(path, span=span)
+                try:
+                    while source.draw(block):
+                        block.finish()
+                        counter.count(block)
+                        report_skips(block.skips, task.on_skip)
+                        if counter.wants_pause():
+                            threads.spill_all()
+                finally:
+                    source.close()
+            spill.compact()
+            path = task.folder / f"run-{part:05}.arrow"
+            run = _write_run(path, lambda part, bits: spill.sources(threads.tables(), part, bits))
+            return {"documents": threads.documents, "total_bytes": threads.total_bytes, "run": run}
+
+
+class MergeRuns:
+    """Each part merges some runs into one, so that no task has to read too many at once."""
+
+    stage = "combine"
+
+    def __init__(self, groups: Sequence[Sequence[Run]]) -> None:
+        self.sizes = [sum(run.nbytes for run in group) for group in groups]
+        self._groups = groups
+
+    def do(self, part: int, task: Task) -> list[Any]:
+        runs = self._groups[part]
+        path = task.folder / f"merged-{part:05}.arrow"
+        return _write_run(path, lambda part, bits: [run.open(part, bits) for run in runs])
+
+
+class WriteFiles:
+    """Each part writes one file of the output; its result is how many distinct pretokens and how many in all."""
+
+    stage = "merge"
+
+    def __init__(self, runs: Sequence[Run], about: About, options: CountOptions) -> None:
+        self.sizes = [1] * files_for(about.total_bytes)
+        self._runs = list(runs)
+        self._about = about
+        self._min_count = options.min_count
+
+    def do(self, part: int, task: Task) -> tuple[int, int]:
+        files = len(self.sizes)
+        name = name_of_file(part, files)
+        spill = Spill(task.folder)
+        spill.resume(self._runs, 0, 0)
+        with atomic_file(task.folder / "output" / name) as file:
+            return write_file(file, self._about, spill.part_of(part, files.bit_length() - 1, self._min_count))
+
+
+def plan_shards(
+    sources: Sequence[Source], splitter: Splitter, options: CountOptions, shard_bytes: int = SHARD
+) -> list[Shard]:
+    """Divide sources into shards of about `shard_bytes` on disk: small files together, large ones in spans."""
+    shards: list[Shard] = []
+    waiting: list[tuple[Source, Span | None]] = []
+    held = 0
+    for source in sources:
+        for span, size in spans_of(source, options.read, shard_bytes, cut_of(splitter)):
+            waiting.append((source, span))
+            held += size
+            if held >= shard_bytes:
+                shards.append(Shard(waiting, held))
+                waiting, held = [], 0
+    if waiting:
+        shards.append(Shard(waiting, held))
+    return shards
+
+
+def _write_run(path: Path, sources: Callable[[int, int], Sequence[RowSource]]) -> list[Any]:
+    """Write a run that appears whole, and describe it as JSON."""
+    with atomic_path(path) as beside:
+        run, _ = write_run(beside, sources, durable=True)
+    return _to_json(replace(run, path=path))
+
+
+def _to_json(run: Run) -> list[Any]:
+    return [run.path.name, run.bits, run.rows, run.nbytes]
+
+
+def _run(folder: Path, values: list[Any]) -> Run:
+    name, bits, rows, nbytes = values
+    return Run(folder / Path(name).name, bits, rows, nbytes)

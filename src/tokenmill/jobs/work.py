@@ -1,0 +1,181 @@
+"""A job in parts: which are done on this machine, or on a Ray cluster, and each only once.
+
+A part that is finished leaves a state with its result in the working folder. A job that is run again does the other
+parts only. A part may save states of its own, to resume in the middle.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from ..errors import UsageError
+from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
+from .progress import Meter, Progress
+from .working_folder import WorkingFolder
+
+__all__ = ["JobOptions", "Result", "Task", "Work", "do_parts", "group_by_size"]
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """How a job runs. The output does not depend on it.
+
+    engine: "local", or "ray" for tasks on a Ray cluster. All machines must see the sources and the output under the
+        same paths.
+    ray_address: of the cluster: "auto", "head:6379" or "ray://head:10001". None uses the Ray that this process is
+        connected to or that runs on this machine, or starts one.
+    num_workers: threads (processes for `clean`). None is one for each core; on Ray, one for each task.
+    resume: continue an interrupted job. False starts again.
+    checkpoint_every: seconds between two checkpoints within a part. None is the default of the job.
+    """
+
+    engine: str = "local"
+    ray_address: str | None = None
+    num_workers: int | None = None
+    resume: bool = True
+    checkpoint_every: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.engine not in ("local", "ray"):
+            raise UsageError(f"engine is {self.engine!r}; it must be 'local' or 'ray'")
+        if self.engine == "local" and self.ray_address is not None:
+            raise UsageError(f"ray_address is {self.ray_address!r}, but engine is not 'ray'")
+        if self.num_workers is not None and self.num_workers < 1:
+            raise UsageError(f"the number of threads or processes is {self.num_workers}; it must be at least 1")
+
+    def resumes(self, sources: Iterable[Source]) -> bool:
+        """Whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""
+        again = all(map(can_read_again, sources))
+        if self.engine == "ray" and not again:
+            raise UsageError(
+                "Ray tasks cannot read standard input or a pipe. Write it to a file, or use the local engine."
+            )
+        return self.resume and again
+
+
+class Task:
+    """What a part is done with.
+
+    folder: the working folder of the job.
+    on_skip: called for what cannot be read; None if that is an error.
+    show: called with the number of bytes that are done of the part.
+    progress: for stages beyond that of the part; None on Ray.
+    """
+
+    def __init__(
+        self,
+        folder: WorkingFolder,
+        stage: str,
+        part: int,
+        on_skip: OnSkip | None = None,
+        show: Callable[[int], None] = lambda done: None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.folder = folder.path
+        self.on_skip = on_skip
+        self.show = show
+        self.progress = progress
+        self._working_folder = folder
+        self._name = f"{stage}-{part:05}"
+
+    def load(self, step: int = 0) -> Any:
+        """The state of the part that was saved for this step; None if there is none."""
+        return self._working_folder.load(f"{self._name}.{step:04}")
+
+    def states(self) -> list[Any]:
+        """The states of all steps."""
+        return list(itertools.takewhile(lambda state: state is not None, map(self.load, itertools.count())))
+
+    def save(self, state: Any, step: int = 0) -> None:
+        """Save a state from which the part can go on."""
+        self._working_folder.save(f"{self._name}.{step:04}", state)
+
+    def missing(self, what: str | Path) -> UsageError:
+        """The error for a file that a state names and that is not there, or is too short."""
+        return self._working_folder.missing(what)
+
+
+class Work(Protocol):
+    """A job divided into parts. For Ray it must be picklable, and a part must be safe to do again.
+
+    stage: the name of the work, for progress and for the names of states.
+    sizes: of each part, in bytes of its sources; None where unknown.
+    """
+
+    stage: str
+
+    @property
+    def sizes(self) -> Sequence[int | None]: ...
+
+    def do(self, part: int, task: Task) -> Any:
+        """Do one part, from its saved state if there is one. Returns a value that JSON can hold."""
+
+
+class Result(NamedTuple):
+    """value: what `Work.do` returned. resumed: whether the part was finished by an earlier run."""
+
+    value: Any
+    resumed: bool
+
+
+def do_parts(
+    work: Work,
+    folder: WorkingFolder,
+    job: JobOptions,
+    on_skip: OnSkip | None = None,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Do all parts that are not finished, and return the results of all, in order."""
+    sizes = work.sizes
+    meter = Meter(progress and partial(progress, work.stage), sizes)
+    names = [f"{work.stage}-{part:05}" for part in range(len(sizes))]
+    states = {part: state for part, name in enumerate(names) if (state := folder.load(f"{name}.done")) is not None}
+    resumed = set(states)
+    for part in resumed:
+        meter.set(part, sizes[part] or 0)
+    left = [part for part in range(len(sizes)) if part not in resumed]
+    if job.engine == "local":
+        for part in left:
+            task = Task(folder, work.stage, part, on_skip, partial(meter.set, part), progress)
+            folder.save(f"{names[part]}.done", {"value": work.do(part, task), "skips": []}, sync=False)
+            meter.set(part, sizes[part] or 0)
+    elif left:
+        from .ray import finished_tasks
+
+        do = partial(_do_elsewhere, work, folder, on_skip is not None)
+        for part in finished_tasks(do, left, job.ray_address, job.num_workers or 1):
+            meter.set(part, sizes[part] or 0)
+    results = []
+    for part, name in enumerate(names):
+        state = states.get(part) or folder.load(f"{name}.done")
+        for skip in state["skips"]:
+            if on_skip is not None:
+                on_skip(Skip(**skip))
+        results.append(Result(state["value"], part in resumed))
+    return results
+
+
+def _do_elsewhere(work: Work, folder: WorkingFolder, may_skip: bool, part: int) -> None:
+    """Do one part in a process that cannot call the caller's functions: what it skips is saved with its result."""
+    skips: list[Skip] = []
+    value = work.do(part, Task(folder, work.stage, part, skips.append if may_skip else None))
+    folder.save(f"{work.stage}-{part:05}.done", {"value": value, "skips": [asdict(skip) for skip in skips]}, sync=False)
+
+
+def group_by_size(sources: Iterable[Source], size: int) -> list[list[tuple[Source, int]]]:
+    """Sources with their sizes, in order, in groups of about `size` bytes as they are stored."""
+    groups: list[list[tuple[Source, int]]] = []
+    room = 0
+    for source in sources:
+        nbytes = size_of(source)
+        if room < nbytes or not groups:
+            groups.append([])
+            room = size
+        groups[-1].append((source, nbytes))
+        room -= nbytes
+    return groups

@@ -1,0 +1,155 @@
+"""The folder in which a job runs, so that an interrupted job resumes.
+
+It exists while the job is unfinished, and holds
+
+    lock            locked by the process that does the job
+    manifest.json   the key: everything that decides the output
+    *.json          saved states
+    ...             what the job writes
+
+A state is written by rename, after the files that it describes are on disk. So it is true whenever the process dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..sources.find import size_of
+from .outputs import atomic_file, output_errors, replace_folder
+
+__all__ = ["WorkingFolder", "fingerprint", "path_beside", "working_folder"]
+
+MANIFEST = "manifest"
+VERSION = 1
+
+
+class WorkingFolder:
+    """The states of a job, and the place for its files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def load(self, name: str) -> Any:
+        """The state that was saved under this name; None if there is none."""
+        path = self.path / f"{name}.json"
+        try:
+            return json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path} cannot be read: {error}. {self._how_to_restart()}") from error
+
+    def save(self, name: str, value: Any, *, sync: bool = True) -> None:
+        """Write a state: a value that JSON can hold. The files that it describes must be on disk.
+
+        sync: wait until the state is on the disk too, which may take as long as a short job.
+        """
+        with atomic_file(self.path / f"{name}.json", "w", sync=sync) as file:
+            json.dump(value, file)
+
+    def publish(self, files: Iterable[tuple[str, Path]]) -> None:
+        """Rename finished files and folders to their places. Called again after a crash, it renames the rest.
+
+        The last file describes the others: an older one is deleted first, and the new one comes last.
+        """
+        files = list(files)
+        if len(files) > 1 and all((self.path / name).exists() for name, _ in files):
+            files[-1][1].unlink(missing_ok=True)
+        for name, place in files:
+            made = self.path / name
+            if made.is_dir():
+                replace_folder(made, place)
+            elif made.exists():
+                os.replace(made, place)
+
+    def missing(self, what: str | os.PathLike) -> UsageError:
+        """The error for a file that a state names and that is not there, or is too short."""
+        return UsageError(f"{os.fspath(what)} is missing or damaged. {self._how_to_restart()}")
+
+    def clear(self) -> None:
+        """Delete everything but the lock. The manifest goes first: without it, the rest is not resumed."""
+        (self.path / f"{MANIFEST}.json").unlink(missing_ok=True)
+        for path in self.path.iterdir():
+            if path.name != "lock":
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def has_states(self) -> bool:
+        """Whether there is something to resume."""
+        names = {path.stem for path in self.path.glob("*.json")}
+        return MANIFEST in names and len(names) > 1
+
+    def _check(self, key: dict[str, Any]) -> None:
+        """Raise a UsageError if the unfinished job is another one."""
+        manifest = self.load(MANIFEST)
+        for name, value in key.items():
+            if not isinstance(manifest, dict) or manifest.get(name) != value:
+                raise UsageError(
+                    f"{self.path} holds an unfinished job with different {name}. To resume it, use the same {name} "
+                    f"(sources must not have changed). {self._how_to_restart()}"
+                )
+
+    def _how_to_restart(self) -> str:
+        return f"To start again, delete {self.path} (or use resume=False, --no-resume)."
+
+
+@contextlib.contextmanager
+def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: bool = True) -> Iterator[WorkingFolder]:
+    """Hold the working folder `path` of the job that makes `output`, alone.
+
+    key: what decides the output, by name. A job with another key is not resumed: that is a UsageError.
+    resume: False discards what an interrupted job has left.
+    The folder is deleted on success. It stays on any exception if a state was saved.
+    """
+    key = {"version": VERSION, **json.loads(json.dumps(key))}
+    with output_errors(output):
+        path.mkdir(parents=True, exist_ok=True)
+        lock = open(path / "lock", "wb")  # noqa: SIM115  # closed by the with block
+    with lock, output_errors(output):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(
+                f"another process is writing {output}. Wait until it ends, or choose another output."
+            ) from error
+        folder = WorkingFolder(path)
+        if resume and folder.has_states():
+            folder._check(key)
+        else:
+            folder.clear()
+            folder.save(MANIFEST, key, sync=False)
+        try:
+            yield folder
+        except BaseException:
+            if not folder.has_states():
+                shutil.rmtree(path, ignore_errors=True)
+            raise
+        folder.clear()
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def path_beside(output: Path) -> Path:
+    """The working folder of an output that appears by rename: hidden, beside it."""
+    output = output.absolute()
+    return output.with_name(f".{output.name}.unfinished")
+
+
+def fingerprint(sources: Sequence[Path | str]) -> str:
+    """A hash that changes when the sources change: of their names, sizes and dates."""
+    digest = hashlib.sha256()
+    for source in sources:
+        try:
+            status = os.stat(source)
+            name, size, date = os.path.abspath(source), status.st_size, status.st_mtime_ns
+        except OSError:  # a URL
+            name, size, date = "", size_of(source), 0
+        digest.update(f"{os.fspath(source)}\0{name}\0{size}\0{date}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()

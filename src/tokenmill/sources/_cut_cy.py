@@ -1,0 +1,329 @@
+# cython: language_level=3
+"""The cutting kernel: a buffer of text into documents, in place, and the bounds of JSON values.
+
+A cutter gets a buffer that begins where a document begins. It moves the documents that end in the buffer to its front,
+without line ends and separators, and writes where each of them ends and where it stood. What is left behind the last
+of them is to be given again, with more text behind it.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint8_t, uint64_t
+from cython.cimports.libc.string import memchr, memcmp, memmove
+
+NEWLINE = cython.declare(cython.int, 10)
+RETURN = cython.declare(cython.int, 13)
+QUOTE = cython.declare(cython.int, 34)
+BACKSLASH = cython.declare(cython.int, 92)
+NO_LIMIT = cython.declare(cython.size_t, cython.cast(cython.size_t, -1) >> 1)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _find(text: cython.pointer(uint8_t), start: cython.size_t, length: cython.size_t,
+          byte: cython.int) -> cython.size_t:
+    """Where `byte` stands in text[start:length]; `length` where it does not."""
+    if start >= length:
+        return length
+    found: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), memchr(text + start, byte, length - start))
+    return length if found == cython.NULL else cython.cast(cython.size_t, found - text)
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_space(text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t) -> cython.bint:
+    """Whether text[start:end] is ASCII white space."""
+    while start < end and (text[start] == 32 or 9 <= text[start] <= 13):
+        start += 1
+    return start == end
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _line_end(text: cython.pointer(uint8_t), start: cython.size_t, newline: cython.size_t,
+              length: cython.size_t) -> cython.size_t:
+    """The end of the line text[start:newline] without its carriage returns; they stay where no newline follows."""
+    if newline < length:
+        while newline > start and text[newline - 1] == RETURN:
+            newline -= 1
+    return newline
+
+
+@cython.cclass
+class LineCutter:
+    """Cuts text into its lines, or into runs of lines with blank lines between them.
+
+    blank: whether documents are runs of lines, which are then joined by a newline.
+    dense: whether lines of white space are no documents. Empty lines never are.
+    limit: longer documents are left out, and the numbers of their first lines appended to `too_long`; -1 for no limit.
+    line: the number of the next line.
+    dropping: whether the text that was given ended inside of a document that is left out.
+    """
+
+    line = cython.declare(uint64_t, visibility="public")
+    dropping = cython.declare(cython.bint, visibility="readonly")
+    too_long = cython.declare(list, visibility="readonly")
+    blank: cython.bint
+    dense: cython.bint
+    limit: cython.size_t
+    inside: cython.bint  # of a line that is left out
+
+    def __cinit__(self, blank: cython.bint, limit: cython.Py_ssize_t, dense: cython.bint = False):
+        self.blank = blank
+        self.dense = dense
+        self.limit = limit if limit >= 0 else NO_LIMIT
+        self.line = 1
+        self.too_long = []
+
+    def cut(self, buffer: uint8_t[::1], length: cython.size_t, final: cython.bint, ends: uint64_t[::1],
+            places: uint64_t[::1]):
+        """Cut buffer[:length]. Returns how many documents there are, and how much of the buffer is done with.
+
+        final: whether no text follows. ends, places: where each document ends, and the number of its first line; with
+        room for as many as the buffer has newlines, and one more.
+        """
+        if length == 0:
+            return 0, 0
+        text: cython.pointer(uint8_t) = cython.address(buffer[0])
+        start: cython.size_t = 0  # of a document
+        at: cython.size_t
+        newline: cython.size_t
+        end: cython.size_t
+        size: cython.size_t
+        lines: uint64_t
+        written: cython.size_t = 0
+        n: cython.Py_ssize_t = 0
+        complete: cython.bint
+        with cython.nogil:
+            if self.inside:
+                start = _find(text, 0, length, NEWLINE) + 1
+                if start > length:
+                    start = length
+                else:
+                    self.inside = False
+                    self.line += 1
+                    self.dropping = self.dropping and self.blank
+            while start < length:
+                at = start
+                size = 0
+                lines = 0
+                complete = False
+                while not complete and at < length:
+                    newline = _find(text, at, length, NEWLINE)
+                    if newline == length and not final:
+                        break
+                    end = _line_end(text, at, newline, length)
+                    lines += 1
+                    if not self.blank:
+                        size = end - at
+                        complete = True
+                    elif _is_space(text, at, end):
+                        complete = True
+                    else:
+                        size += end - at + (size > 0)
+                        complete = newline + 1 >= length and final
+                    at = newline + 1
+                if not complete:
+                    # Only at the front of the buffer, so that what comes before is given out with its place.
+                    if n == 0 and (self.dropping or size + (length - at) > self.limit + 2):
+                        if not self.dropping:
+                            with cython.gil:
+                                self.too_long.append(self.line)
+                        self.dropping = True
+                        self.line += lines
+                        start = at
+                        if not (self.blank and _is_space(text, at, length)):  # it may yet be a blank line
+                            self.inside = at < length
+                            start = length
+                    break
+                if self.dropping:
+                    self.dropping = False
+                elif size > self.limit:
+                    with cython.gil:
+                        self.too_long.append(self.line)
+                elif size > 0 and not (self.dense and _is_space(text, start, min(at, length))):
+                    written = self._move(text, start, min(at, length), length, written)
+                    ends[n] = written
+                    places[n] = self.line
+                    n += 1
+                self.line += lines
+                start = at
+        return n, min(start, length)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _move(self, text: cython.pointer(uint8_t), start: cython.size_t, stop: cython.size_t, length: cython.size_t,
+              written: cython.size_t) -> cython.size_t:
+        """Move the lines of text[start:stop], without their ends, to text[written:]."""
+        newline: cython.size_t
+        end: cython.size_t
+        first: cython.bint = True
+        while start < stop:
+            newline = _find(text, start, length, NEWLINE)
+            end = _line_end(text, start, newline, length)
+            if not (self.blank and _is_space(text, start, end)):
+                if not first:
+                    text[written] = NEWLINE
+                    written += 1
+                memmove(text + written, text + start, end - start)
+                written += end - start
+                first = False
+            start = newline + 1
+        return written
+
+
+@cython.cclass
+class SeparatorCutter:
+    """Cuts text at a separator. Documents of nothing but white space are left out.
+
+    limit, too_long, dropping: as for LineCutter, with the offsets where documents begin in the place of line numbers.
+    offset: where the next document begins in the source.
+    """
+
+    offset = cython.declare(uint64_t, visibility="public")
+    dropping = cython.declare(cython.bint, visibility="readonly")
+    too_long = cython.declare(list, visibility="readonly")
+    separator: bytes
+    limit: cython.size_t
+
+    def __cinit__(self, separator: bytes, limit: cython.Py_ssize_t):
+        self.separator = separator
+        self.limit = limit if limit >= 0 else NO_LIMIT
+        self.too_long = []
+
+    def cut(self, buffer: uint8_t[::1], length: cython.size_t, final: cython.bint, ends: uint64_t[::1],
+            places: uint64_t[::1]):
+        """As LineCutter.cut; the room needed in `ends` is the number of separators in the buffer, and one more."""
+        if length == 0:
+            return 0, 0
+        text: cython.pointer(uint8_t) = cython.address(buffer[0])
+        mark: cython.p_char = self.separator
+        size: cython.size_t = len(self.separator)
+        start: cython.size_t = 0
+        at: cython.size_t
+        next: cython.size_t
+        kept: cython.size_t
+        written: cython.size_t = 0
+        n: cython.Py_ssize_t = 0
+        with cython.nogil:
+            while start < length:
+                at = start
+                while True:
+                    at = _find(text, at, length, cython.cast(uint8_t, mark[0]))
+                    if at + size > length:
+                        at = length
+                        break
+                    if memcmp(text + at, mark, size) == 0:
+                        break
+                    at += 1
+                if at == length and not final:
+                    if n == 0 and (self.dropping or length - start > self.limit + size):
+                        if not self.dropping:
+                            with cython.gil:
+                                self.too_long.append(self.offset)
+                        self.dropping = True
+                        kept = min(size - 1, length - start)  # which may begin a separator
+                        self.offset += length - start - kept
+                        start = length - kept
+                    break
+                next = min(at + size, length)
+                if self.dropping:
+                    self.dropping = False
+                elif at - start > self.limit:
+                    with cython.gil:
+                        self.too_long.append(self.offset)
+                elif not _is_space(text, start, at):
+                    memmove(text + written, text + start, at - start)
+                    written += at - start
+                    ends[n] = written
+                    places[n] = self.offset
+                    n += 1
+                self.offset += next - start
+                start = next
+        return n, start
+
+
+# JSON
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _value_end(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
+               deepest: cython.pointer(cython.size_t)) -> cython.size_t:
+    """Where the array or object that begins at `start` ends; 0 where it does not. How deep it is nested in `deepest`.
+
+    Only brackets and strings are looked at.
+    """
+    at: cython.size_t = start
+    back: cython.size_t
+    depth: cython.size_t = 0
+    byte: uint8_t
+    while at < length:
+        byte = text[at]
+        if byte == QUOTE:
+            while True:
+                at = _find(cython.cast(cython.pointer(uint8_t), text), at + 1, length, QUOTE)
+                if at == length:
+                    return 0
+                back = at
+                while text[back - 1] == BACKSLASH:  # the opening quote ends this at the latest
+                    back -= 1
+                if (at - back) & 1 == 0:
+                    break
+        elif byte == 91 or byte == 123:
+            depth += 1
+            deepest[0] = max(deepest[0], depth)
+        elif byte == 93 or byte == 125:
+            depth -= 1
+            if depth == 0:
+                return at + 1
+        at += 1
+    return 0
+
+
+def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
+    """Where the JSON array or object that begins at `start` ends; 0 where it does not end before `length`."""
+    deepest: cython.size_t = 0
+    end: cython.size_t = 0
+    if start < length:
+        with cython.nogil:
+            end = _value_end(cython.address(text[0]), start, length, cython.address(deepest))
+    return end
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _all_objects(base: cython.pointer(cython.const[uint8_t]), ends: cython.pointer(cython.const[uint64_t]),
+                 n: cython.Py_ssize_t, depth: cython.size_t) -> cython.bint:
+    text: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), base)
+    i: cython.Py_ssize_t
+    start: cython.size_t = 0
+    end: cython.size_t
+    deepest: cython.size_t = 0
+    for i in range(n):
+        while start < ends[i] and _is_space(text, start, start + 1):
+            start += 1
+        if start == ends[i] or base[start] != 123:
+            return False
+        end = _value_end(base, start, ends[i], cython.address(deepest))
+        if end == 0 or deepest > depth or not _is_space(text, end, ends[i]):
+            return False
+        start = ends[i]
+    return True
+
+
+def all_objects(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], depth: cython.size_t):
+    """Whether each document of `text` has the brackets of one JSON object, nested no deeper than `depth`."""
+    result: cython.bint = False
+    if ends.shape[0] > 0 and text.shape[0] > 0:
+        with cython.nogil:
+            result = _all_objects(cython.address(text[0]), cython.address(ends[0]), ends.shape[0], depth)
+    return result

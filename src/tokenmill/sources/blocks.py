@@ -1,0 +1,405 @@
+"""Blocks: documents on their way from a source to a kernel, many in one buffer; and the sources that give them.
+
+A block is one buffer of UTF-8 with the ends of its documents, in Arrow's layout. No Python object is made for a
+document. A source gives its blocks in order:
+
+- `draw` reads the next block. Several threads may draw from one source: each waits for its turn.
+- `finish` does the work that can be done while others read on, such as parsing JSON. Text needs none.
+- The block then says in `skips` what could not be read, and in `place` where reading can go on behind it, in another
+  process too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import InputError, UsageError
+from .find import Skip, Source, shown
+from .streams import ByteStream, Pause
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = [
+    "BLOCK",
+    "MAX_DOCUMENT_BYTES",
+    "Block",
+    "BlockSource",
+    "Cut",
+    "Damaged",
+    "Document",
+    "Drop",
+    "ReadOptions",
+    "Record",
+    "Span",
+    "StreamSource",
+    "decode",
+    "too_long",
+    "why_not_utf8",
+]
+
+BLOCK = 1 << 20  # bytes: a block stays in the processor's cache between the reader and the kernel
+MAX_DOCUMENT_BYTES = 16 << 20
+UNITS = ("file", "line", "blank", "separator")
+
+Cut = Callable[[bytearray, int, int], int]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How sources are cut into documents.
+
+    unit: what a document is in text files: a "file", a "line", what stands between "blank" lines, or what stands
+        between each "separator". Empty lines, and documents of white space between separators, are no documents.
+    separator: the text between two documents, for the unit "separator".
+    field: the field of JSON objects, or the column of Parquet, that holds the text.
+    max_document_bytes: longer documents are skipped, which bounds the memory; None for no limit.
+
+    >>> ReadOptions(unit="page")
+    Traceback (most recent call last):
+    tokenmill.errors.UsageError: unit is 'page'; known are file, line, blank, separator
+    """
+
+    unit: str = "file"
+    separator: str = ""
+    field: str = "text"
+    max_document_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit not in UNITS:
+            raise UsageError(f"unit is {self.unit!r}; known are {', '.join(UNITS)}")
+        if (self.unit == "separator") != bool(self.separator):
+            raise UsageError("a separator and the unit 'separator' go together: give both or neither")
+        if self.max_document_bytes is not None and self.max_document_bytes < 1:
+            raise UsageError(f"max_document_bytes is {self.max_document_bytes}; it must be at least 1, or None")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text, where it comes from, and what it is called there.
+
+    source: the file or URL it was read from.
+    id: its name in that source: a page's id, the number of a line or row, the value of the field or column "id".
+    title: a page's title; "" where there is none.
+    replaced: how many lone surrogates of its JSON string became U+FFFD.
+    """
+
+    text: str
+    source: str
+    id: str
+    title: str = ""
+    replaced: int = 0
+
+
+class Record(NamedTuple):
+    """One document as it stands in its source, not parsed yet.
+
+    format: the reader that made it.
+    position: where it stands in its source, for messages: "line 7".
+    context: what the reader found out about the whole source and needs for each of its records.
+    """
+
+    format: str
+    source: str
+    position: str
+    data: bytes
+    id: str = ""
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A record that is left out on purpose: reason is one of a few words that a report can count."""
+
+    reason: str
+
+
+class Damaged(Exception):
+    """A record that cannot be read as a document; the message says why."""
+
+
+class Block:
+    """Some documents of one source, in order. Reused from block to block: `draw` fills it anew.
+
+    data: the bytes; document i ends at ends[i] and begins where the one before ends.
+    ends: uint64. NumPy is not needed to make them: counting would wait until it is imported.
+    continued: whether the first document began in an earlier block of the source.
+    goes_on: whether the last document goes on in the next one.
+    skips: what could not be read in this block or before it.
+    place: where to resume behind this block; a list that JSON can hold.
+    """
+
+    def __init__(self, buffer: bytearray | None = None) -> None:
+        """buffer: to be used for the data, if a source needs one."""
+        self.buffer = bytearray() if buffer is None else buffer
+        self.reset("", "", "")
+
+    def reset(self, source: str, format: str, label: str) -> None:
+        """Empty the block. label: what the numbers of its documents count, such as "line"."""
+        self.source, self.format, self.label = source, format, label
+        self.data: bytes | bytearray | memoryview = b""
+        self.ends: array | np.ndarray = array("Q")
+        self.numbers: Sequence[int] | None = None  # of the documents in their source
+        self.names: Sequence[str | None] | None = None  # their ids, where the source has ids
+        self.start = 0  # where the data begin in the source
+        self.context = ""
+        self.continued = self.goes_on = False
+        self.skips: list[Skip] = []
+        self._skipped: list[int] = []  # the numbers of what was left out
+        self.place: list[int] = []
+        self.parse: Callable[[Block], None] | None = None
+
+    def set_documents(self, documents: list[bytes], numbers: Sequence[int] | None = None) -> None:
+        self.data = b"".join(documents)
+        self.ends = array("Q", itertools.accumulate(map(len, documents)))
+        self.numbers = numbers
+
+    def keep_little(self) -> bytearray:
+        """Copy the data if they are much less than the buffer, for a block that others follow; a buffer for the next."""
+        if self.data is not self.buffer or 4 * self.nbytes > len(self.buffer):
+            return bytearray()
+        free, self.buffer = self.buffer, bytearray()
+        self.data = bytes(memoryview(free)[: self.nbytes])
+        return free
+
+    def finish(self) -> None:
+        """Parse the records, where they are not text yet: afterwards `data` are the documents' texts."""
+        parse, self.parse = self.parse, None
+        if parse is not None:
+            parse(self)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    @property
+    def documents(self) -> int:
+        """How many documents begin in this block."""
+        return len(self.ends) - self.continued
+
+    def texts(self) -> Iterator[bytes]:
+        """The bytes of each document."""
+        view, start = memoryview(self.data), 0
+        for end in self.ends.tolist():
+            yield bytes(view[start:end])
+            start = end
+
+    def position(self, i: int) -> str:
+        """Where document i stands, for messages."""
+        if self.numbers is not None:
+            return self.label.replace("#", f"{self.numbers[i]}")
+        return f"from byte {self.start:,} on" if self.continued else ""
+
+    def name(self, i: int) -> str:
+        """The id of document i."""
+        if self.names is not None and (name := self.names[i]) is not None:
+            return str(name)
+        return os.path.basename(self.source) if self.numbers is None else str(self.numbers[i])
+
+    def leave_out(self, number: int, reason: str) -> None:
+        """Add a skip for the document with this number; before one for the whole source."""
+        self.skips.append(Skip(self.source, self.label.replace("#", str(number)), reason))
+        self._skipped.append(number)
+
+    def items(self) -> list[Record | Skip]:
+        """The records and the skips, in the order of the source."""
+        items = [*self.records(), *self.skips]
+        n, numbers = len(self.ends), [*(self.numbers or range(len(self.ends))), *self._skipped]
+        order = sorted(range(len(numbers)), key=numbers.__getitem__) if len(numbers) > n else range(n)
+        return [*(items[i] for i in order), *items[len(numbers) :]]
+
+    def records(self) -> Iterator[Record]:
+        """The documents one by one, each a Python object."""
+        for i, data in enumerate(self.texts()):
+            yield Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
+
+    def not_utf8(self) -> list[int]:
+        """Which documents are not UTF-8."""
+        try:
+            text = str(memoryview(self.data)[: self.nbytes], "utf-8")
+            if text.isascii() or len(self.ends) < 2:
+                return []
+        except UnicodeDecodeError:
+            pass
+        return [i for i, text in enumerate(self.texts()) if not text.isascii() and why_not_utf8(text)]
+
+
+class BlockSource:
+    """One source, or a span of it, from which threads draw blocks in turn.
+
+    span: where to begin and to end, for sources that are divided among machines; the kind of source says what the
+        numbers are. Neighbouring spans have all documents between them, each once.
+    ids: whether the blocks shall know the ids that are stored with the documents.
+    """
+
+    format = "text"
+    label = ""
+
+    def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
+        self.source = source
+        self.name = shown(source)
+        self.number = 0  # its place among the sources
+        self.lock = threading.Lock()
+        self.done = False
+        self._options = options
+        self._span = span
+        self._ids = ids
+        self._opened = False
+
+    def draw(self, block: Block, pause: Pause = lambda: None) -> bool:
+        """Read the next block; False where there is none. `pause` is called now and then while a pipe is empty.
+
+        A block without documents may come, with what was skipped. Damage ends the source, and is such a skip.
+        """
+        with self.lock:
+            if self.done:
+                return False
+            block.reset(self.name, self.format, self.label)
+            try:
+                if not self._opened:
+                    self._opened = True
+                    self._open(pause)
+                self._fill(block)
+            except InputError as error:
+                block.skips.append(Skip(self.name, "", str(error).removeprefix(f"{self.name}: ")))
+                self.done = True
+            except BaseException:
+                self.close()
+                raise
+            block.place = self.place()
+            if self.done:
+                self.close()
+        return True
+
+    def place(self) -> list[int]:
+        """How far blocks have been drawn, for `resume`; no thread may be drawing."""
+        raise NotImplementedError
+
+    def resume(self, place: list[int]) -> None:
+        """Begin at a `place` and not at the front; before the first block is drawn."""
+        raise NotImplementedError
+
+    def stored_position(self) -> int:
+        """How many bytes of the source as it is stored have been read."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Draw no more, and close the file."""
+        raise NotImplementedError
+
+    def _open(self, pause: Pause) -> None:
+        """Open the source; called before the first block, with the lock held."""
+        raise NotImplementedError
+
+    def _fill(self, block: Block) -> None:
+        """Read the next block, and set `done` with the last; called with the lock held."""
+        raise NotImplementedError
+
+
+class StreamSource(BlockSource):
+    """A source that is read as a stream of bytes. A place is [position, number of the next document]."""
+
+    def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
+        super().__init__(source, options, span, ids)
+        self._stream: ByteStream | None = None
+        self._start = 0
+        self._end: int | None = None  # of the span
+        self._rest = b""  # read, but not given out
+        self._was_read = 0
+
+    def use(self, stream: ByteStream) -> None:
+        """Read a stream that was opened already, of which nothing is read."""
+        self._stream = stream
+
+    def place(self) -> list[int]:
+        return [self._position(), self._number()]
+
+    def resume(self, place: list[int]) -> None:
+        self._start = place[0]
+        self._set_number(place[1])
+
+    def stored_position(self) -> int:
+        stream = self._stream
+        return self._was_read if stream is None else stream.stored_position()
+
+    def close(self) -> None:
+        self.done = True
+        if self._stream is not None:
+            self._start, self._was_read = self._position(), self._stream.stored_position()
+            self._rest = b""
+            self._stream.close()
+            self._stream = None
+
+    def _number(self) -> int:
+        return 0
+
+    def _set_number(self, number: int) -> None:
+        pass
+
+    def _position(self) -> int:
+        """How many bytes of the text have been given out."""
+        if self._stream is None or not self._opened:
+            return self._start
+        return self._stream.position - len(self._rest)
+
+    def _open(self, pause: Pause) -> None:
+        self._stream = self._stream or ByteStream(self.source, pause)
+        if self._span is not None:
+            self._start, self._end = self._boundary(self._span[0]), self._boundary(self._span[1])
+        if self._start:
+            self._stream.seek(self._start, pause)
+
+    def _boundary(self, offset: int) -> int:
+        """Where the text may be divided at or behind `offset`."""
+        raise NotImplementedError
+
+    def _read_on(self, block: Block) -> tuple[int, bool]:
+        """Put what was left, and as much again or a block, into the buffer; its length, and whether that is the end.
+
+        Raises InputError at damage, when all text before it was given.
+        """
+        stream, length = self._stream, len(self._rest)
+        assert stream is not None
+        size = max(BLOCK, 2 * length)
+        if len(block.buffer) != size:
+            block.buffer = bytearray(size)
+        block.buffer[:length] = self._rest
+        with memoryview(block.buffer) as view:
+            wanted = view[length:]
+            if self._end is not None:
+                wanted = wanted[: max(0, self._end - stream.position)]
+            got = stream.readinto(wanted)
+            wanted.release()
+        self._rest = b""
+        return length + got, got < size - length and not stream.damaged
+
+
+def decode(data: bytes) -> str:
+    """The text of UTF-8 `data`; raises Damaged where it is not UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Damaged(f"not UTF-8: the byte 0x{data[error.start]:02x} at {error.start:,} ({error.reason})") from error
+
+
+def why_not_utf8(data: bytes) -> str:
+    """Why `data` cannot be decoded; "" where it can."""
+    try:
+        decode(data)
+        return ""
+    except Damaged as error:
+        return str(error)
+
+
+def too_long(limit: int | None) -> str:
+    """Why a document of more than `limit` bytes is skipped."""
+    return (
+        f"longer than {limit:,} bytes. If it is one document, raise the limit (--max-document-mb, max_document_bytes=)"
+    )

@@ -1,0 +1,236 @@
+"""One set of files through every verb: all see the same documents."""
+
+import bz2
+import codecs
+import collections
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+import tokenmill
+from tokenmill.corpus import CleanOptions, clean, read_documents
+from tokenmill.counting import CountOptions, count, count_to_folder
+from tokenmill.counting.estimate import estimate
+from tokenmill.quality.domains import Domains
+from tokenmill.sources.blocks import ReadOptions
+from tokenmill.token_files import EncodeOptions, encode_files
+from tokenmill.tokenizer.check import document_texts
+
+WHOLE = r"[\s\S]+"  # each document is one pretoken
+TEXTS = ["one two", "caf\u00e9 \u5b57", "x" * 3000, "last one"]
+LINES = "\n".join(TEXTS)
+OBJECTS = [{"text": text, "n": i} for i, text in enumerate(TEXTS)]
+JSONL = "".join(json.dumps(value) + "\n" for value in OBJECTS)
+PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+WIKI = (
+    "<mediawiki><siteinfo/>"
+    + "".join(
+        f"<page><title>T{i}</title><ns>0</ns><id>{i}</id><revision><text>{text}</text></revision></page>"
+        for i, text in enumerate(TEXTS)
+    )
+    + "</mediawiki>"
+)
+
+
+def parquet(path):
+    pq.write_table(pa.table({"other": range(len(TEXTS)), "text": TEXTS}), path, row_group_size=3)
+
+
+FILES = {
+    "a.jsonl": JSONL,
+    "a.ndjson": JSONL.replace("\n", "\r\n"),
+    "lines.json": JSONL,
+    "array.json": json.dumps(OBJECTS, indent=1),
+    "a.parquet": parquet,
+    "a.pq": parquet,
+    "mark.jsonl": codecs.BOM_UTF8 + JSONL.encode(),
+    "wide.jsonl": codecs.BOM_UTF16_LE + JSONL.encode("utf-16-le"),
+    "dump.xml": WIKI,
+    **{f"a.jsonl{suffix}": pack(JSONL.encode()) for suffix, pack in PACK.items()},
+    **{f"array.json{suffix}": pack(json.dumps(OBJECTS).encode()) for suffix, pack in PACK.items()},
+    "parts.jsonl.gz": gzip.compress(JSONL[:50].encode()) + gzip.compress(JSONL[50:].encode()),
+    "parts.jsonl.zst": zstandard.compress(JSONL[:50].encode()) + zstandard.compress(JSONL[50:].encode()),
+}
+# Text: the documents with the unit "line", which are the whole file with the unit "file".
+TEXT_FILES = {
+    "a.txt": LINES.encode(),
+    "a.md": LINES.encode(),
+    "crlf.txt": LINES.replace("\n", "\r\n").encode() + b"\r\n",
+    "mark.txt": codecs.BOM_UTF8 + LINES.encode(),
+    "wide.txt": codecs.BOM_UTF16_BE + LINES.encode("utf-16-be"),
+    "wide.txt.gz": gzip.compress(codecs.BOM_UTF16_LE + LINES.encode("utf-16-le")),
+    **{f"a.txt{suffix}": pack(LINES.encode()) for suffix, pack in PACK.items()},
+}
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return tokenmill.train_from_iterator(TEXTS * 2, 270, special_tokens=["<|endoftext|>"])
+
+
+def write(path, content):
+    if callable(content):
+        content(path)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def seen_by_every_verb(path, tok, folder, read, on_skip=None):
+    """What each verb makes of the documents: their texts, in order where the verb has one."""
+    options = {"unit": read.unit, "separator": read.separator, "field": read.field, "max_document_bytes": None}
+    yield "read_documents", [d.text for d in read_documents(path, on_skip=on_skip, **options)]
+    counts = count(path, WHOLE, read=read, on_skip=on_skip)
+    counted = collections.Counter({text.decode(): n for text, n in counts.items()})
+    yield "count", sorted(counted.elements()) + [""] * (counts.documents - counted.total())
+    count_to_folder(path, folder / "counts", WHOLE, CountOptions(read=read), on_skip=on_skip)
+    assert dict(tokenmill.WordCounts.load(folder / "counts").items()) == dict(counts.items())
+    for format in ("bin", "parquet"):
+        made = encode_files(tok, path, folder / f"t.{format}", format, EncodeOptions(read=read), on_skip=on_skip)
+        yield (
+            f"encode to {format}",
+            [tok.decode(ids).removesuffix("<|endoftext|>") for ids in tokenmill.load_tokens(made.path)],
+        )
+    if read.unit == "line":
+        plain = CleanOptions(filters=(), min_chars=0, read=read)
+        kind = "wikipedia" if path.suffix == ".xml" else "text"
+        clean(kind, path, folder / "clean", plain)
+        yield "clean", [d.text for d in read_documents((folder / "clean").glob("shard-*"))]
+    elif read.unit == "file" and on_skip is None:
+        found = estimate(path, WHOLE, read=read)
+        assert (found.sampled, found.distinct) == (counts.total_bytes, len(counts))
+        domain = Domains([path])
+        assert dict(domain._count(domain.parts[domain.names[0]], (WHOLE,), None).items()) == dict(counts.items())
+
+
+def assert_alike(path, tok, folder, read, expected, on_skip=None):
+    for verb, texts in seen_by_every_verb(path, tok, folder, read, on_skip):
+        assert texts == (sorted(expected) if verb == "count" else expected), verb
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_many_documents(tmp_path, tok, name):
+    path = write(tmp_path / name, FILES[name])
+    assert_alike(path, tok, tmp_path, ReadOptions(), TEXTS)
+    (tmp_path / "lines").mkdir()
+    assert_alike(path, tok, tmp_path / "lines", ReadOptions("line"), TEXTS)
+    assert "\n".join(text for _, text in document_texts([path])) == LINES
+
+
+@pytest.mark.parametrize("name", TEXT_FILES)
+def test_text_files(tmp_path, tok, name):
+    path = write(tmp_path / name, TEXT_FILES[name])
+    whole = LINES.replace("\n", "\r\n") + "\r\n" if name == "crlf.txt" else LINES
+    assert_alike(path, tok, tmp_path, ReadOptions("file"), [whole])
+    for unit, separator, expected in (
+        ("line", "", TEXTS),
+        ("blank", "", [LINES]),
+        ("separator", "two", whole.split("two")),
+    ):
+        folder = tmp_path / unit
+        folder.mkdir()
+        assert_alike(path, tok, folder, ReadOptions(unit, separator), expected)
+    assert "\n".join(text for _, text in document_texts([path])) == LINES
+
+
+def test_an_empty_file_is_an_empty_document_or_none(tmp_path, tok):
+    for name, unit, expected in (("a.txt", "file", [""]), ("b.txt", "line", []), ("c.jsonl", "file", [])):
+        path = write(tmp_path / name, b"")
+        (tmp_path / unit / name).mkdir(parents=True)
+        options = {"unit": unit, "max_document_bytes": None}
+        assert [d.text for d in read_documents(path, **options)] == expected
+        assert count(path, WHOLE, read=ReadOptions(unit)).documents == len(expected)
+        made = encode_files(tok, path, tmp_path / unit / name / "t.bin", options=EncodeOptions(read=ReadOptions(unit)))
+        assert made.documents == len(expected)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.zst", "a.jsonl.gz", "a.jsonl.xz"])
+def test_a_file_that_was_cut_off(tmp_path, tok, name):
+    text = "".join(json.dumps({"text": f"{i} {i * 7919 % 104729}"}) + "\n" for i in range(40_000))
+    packed = PACK[Path(name).suffix](text.encode())
+    path = write(tmp_path / name, packed[: len(packed) * 3 // 4])
+    skips = []
+    expected = [d.text for d in read_documents(path, on_skip=skips.append)]
+    assert len(skips) == 1 and "damaged or cut off after" in str(skips[0])
+    assert 10_000 < len(expected) < 40_000
+    assert_alike(path, tok, tmp_path, ReadOptions(), expected, skips.append)
+    assert len({str(skip) for skip in skips}) == 1
+    with pytest.raises(tokenmill.errors.InputError, match="damaged or cut off"):
+        count(path, WHOLE)
+
+
+def test_lone_surrogates(tmp_path, tok):
+    path = write(tmp_path / "a.jsonl", '{"text": "a\\ud800b"}\n{"text": "\\ud83d\\ude00"}\n')
+    skips = []
+    assert_alike(path, tok, tmp_path, ReadOptions("line"), ["a\ufffdb", "\U0001f600"], skips.append)
+    assert {"1 lone surrogates in JSON became U+FFFD" in str(skip) for skip in skips} == {True}
+    assert not any(skip.left_out for skip in skips)
+    with pytest.warns(UnicodeWarning, match="line 1: 1 lone surrogates"):
+        assert count(path, WHOLE).documents == 2
+    report = clean("text", path, tmp_path / "out", CleanOptions(min_chars=0))
+    assert report.removed_by_kind == {"lone surrogate": 1}
+
+
+def run(*arguments, cwd, **options):
+    environment = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
+    command = [sys.executable, "-m", "tokenmill", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, check=True, **options)
+
+
+def test_standard_input(tmp_path, tok):
+    tok.save(tmp_path / "tok")
+    write(tmp_path / "a.txt", LINES)
+    outputs = {}
+    for source, given in (("a.txt", b""), ("-", LINES.encode())):
+        run("count", source, "--split", WHOLE, "-o", "counts", "--no-resume", cwd=tmp_path, input=given)
+        outputs.setdefault("count", []).append(dict(tokenmill.WordCounts.load(tmp_path / "counts").items()))
+        run("train", source, "--vocab-size", 260, "-o", "t", cwd=tmp_path, input=given)
+        outputs.setdefault("train", []).append(tokenmill.load(tmp_path / "t").events)
+        run("encode", source, "--tokenizer", "tok", "-o", "t.bin", cwd=tmp_path, input=given)
+        outputs.setdefault("encode", []).append((tmp_path / "t.bin").read_bytes())
+        outputs.setdefault("lines", []).append(
+            run("encode", source, "--tokenizer", "tok", cwd=tmp_path, input=given).stdout
+        )
+        run("clean", "text", source, "-o", "c", "--min-chars", 0, "--overwrite", cwd=tmp_path, input=given)
+        outputs.setdefault("clean", []).append([d.text for d in read_documents((tmp_path / "c").glob("shard*"))])
+        run("check", "tok", "--against", "tok", source, "--fuzz", 0, cwd=tmp_path, input=given)
+        found = json.loads(run("inspect", "tok", source, "--json", cwd=tmp_path, input=given).stdout)
+        outputs.setdefault("inspect", []).append(str(found).replace("a.txt", "-").replace("'a'", "'-'"))
+    for verb, (file, stdin) in outputs.items():
+        if verb != "inspect":  # words are a second pass, which a pipe does not have
+            assert file == stdin, verb
+
+
+def test_a_file_name_that_is_not_utf8(tmp_path, tok):
+    name = os.fsdecode(b"caf\xe9.jsonl")
+    write(tmp_path / name, JSONL + "no json\n")
+    report = clean("text", tmp_path / name, tmp_path / "out", CleanOptions(min_chars=0))
+    assert report.documents_kept == 4
+    assert report.skipped[0].source.endswith("caf\\xe9.jsonl")
+    assert "caf\\\\xe9" in (tmp_path / "out.report.json").read_text(encoding="utf-8")
+    made = encode_files(tok, tmp_path / name, tmp_path / "t.parquet", "parquet", on_skip=lambda skip: None)
+    assert pq.read_table(made.path)["source"][0].as_py().endswith("caf\\xe9.jsonl")
+
+
+def test_parquet_without_pyarrow_is_one_message(tmp_path):
+    parquet(tmp_path / "a.parquet")
+    program = (
+        "import sys; sys.modules['pyarrow'] = None; from tokenmill.cli.main import app; "
+        "app(['train', 'a.parquet', '--vocab-size', '300', '-o', 'out'])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "pip install 'tokenmill[corpus]'" in " ".join(result.stderr.split())
