@@ -45,7 +45,7 @@ def test_shards_cover_all_sources_once(corpus):
     paths = sorted(corpus.iterdir())
     sizes = {path: path.stat().st_size for path in paths}
     for shard_bytes in (500, 5000, 40_000, 10**9):
-        shards = plan_shards(paths, Splitter(WORDS), shard_bytes)
+        shards = plan_shards(paths, Splitter(WORDS), CountOptions(), shard_bytes)
         spans = [entry for shard in shards for entry in shard.sources]
         assert len(shards) == 1 or all(shard.nbytes >= shard_bytes for shard in shards[:-1])
         assert list(dict.fromkeys(path for path, _ in spans)) == paths

@@ -1,5 +1,6 @@
 """Jobs in parts: each part is done once, however often the job is interrupted; and nobody else's job is resumed."""
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -159,6 +160,45 @@ def test_groups_hold_about_as_much(tmp_path):
 def test_options_that_cannot_be_right(options, message):
     with pytest.raises(UsageError, match=message):
         JobOptions(**options)
+
+
+def test_a_pipe_is_not_resumed_and_not_read_by_tasks(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    assert JobOptions().resumes([tmp_path / "file"])
+    assert not JobOptions().resumes([tmp_path / "file", tmp_path / "pipe"])
+    assert not JobOptions().resumes(["-"])
+    with pytest.raises(UsageError, match="standard input or a pipe"):
+        JobOptions("ray").resumes(["-"])
+
+
+def test_what_is_left_of_another_pipe_is_not_taken_up(tmp_path):
+    """Standard input has the same name each time, and is never the same."""
+    command = [
+        sys.executable,
+        "-m",
+        "tokenmill",
+        "encode",
+        "-",
+        "--tokenizer",
+        tmp_path / "tok",
+        "-o",
+        tmp_path / "t.bin",
+    ]
+    tok = tokenmill.train_from_iterator(["a text"], vocab_size=258, special_tokens=["<|endoftext|>"])
+    tok.save(tmp_path / "tok")
+    environment = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
+    with subprocess.Popen([*map(str, command)], env=environment, stdin=subprocess.PIPE) as process:
+        ids = path_beside(tmp_path / "t.bin") / "part-00000" / "ids"
+        chunk = b"first " * 500_000
+        while not (ids.exists() and ids.stat().st_size > 0):
+            process.stdin.write(chunk)
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()
+        assert process.wait(timeout=60) == 130
+    subprocess.run([*map(str, command)], env=environment, input=b"second", check=True)
+    assert [tok.decode(ids) for ids in tokenmill.load_tokens(tmp_path / "t.bin", tok)] == ["second"]
 
 
 KILLED = """

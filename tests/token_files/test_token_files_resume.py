@@ -190,6 +190,20 @@ def test_what_was_encoded_before_ctrl_c_is_kept(made, tmp_path, monkeypatch):
     assert files_in(tmp_path) == expected["bin"]
 
 
+def test_a_checkpoint_whose_files_are_gone_is_told(made, tmp_path, monkeypatch):
+    tok, folder, _ = made
+    sources = str(folder / "sources" / "*")
+    with monkeypatch.context() as patch:
+        patch.setattr(parts, "JOB_BYTES", 2000)
+        interrupt(patch, 5, KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            tokenmill.encode_files(tok, sources, tmp_path / "out")
+    ids = tmp_path / ".out.unfinished" / "part-00000" / "ids"
+    os.truncate(ids, ids.stat().st_size - 1)
+    with pytest.raises(UsageError, match=r"ids is missing or damaged. To start again, delete .*\.out\.unfinished"):
+        tokenmill.encode_files(tok, sources, tmp_path / "out")
+
+
 def test_resume_can_be_refused(made, tmp_path, monkeypatch):
     tok, folder, expected = made
     with monkeypatch.context() as patch:

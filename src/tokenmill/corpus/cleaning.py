@@ -72,7 +72,8 @@ def clean(
         if finished is not None:
             return finished
     key = {"sources": fingerprint(found), "options": settings}
-    with working_folder(working_path, folder, key, job.resume and not overwrite) as working:
+    resume = job.resumes(found) and not overwrite
+    with working_folder(working_path, folder, key, resume) as working:
         if not working.has_states():
             _remove_output(folder)
         try:

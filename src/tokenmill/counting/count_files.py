@@ -100,9 +100,8 @@ def count_to_folder(
     found, left_out = _find(sources, on_skip)
     told = asdict(replace(options, memory_limit=None))
     told |= {"split_patterns": splitter.patterns, "skip": on_skip is not None, "engine": job.engine}
-    with working_folder(
-        path_beside(output), output, {"sources": fingerprint(found), "options": told}, job.resume
-    ) as folder:
+    key = {"sources": fingerprint(found), "options": told}
+    with working_folder(path_beside(output), output, key, job.resumes(found)) as folder:
         if job.engine == "ray":
             summary = count_in_shards(found, folder, splitter, options, job, on_skip, progress)
         else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import UsageError
-from ..sources.find import OnSkip, Skip, Source, size_of
+from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
 from .progress import Meter, Progress
 from .working_folder import WorkingFolder
 
@@ -47,6 +47,15 @@ class JobOptions:
             raise UsageError(f"ray_address is {self.ray_address!r}, but engine is not 'ray'")
         if self.num_workers is not None and self.num_workers < 1:
             raise UsageError(f"the number of threads or processes is {self.num_workers}; it must be at least 1")
+
+    def resumes(self, sources: Iterable[Source]) -> bool:
+        """Whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""
+        again = all(map(can_read_again, sources))
+        if self.engine == "ray" and not again:
+            raise UsageError(
+                "Ray tasks cannot read standard input or a pipe. Write it to a file, or use the local engine."
+            )
+        return self.resume and again
 
 
 class Task:

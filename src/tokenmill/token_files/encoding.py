@@ -101,7 +101,7 @@ def encode_files(
         "tokenizer": tok.vocabulary.fingerprint(),
         "options": {**settings.to_json(), "engine": job.engine},
     }
-    with working_folder(path_beside(path), path, key, job.resume) as folder:
+    with working_folder(path_beside(path), path, key, job.resumes(found)) as folder:
         groups = [[(source, size_of(source)) for source in found]]
         if job.engine == "ray":
             total = sum(size for _, size in groups[0])
