@@ -49,7 +49,7 @@ def test_special_tokens_only_where_asked_for(folder):
 @pytest.mark.parametrize(
     ("arguments", "stdin", "message"),
     [
-        (["encode"], b"\xff", b"byte 0 is not UTF-8"),
+        (["encode"], b"\xff", b"not UTF-8: the byte 0xff at 0"),
         (["encode", "missing.txt"], b"", b"missing.txt"),
         (["decode"], b"1 2\n3 x", b"line 2: 'x' is not a token id"),
         (["decode"], b"280", b"token 280 does not exist"),

@@ -32,22 +32,7 @@ SPACE = re.compile(rb"[ \t\r\n]*")
 
 def document(record: Record, options: ReadOptions) -> Document:
     """The text of an object, with the values of its fields "id" and "title" where it has them."""
-    try:
-        value = json.loads(decode(record.data), parse_int=_number)
-    except RecursionError as error:
-        raise Damaged("JSON that is nested too deeply") from error
-    except ValueError as error:
-        raise Damaged(f"not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise Damaged(f"a JSON {type(value).__name__}; expected an object with the field {options.field!r}")
-    text = value.get(options.field)
-    if not isinstance(text, str):
-        has = "is missing" if options.field not in value else f"holds a {type(text).__name__}, not text"
-        others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
-        raise Damaged(
-            f"the field {options.field!r} {has}; the fields are {others}. Name the field of the text (--field)"
-        )
-    text, replaced = without_surrogates(text)
+    text, replaced, value = _read(record.data, options.field)
     id, title = value.get("id"), value.get("title")
     return Document(
         text,
@@ -56,6 +41,30 @@ def document(record: Record, options: ReadOptions) -> Document:
         without_surrogates(title)[0] if isinstance(title, str) else "",
         replaced,
     )
+
+
+def _read(data: bytes, field: str) -> tuple[str, int, dict[str, Any]]:
+    """The text in a JSON object, how many lone surrogates were replaced in it, and the object."""
+    line = decode(data)
+    try:
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError:
+            raise
+        except ValueError:  # a number of more digits than Python reads
+            value = json.loads(line, parse_int=lambda digits: int(digits[:LONG_NUMBER]))
+    except RecursionError as error:
+        raise Damaged("JSON that is nested too deeply") from error
+    except ValueError as error:
+        raise Damaged(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Damaged(f"a JSON {type(value).__name__}; expected an object with the field {field!r}")
+    text = value.get(field)
+    if not isinstance(text, str):
+        has = "is missing" if field not in value else f"holds a {type(text).__name__}, not text"
+        others = ", ".join(repr(name[:30]) for name in list(value)[:8]) or "none"
+        raise Damaged(f"the field {field!r} {has}; the fields are {others}. Name the field of the text (--field)")
+    return *without_surrogates(text), value
 
 
 class LinesSource(CutSource):
@@ -167,23 +176,25 @@ def _parse(block: Block, options: ReadOptions, ids: bool, quick: bool) -> None:
     if quick and _parse_quickly(block, options.field):
         return
     texts: list[bytes] = []
-    names: list[str] = []
-    numbers = array("Q")
+    names: list[str | None] = []
+    kept = array("Q")
     changed, first = 0, ""
-    for i, record in enumerate(block.records()):
+    assert block.numbers is not None
+    for i, (data, number) in enumerate(zip(block.texts(), block.numbers, strict=True)):
         try:
-            found = document(record, options)
+            text, replaced, value = _read(data, options.field)
         except Damaged as error:
-            block.skips.append(Skip(block.source, record.position, str(error)))
+            block.skips.append(Skip(block.source, block.position(i), str(error)))
             continue
-        texts.append(found.text.encode())
-        assert block.numbers is not None
-        numbers.append(block.numbers[i])
+        texts.append(text.encode())
+        kept.append(number)
         if ids:
-            names.append(found.id)
-        changed += found.replaced
-        first = first or (record.position if found.replaced else "")
-    block.set_documents(texts, numbers)
+            id = value.get("id")
+            names.append(without_surrogates(str(id))[0] if isinstance(id, (str, int)) else None)
+        if replaced:
+            changed += replaced
+            first = first or block.position(i)
+    block.set_documents(texts, kept)
     block.names = names if ids else None
     if changed:
         reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
@@ -219,10 +230,6 @@ def _parse_quickly(block: Block, field: str) -> bool:
     block.data = memoryview(values).cast("B")[int(ends[0]) : int(ends[-1])]
     block.ends = ends[1:] - ends[0]
     return True
-
-
-def _number(digits: str) -> int:
-    return int(digits[:LONG_NUMBER])  # its value is only used where it is an id
 
 
 def without_surrogates(text: str) -> tuple[str, int]:

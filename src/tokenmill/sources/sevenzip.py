@@ -1,7 +1,7 @@
 """One member of a .7z archive as a stream, in bounded memory.
 
-py7zr reads the archive's header. The data are decompressed here, in steps: py7zr hands a member out in pretokens as large
-as the memory allows (87 MB in one pretoken were seen), which a small archive of zeros would turn into gigabytes. What is
+py7zr reads the archive's header. The data are decompressed here, in steps: py7zr gives a member in chunks as large
+as the memory allows (87 MB in one chunk were seen), which a small archive of zeros would turn into gigabytes. What is
 packed by a rarer method goes through the 7z program, where that is installed.
 """
 
