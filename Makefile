@@ -1,4 +1,4 @@
-# The two commands: `make demo` and `make test`. Both make their own virtual environment first.
+# `make demo` and `make test` first create a virtual environment in .venv.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,12 +7,12 @@ SOURCES := $(shell find src -name '_*_cy.py' -o -name '*.pxd' -o -name '*.h') se
 .PHONY: help demo test build bench lint fuzz clean
 
 help:
-	@echo "make demo    train a tokenizer on Python's own library and look at it"
+	@echo "make demo    train a tokenizer on Python's standard library and show it"
 	@echo "make test    run every test"
-	@echo "make bench   time tokenmill beside its peers"
+	@echo "make bench   time tokenmill against other libraries"
 	@echo "make lint    ruff, cython-lint, import-linter, mypy"
-	@echo "make fuzz    random and damaged input for the loaders and the kernels, watched by sanitizers"
-	@echo "make clean   remove what the others made"
+	@echo "make fuzz    feed the loaders and kernels random and damaged input, with sanitizers"
+	@echo "make clean   remove everything that the other commands created"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -52,12 +52,12 @@ lint: $(VENV)/.lint
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# Bounded: FUZZ_SECONDS for the loaders, as many for the kernels. gcc's sanitizers watch the kernels.
+# FUZZ_SECONDS for the loaders and the same for the kernels, which run with gcc's sanitizers.
 FUZZ_SECONDS ?= 120
 SANITIZED := build/sanitized/lib
 fuzz: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet 'cython>=3.1' 'setuptools>=77'
-	$(BIN)/python -m pip install --quiet atheris || echo "atheris does not install here: the loaders get random input"
+	$(BIN)/python -m pip install --quiet atheris || echo "atheris cannot be installed here; the loaders get random input"
 	$(BIN)/python fuzz/loaders.py $(FUZZ_SECONDS)
 	TOKENMILL_SANITIZE=address,undefined CC=gcc $(BIN)/python setup.py -q build --build-base build/sanitized --build-lib $(SANITIZED)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
