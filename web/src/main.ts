@@ -1,4 +1,4 @@
-// The page begins here: the worker, the session, the views, and the address.
+// Entry point of the page: the worker, the session, the views and the address.
 
 import { Line } from "./calls";
 import { CompareTab } from "./ui/comparetab";
@@ -66,7 +66,7 @@ async function start(): Promise<void> {
   addEventListener("hashchange", async () => takePlace(await fromFragment(location.hash)));
 }
 
-/** Go where a link says. */
+/** Restore the state of a link. */
 function takePlace(place: Place): void {
   const known = place.tokenizers.filter((name) => session.choice(name) !== undefined);
   const names = session.choices.map((choice) => choice.key);
@@ -148,7 +148,7 @@ function startTheme(): void {
     try {
       localStorage.setItem("theme", select.value);
     } catch {
-      // it then lasts as long as the page
+      // the choice then lasts as long as the page
     }
   });
 }

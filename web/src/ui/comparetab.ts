@@ -17,7 +17,7 @@ interface Shown {
   keys: string[];
   encodings: Encoded[];
   aligned: Aligned;
-  /** All lines, broken for `columns`; and those of them that are shown. */
+  /** All lines, broken for `columns`, and the lines that are shown. */
   broken: Line[];
   columns: number;
   lines: Line[];
@@ -229,7 +229,7 @@ export class CompareTab {
   }
 }
 
-/** The text between a cut and the next; bytes where either lies inside a character. */
+/** The text between two neighbouring cuts, or its bytes if either cut is inside a character. */
 function stretch(shown: Shown, cut: number): string {
   const { cuts, units, inside } = shown.aligned;
   if (inside[cut] || inside[cut + 1]) return partial(shown.bytes.subarray(cuts[cut]!, cuts[cut + 1]!), "");

@@ -121,7 +121,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
   return told;
 }
 
-/** Two bars: the pairs that naive and incremental training have looked at. */
+/** Two bars: the pairs that naive and incremental training have visited. */
 function work(trainer: Trainer): HTMLElement {
   const { naive, incremental } = trainer.work;
   const most = Math.max(naive, incremental, 1);
@@ -288,7 +288,7 @@ function spelled(trainer: Trainer, { event }: Report): string {
 function events({ trainer, step }: Moment, past: readonly Report[], go: (step: number) => void): HTMLElement {
   const rows = past.map((report, i) => {
     const { event } = report;
-    // Later tokens do not exist yet in this moment's trainer: what is behind is told by its number only.
+    // The trainer of this moment does not have later tokens yet, so they are named by number only.
     const known = i < step;
     const place = String(i + 1).padStart(2);
     const text = !known

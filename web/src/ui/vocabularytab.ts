@@ -1,4 +1,4 @@
-// The Vocabulary view: find tokens, and see how one was built.
+// The Vocabulary view: find tokens and show how they were built.
 
 import type { Details, SearchKind, TreeNode, Where } from "../encoder/lookup";
 import { byId, debounced, fill, grouped, h, latest } from "./dom";
@@ -8,7 +8,7 @@ import type { Session } from "./session";
 import { hex, label } from "./show";
 
 const ROW = 32; // pixels; as in the style sheet
-const BATCH = 128; // rows whose bytes are asked for at once
+const BATCH = 128; // rows whose bytes are requested together
 
 export class VocabularyTab {
   private readonly rows = new Rows(byId("results"));
@@ -98,7 +98,7 @@ export class VocabularyTab {
     );
   }
 
-  /** Ask for the bytes of the rows around one, and draw them when they are here. */
+  /** Request the bytes of the rows around one, and draw them when they arrive. */
   private async fetch(row: number): Promise<void> {
     const start = row - (row % BATCH);
     if (this.asked.has(start)) return;
