@@ -127,7 +127,8 @@ function drawChooser(): void {
     const address = new URL(location.href);
     address.hash = await toFragment(place(LONGEST_LINKED));
     await copy(link, address.href);
-    if (!whole) notify(`The text is longer than ${grouped(LONGEST_LINKED)} characters, so the link leaves it out.`);
+    if (!whole)
+      notify(`The link does not include the text, which is longer than ${grouped(LONGEST_LINKED)} characters.`);
   });
 }
 

@@ -62,7 +62,7 @@ export class CompareTab {
       const removable = session.compared.length > 1;
       const remove = h(
         "button",
-        { type: "button", class: "quiet", "aria-label": `Leave out tokenizer ${NAMES[lane]}` },
+        { type: "button", class: "quiet", "aria-label": `Remove tokenizer ${NAMES[lane]}` },
         "×",
       );
       remove.addEventListener("click", () => {
@@ -180,7 +180,7 @@ export class CompareTab {
       shown.encodings.length < 2
         ? ""
         : differing === 0
-          ? "All cut this text alike."
+          ? "All tokenizers split this text in the same way."
           : `${grouped(differing)} of ${grouped(lines.length)} lines differ.`;
     const height = shown.encodings.length * LANE + GAP;
     rows.set(shown.lines.length, height, (row) => this.drawLine(shown, shown.lines[row]!, row));

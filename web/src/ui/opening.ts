@@ -102,11 +102,9 @@ export class Opening {
     }
     const total = files.reduce((sum, file) => sum + file.size, 0);
     if (files.length > opens.files)
-      throw new Error(`A tokenizer has at most ${opens.files} files; here are ${files.length}.`);
+      throw new Error(`A tokenizer has at most ${opens.files} files, but these are ${files.length}.`);
     if (total > opens.bytes)
-      throw new Error(
-        `These files are larger than the ${Math.round(opens.bytes / 2 ** 20)} MiB that may be opened here.`,
-      );
+      throw new Error(`These files are larger than the limit of ${Math.round(opens.bytes / 2 ** 20)} MiB.`);
     const head = new TextEncoder().encode(JSON.stringify(files.map((file) => ({ name: file.name, size: file.size }))));
     const length = new Uint8Array(4);
     new DataView(length.buffer).setUint32(0, head.length, true);

@@ -42,7 +42,7 @@ export class TokensTab {
         samples.value = "";
         session.setText(text);
       },
-      () => notify(`Texts may have ${grouped(LONGEST)} characters here; the rest was left out.`, true),
+      () => notify(`A text may have at most ${grouped(LONGEST)} characters here; the rest was omitted.`, true),
     );
     this.near = new NearEncoder(session);
     this.askWorker = latest(() => this.encodeFar());

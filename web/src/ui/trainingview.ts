@@ -110,7 +110,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
         {},
         `Its IoS ${report.ios[0]!.value.toFixed(2)} reached the threshold ${trainer.options.refine}. `,
         report.times === 0
-          ? "It stands nowhere alone any more."
+          ? "It no longer occurs on its own."
           : `The ${plural(report.times, "occurrence")} left over, in ${plural(report.touched.length, "pretoken")}, `,
         report.times === 0 ? null : "fall apart into ",
         ...(report.times === 0 ? [] : report.parts.flatMap((part) => [token(trainer, part), " "])),
@@ -139,13 +139,13 @@ function work(trainer: Trainer): HTMLElement {
   return h(
     "div",
     { class: "work" },
-    h("p", { class: "hint" }, "Pairs looked at so far"),
+    h("p", { class: "hint" }, "Pairs visited so far"),
     bar("Naive", naive, "naive"),
     bar("Incremental", incremental, "incremental"),
     h(
       "p",
       { class: "hint" },
-      "Naive training counts every pair before each merge and looks at each again to merge it. Incremental training counts once, and then looks only into pretokens that the index names.",
+      "Naive training counts every pair before each merge and visits each pair again to merge it. Incremental training counts once and then visits only the pretokens in the index.",
     ),
   );
 }

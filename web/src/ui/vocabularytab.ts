@@ -174,9 +174,9 @@ export class VocabularyTab {
         : h("p", { class: "hint" }, `Counted in ${summary?.counted}.`),
       h("h3", {}, "How it is built"),
       details.tree === null
-        ? h("p", { class: "hint" }, "It is matched as a whole string; nothing builds it.")
+        ? h("p", { class: "hint" }, "It is matched as a whole string and has no merges.")
         : h("ul", { class: "tree" }, this.branch(details.tree, 0)),
-      details.history.length > 1 ? h("h3", {}, "What happened to it") : null,
+      details.history.length > 1 ? h("h3", {}, "History in training") : null,
       details.history.length > 1 ? this.history(details) : null,
       h("h3", {}, "Neighbours by id"),
       h(
@@ -234,8 +234,8 @@ const STATES: Record<Details["state"], (details: Details) => string> = {
   ordinary: (details) =>
     details.reachable
       ? "An ordinary token."
-      : "An ordinary token that merging does not reach: text that spells it alone becomes other tokens, unless the whole pretoken is looked up first.",
-  special: () => "A special token: text never becomes it unless that is allowed.",
+      : "An ordinary token that merging does not produce: its own text becomes other tokens, unless whole pretokens are looked up first.",
+  special: () => "A special token: text becomes it only if that is allowed.",
   added: () => "An added token: matched as a whole string before the text is split.",
   removed: () => "Removed in training: encoding never gives this id.",
   unused: () => "No token has this id.",
