@@ -11,7 +11,8 @@ Known pitfalls:
 - Libraries with caches need separate figures for first (cold) and later (warm) calls.
 - The first run after a write includes disk time.
 - A virtual machine may return free memory to its host. The next process that gets this memory waits for the host, 2 to
-  8 ms for 2 MB. To make this equal for all jobs, a process allocates and frees a gigabyte before each job.
+  8 ms for 2 MB (docs/experiments/tokenizer.md). To make this equal for all jobs, a process allocates and frees a
+  gigabyte before each job.
 """
 
 from __future__ import annotations

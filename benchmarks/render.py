@@ -272,7 +272,7 @@ def figures() -> str:
     letters = {name: f"{1000 * rounds[0]['a']:.0f} ms" for name, rounds in encoded["results"]["long_pretokens"].items()}
     rows = [
         row("train 32,768 tokens on 150 MB", seconds),
-        row("peak memory of that", {name: f"{median(train[name], 'peak_mib'):.0f} MiB" for name in train}),
+        row("peak memory of training", {name: f"{median(train[name], 'peak_mib'):.0f} MiB" for name in train}),
         row("count pretokens, 2 threads", {"tokenmill": f"{best(counted['results']['en']['2 threads'])} MB/s"}),
         row("encode to an array, first call", rates("array", "cold")),
         row("encode to an array, later calls", rates("array", "warm")),
