@@ -286,8 +286,8 @@ def figures() -> str:
         [
             *table(["", *peers], rows),
             "",
-            f"Measured on {taken_on(encoded['environment'])}. English text, cl100k_base, one core except where the table "
-            "says otherwise. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same pattern.",
+            f"Measured on {taken_on(encoded['environment'])}. English text. Encoding uses cl100k_base and one core; "
+            "training uses both cores. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same pattern.",
         ]
     )
 

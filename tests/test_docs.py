@@ -5,7 +5,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
 from benchmarks import render
 
 ROOT = Path(__file__).resolve().parents[1]
