@@ -1,1 +1,1 @@
-"""Timings beside the peers: one library per fresh process, in turn, every round kept."""
+"""Timings against other libraries: one library per fresh process, alternating, with every round kept."""

@@ -1,6 +1,6 @@
-"""make bench: every topic beside the peers in fresh processes; then the README's tables.
+"""make bench: run every topic against its peers in fresh processes, then render the tables.
 
-python -m benchmarks [TOPIC...]      # all but the playground, if none is named
+python -m benchmarks [TOPIC...]      # without a topic: all except the playground
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from . import render
 from .harness import SHARED, save
 
 TOPICS = ("train", "merge_loop", "split", "count", "encode")
-NAMED = ("playground",)  # needs Chromium and Node, too: run only where it is named
+NAMED = ("playground",)  # also needs Chromium and Node, so it runs only by name
 
 if not (SHARED / "corpus").is_dir():
-    sys.exit(f"the benchmarks need the real corpora in {SHARED}; name their folder in TOKENMILL_SHARED")
+    sys.exit(f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED to their folder")
 topics = sys.argv[1:] or TOPICS
 if unknown := set(topics) - {*TOPICS, *NAMED}:
-    sys.exit(f"no such topic: {', '.join(sorted(unknown))}; there are {', '.join(TOPICS + NAMED)}")
+    sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join(TOPICS + NAMED)}")
 for topic in topics:
     save(topic, importlib.import_module(f".{topic}", __package__).run())
 render.main()

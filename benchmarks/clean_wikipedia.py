@@ -1,17 +1,17 @@
-"""Cleaning Wikipedia: tokenmill beside wikiextractor, on one core and on two, in pages/s and MB/s.
+"""Clean Wikipedia with tokenmill and with wikiextractor, on one core and on two, in pages/s and MB/s.
 
 python -m benchmarks.clean_wikipedia [--quick] [--wikiextractor PROGRAM]
 
-wikiextractor is run as a program of its own, and only where it is there: it is under the AGPL and is no dependency.
-Install it apart, and give its program:
+wikiextractor runs as a separate program, and only if it is installed: it has the AGPL licence and is not a dependency.
+Install it separately and pass the path of its program:
 
     python -m venv /tmp/wx && /tmp/wx/bin/pip install wikiextractor
     python -m benchmarks.clean_wikipedia --wikiextractor /tmp/wx/bin/wikiextractor
 
-The dump is made of the pages of a slice of the English Wikipedia, over and over, in the streams of 100 pages that
-multistream dumps have. Each job is held to its cores by the system (one core: reader and worker share it). Of
-wikiextractor's modes the faster is taken (--no-templates: it does not collect and expand templates). tokenmill applies
-all its filters and compresses its output; wikiextractor does neither.
+The dump repeats the pages of a sample of the English Wikipedia, in streams of 100 pages like a multistream dump. CPU
+affinity limits each job to its cores; with one core, reader and worker share it. wikiextractor runs in its faster mode
+(--no-templates: it does not collect and expand templates). tokenmill applies all its filters and compresses its output;
+wikiextractor does neither.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PAGES_PER_STREAM = 100
 
 
 def dump() -> Path:
-    """The dump to clean, made once into the cache."""
+    """The dump to clean, created once in the cache."""
     path = CACHE / f"wikipedia-x{COPIES}.xml.bz2"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def dump() -> Path:
 
 
 def job(library: str, cores: int, source: str, program: str) -> dict:
-    """Clean the dump once; pages and bytes of the texts that came out."""
+    """Clean the dump once; return the pages and bytes of the resulting texts."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     folder = tempfile.mkdtemp(dir=CACHE)
     start = time.perf_counter()
@@ -87,10 +87,10 @@ def run(program: str | None, quick: bool = False) -> dict:
         seconds = median(results, "seconds")
         print(
             f"{name:<16} {results[0]['pages'] / seconds:7.1f} pages/s {plain / seconds / 1e6:6.2f} MB/s "
-            f"{median(results, 'cpu'):6.1f} s of processor time",
+            f"{median(results, 'cpu'):6.1f} s of CPU time",
             file=sys.stderr,
         )
-    print(f"two cores: {ratio(kept['tokenmill 1'], kept['tokenmill 2'], 'seconds'):.2f}x one", file=sys.stderr)
+    print(f"speed-up of two cores: {ratio(kept['tokenmill 1'], kept['tokenmill 2'], 'seconds'):.2f}x", file=sys.stderr)
     if program:
         for cores in (1, 2):
             times = ratio(kept[f"wikiextractor {cores}"], kept[f"tokenmill {cores}"], "seconds")

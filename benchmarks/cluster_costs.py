@@ -1,9 +1,9 @@
-"""What each step costs on one core: the figures behind the cost model in docs/how-to/ray.md.
+"""Measure the cost of each step on one core, for the cost model in docs/how-to/ray.md.
 
 python -m benchmarks.cluster_costs
 
-Processor time, which other work on the machine disturbs little, of whole processes with one worker or thread; what the
-same command takes for a tiny input is subtracted. The sizes are those of the files that come out.
+The figures are CPU time, which other work on the machine affects little, of whole processes with one worker or thread,
+minus the CPU time of the same command on a tiny input. Sizes are those of the output files.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def run(folder: Path) -> dict:
     number = 0
 
     def step(*command: str, output: str | None = None) -> tuple[dict, Path]:
-        """Run one verb; what it took, and what it wrote."""
+        """Run one command; return its measurements and its output."""
         nonlocal number
         number += 1
         path = folder / (output or f"out-{number}")
         return run_job(["tokenmill", *command, "-o", str(path), "--json"]), path
 
     def cost(*command: str, source: str, tiny: str) -> tuple[float, Path]:
-        """Processor seconds without those of starting."""
+        """CPU seconds without start-up."""
         started = min(step(*command, tiny)[0]["cpu"] for _ in range(2))
         runs = [step(*command, source) for _ in range(2)]
         return min(result["cpu"] for result, _ in runs) - started, runs[-1][1]
@@ -58,7 +58,7 @@ def run(folder: Path) -> dict:
     plain = len(bz2.decompress(source.read_bytes()))
     seconds, made = cost("clean", "wikipedia", "--num-workers", "1", source=str(source), tiny=str(small_dump))
     results["clean wikipedia"] = {"bytes": plain, "cpu": seconds, "stored": size(made)}
-    shards = [str(made)] * 4  # as every later step reads them: JSON lines in zstandard
+    shards = [str(made)] * 4  # the form that every later step reads: JSON lines in zstandard
     once, often = (
         min(step("count", "--num-threads", "1", *many)[0]["cpu"] for _ in range(2)) for many in (shards[:1], shards)
     )
@@ -95,7 +95,7 @@ def run(folder: Path) -> dict:
 
 
 def pretokens(folder: Path) -> dict:
-    """How many distinct pretokens word counts have, how many of them are left with min_count, and what they and training take."""
+    """The number of distinct pretokens, the number left with min_count, their size, and the memory of training on them."""
     import numpy as np
 
     from tokenmill import WordCounts

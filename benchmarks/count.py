@@ -1,4 +1,4 @@
-"""Counting a file into one merged table, with one thread and with two; of plain text and of .zst.
+"""Count a file into one merged table, with one thread and with two, from plain text and from .zst.
 
 python -m benchmarks.count [--quick]
 """
@@ -21,7 +21,7 @@ def job(path: str, num_threads: str) -> None:
 
     from tokenmill import Splitter, count
 
-    splitter = Splitter("cl100k")  # compiled beforehand: this is about text
+    splitter = Splitter("cl100k")  # compiled before the clock starts
     start = time.perf_counter()
     counts = count(path, splitter, num_threads=int(num_threads))
     seconds = time.perf_counter() - start
@@ -48,7 +48,7 @@ def run(quick: bool = False) -> dict:
         speeds = ", ".join(f"{name} {max(r['mb_per_s'] for r in rounds):.0f} MB/s" for name, rounds in kept.items())
         gain = ratio(kept["1 thread"], kept["2 threads"], "seconds")
         peak = median(kept["2 threads"], "peak_mib")
-        print(f"  {corpus}: {speeds}; two threads {gain:.2f}x one; peak {peak:.0f} MiB", file=sys.stderr)
+        print(f"  {corpus}: {speeds}; speed-up of two threads {gain:.2f}x; peak {peak:.0f} MiB", file=sys.stderr)
     return results
 
 

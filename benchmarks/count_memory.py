@@ -1,10 +1,10 @@
-"""Counting within a quarter of the memory it would take: does it keep the limit, and what does that cost?
+"""Count with a quarter of the memory that counting would use: does it respect the limit, and what does that cost?
 
 python -m benchmarks.count_memory [--quick]
 
-A corpus is counted into a folder without a limit, and with one of a quarter of what the tables then took. The claims:
-the peak of resident memory stays below the limit and 150 MB, the time is at most 2.5 times as long, and the bytes are
-the same.
+Each corpus is counted into a folder without a limit, and with a limit of a quarter of the size of the tables. The claims:
+peak resident memory stays below the limit plus 150 MB, the time is at most 2.5 times as long, and the output has the
+same bytes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPLITS = {
     "multi": "cl100k",
     "en": r"\S+\s*|\s+",
     "code": r"[^\n]*\n|[^\n]+",
-}  # the last two make many distinct pretokens
+}  # the last two produce many distinct pretokens
 
 
 def job(path: str, split: str, limit: str) -> None:
@@ -51,7 +51,7 @@ def job(path: str, split: str, limit: str) -> None:
         seconds = time.perf_counter() - start
         digest = hashlib.sha256()
         for file in sorted(output.iterdir()):
-            with open(file, "rb") as counts:  # in steps: this process's peak of memory is what is measured
+            with open(file, "rb") as counts:  # in steps, because the peak memory of this process is measured
                 for step in iter(lambda: counts.read(1 << 20), b""):
                     digest.update(step)
         shutil.rmtree(output)

@@ -1,10 +1,10 @@
-"""Encoding and decoding on one core and on two: tokenmill beside the peers, by cl100k_base, cold and warm apart.
+"""Encode and decode with cl100k_base on one core and on two, against other libraries, first and later calls separately.
 
 python -m benchmarks encode
 
-First every library encodes odd text and some of each corpus; whoever's ids are not tiktoken's, or do not decode to the
-text, is named under "wrong" and not timed. Each timing is a fresh process, whose first call is the cold one. Libraries
-of a few MB/s get the first 2 MB of each corpus only, and tokenmill once more beside them.
+First every library encodes unusual text and a part of each corpus. A library whose ids differ from tiktoken's, or do not
+decode to the text, is listed under "wrong" and not timed. Each timing is a fresh process; its first call is the cold one.
+Slow libraries (a few MB/s) get only the first 2 MB of each corpus, and so does tokenmill in the same group.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ ARRAYS = ("tokenmill", "gigatoken", "gigatoken_files", "fastokens", "tiktoken")
 LISTS = ("tokenmill", "gigatoken", "fastokens", "tiktoken")
 SLOW = ("tokenmill", "rs_bpe", "wordchipper", "tokenizers")
 DECODERS = ("tokenmill", "gigatoken", "fastokens", "rs_bpe", "wordchipper", "tiktoken")
-MONSTERS = ("tokenmill", "gigatoken", "fastokens", "tiktoken")
+LONG_PRETOKENS = ("tokenmill", "gigatoken", "fastokens", "tiktoken")
 IMPORTS = ("tokenmill", "gigatoken", "tiktoken", "tokenizers", "numpy")
 
 
 def wrong() -> dict[str, str]:
-    """The libraries whose ids are not tiktoken's, with what was found."""
+    """The libraries whose ids differ from tiktoken's, with the reason."""
     paths = ",".join(str(corpus_file(name, 1_000_000)) for name in CORPORA)
     found = {}
     expected = run_job(["benchmarks.encode_jobs", "tiktoken", "cl100k", "check", paths])["check"]
@@ -36,7 +36,7 @@ def wrong() -> dict[str, str]:
         except RuntimeError as error:
             check = str(error)
         if check != expected:
-            found[library] = check if " " in check else "its ids are not tiktoken's"
+            found[library] = check if " " in check else "its ids differ from tiktoken's"
             print(f"  {library}: {found[library]}", file=sys.stderr)
     return found
 
@@ -48,7 +48,7 @@ def compare(libraries, task: str, path, rounds: int, vocabulary: str = "cl100k")
 
 
 def import_times(rounds: int = 5) -> dict[str, list[dict]]:
-    """Seconds that importing a library takes, without those that Python takes to start."""
+    """Seconds to import each library, without the start-up of Python."""
     kept: dict[str, list[dict]] = {name: [] for name in IMPORTS}
     for _ in range(rounds):
         for name in IMPORTS:
@@ -58,7 +58,7 @@ def import_times(rounds: int = 5) -> dict[str, list[dict]]:
 
 
 def run(quick: bool = False) -> dict:
-    """quick: one round of each."""
+    """Run all tasks; with quick, one round of each."""
     start = time.monotonic()
     rounds = 1 if quick else 3
     bad = wrong()
@@ -84,13 +84,13 @@ def run(quick: bool = False) -> dict:
         for kind, libraries in (("batch", LISTS[:2]), ("batch_array", ["tokenmill"]))
     }
     results["latency"] = compare(right(LISTS), "latency", "-", min(rounds, 2))
-    results["monsters"] = compare(right(MONSTERS), "monsters", "-", 1)
+    results["long_pretokens"] = compare(right(LONG_PRETOKENS), "long_pretokens", "-", 1)
     results["orders"] = {
         order: compare(["tokenmill"], "one_array", corpus_file("en", 50_000_000), rounds, order)["tokenmill"]
         for order in ("plain", "picky")
     }
     results["import"] = import_times()
-    print(f"encode: {time.monotonic() - start:.0f} s in all", file=sys.stderr)
+    print(f"encode: {time.monotonic() - start:.0f} s in total", file=sys.stderr)
     return results
 
 

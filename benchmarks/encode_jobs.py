@@ -1,10 +1,10 @@
-"""One library at one task in one process, for `benchmarks.encode`:
+"""Run one library on one task in one process, for `benchmarks.encode`:
 
 python -m benchmarks.encode_jobs LIBRARY VOCABULARY TASK FILE
 
-Prints one line of JSON with seconds per task and a digest of the ids. Every figure is of a whole call, with the result
-that the caller gets; `cold` is the first call of the process, `warm` the least of the next ones. Tasks named one_... have
-one core, and what they count in is processor time, which others on the machine disturb least. batch:2 has two threads.
+Prints one line of JSON with the seconds of the task and a digest of the ids. Every figure is for a whole call that returns
+its result to the caller. `cold` is the first call of the process, `warm` the minimum of the later ones. Tasks named
+one_... have one core and measure CPU time, which other work on the machine affects least. batch:2 has two threads.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ def digest(ids) -> str:
 
 
 def cold_and_warm(call: Callable, argument: str | bytes, size: int, warm: int = 3) -> dict:
-    """Processor seconds of the first call, and of the least of `warm` further ones; of all threads, which share one
-    core here. Results are let go of before the next call."""
+    """CPU seconds of all threads, which share one core: the first call, and the minimum of `warm` further calls.
+
+    Each result is released before the next call.
+    """
     cold, ids = timed(call, argument, clock=time.process_time)
     found = {"cold": cold, "bytes": size, "check": digest(ids)}
     del ids
@@ -53,21 +55,21 @@ def cold_and_warm(call: Callable, argument: str | bytes, size: int, warm: int = 
 
 
 def check(encoder, paths: str) -> dict:
-    """The ids of some of each file and of odd text: in a list and in an array, and back to the text."""
+    """Encode a part of each file and unusual text to a list and to an array, and decode the ids."""
     text = MIXED * 3
     for path in paths.split(","):
         with open(path, "rb") as file:
             text += file.read(700_000).decode(errors="ignore")
     ids = encoder.listed(text) if encoder.listed else list(encoder.array(text.encode()))
     if encoder.listed and encoder.array and list(encoder.array(text.encode())) != ids:
-        return {"check": "its array and its list differ"}
+        return {"check": "the array and the list differ"}
     if encoder.decode(ids) != text:
-        return {"check": "what it encodes does not decode to the text"}
+        return {"check": "the ids do not decode to the text"}
     return {"check": digest(ids)}
 
 
 def array(encoder, path: str) -> dict:
-    """File in, ids in an array out; the time to read the file counts where the library reads it itself, cold or warm."""
+    """A file to an array of ids. If the library reads the file itself, every call includes that time."""
     if hasattr(encoder, "file"):
         return cold_and_warm(encoder.file, path, os.path.getsize(path))
     with open(path, "rb") as file:
@@ -81,7 +83,7 @@ def listed(encoder, path: str) -> dict:
 
 
 def listed_once(encoder, path: str) -> dict:
-    """For libraries that take seconds: one warm call."""
+    """For libraries that take seconds: only one warm call."""
     with open(path, encoding="utf-8", newline="") as file:
         return cold_and_warm(encoder.listed, file.read(), os.path.getsize(path), warm=1)
 
@@ -96,7 +98,7 @@ def decode(encoder, path: str) -> dict:
 
 
 def documents(path: str, size: int = 4000) -> list[str]:
-    """The text in documents of about so many characters, cut at blank lines."""
+    """The text in documents of about `size` characters, cut at blank lines."""
     found, paragraphs, length = [], [], 0
     with open(path, encoding="utf-8", newline="") as file:
         for paragraph in file.read().split("\n\n"):
@@ -109,7 +111,7 @@ def documents(path: str, size: int = 4000) -> list[str]:
 
 
 def batch(encoder, path: str, threads: int) -> dict:
-    """Documents to lists of ids, by so many threads."""
+    """Documents to lists of ids, with `threads` threads."""
     texts = documents(path)
     cold, ids = timed(encoder.batch, texts, threads)
     found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest([id for some in ids for id in some])}
@@ -118,7 +120,7 @@ def batch(encoder, path: str, threads: int) -> dict:
 
 
 def batch_array(encoder, path: str, threads: int) -> dict:
-    """The same to one array of ids and the offsets of the documents in it."""
+    """Documents to one array of ids and the offsets of the documents in it."""
     texts = documents(path)
     cold, (ids, _) = timed(encoder.batch_array, texts, threads)
     found = {"cold": cold, "bytes": os.path.getsize(path), "check": digest(ids)}
@@ -127,7 +129,7 @@ def batch_array(encoder, path: str, threads: int) -> dict:
 
 
 def latency(encoder, path: str) -> dict:
-    """Microseconds a call takes for 100 characters to a list: the least of 30 rounds of 2,000."""
+    """Microseconds per call for 100 characters to a list: the minimum of 30 rounds of 2,000 calls."""
     encode = encoder.listed
     best = float("inf")
     for _ in range(30):
@@ -138,8 +140,8 @@ def latency(encoder, path: str) -> dict:
     return {"microseconds": best * 1e6, "check": digest(encode(LATENCY))}
 
 
-def monsters(encoder, path: str) -> dict:
-    """A megabyte of one thing each, to a list; gives up on a library that takes ten seconds for one."""
+def long_pretokens(encoder, path: str) -> dict:
+    """Texts of a megabyte that are one pretoken each, to a list. Stops if a library takes more than ten seconds for one."""
     rng = random.Random(5)
     texts = {
         "a": "a" * 1_000_000,
@@ -163,7 +165,7 @@ if __name__ == "__main__":
     if task.startswith("one_"):
         task = task[4:]
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    import numpy  # noqa: F401  nobody pays for it in the first call
+    import numpy  # noqa: F401  so that no first call includes its import
 
     seconds, encoder = timed(ENCODERS[library], vocabulary)
     task, *threads = task.split(":")

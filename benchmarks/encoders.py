@@ -1,8 +1,8 @@
-"""The libraries that `benchmarks.encode` compares, each with the fastest calls it has for one text, on one core or all.
+"""The libraries that `benchmarks.encode` compares, each with its fastest calls for one text, on one core or all.
 
-Each class takes the text as its library likes it best (str or bytes) and gives back what its caller gets: `array`, ids
-as NumPy or the like without a list in between; `listed`, a list of ints; `decode`, a str. None stands for what a
-library does not offer.
+Each class takes the text in the type that its library handles fastest (str or bytes). `array` returns ids as a NumPy or
+similar array without an intermediate list, `listed` returns a list of ints, `decode` returns a str. None means that the
+library does not offer the call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CL100K = r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s
 
 
 def tokenizer_json(name: str) -> Path:
-    """A tokenizer.json in the cache: of gpt2 as published, or of cl100k as tokenmill converts it."""
+    """A tokenizer.json in the cache: gpt2 as published, or cl100k as converted by tokenmill."""
     path = CACHE / name / "tokenizer.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def tokenizer_json(name: str) -> Path:
             contents = json.loads(path.read_text(encoding="utf-8"))
             tokens = contents["model"]["vocab"]
             for id in set(range(max(tokens.values()))) - {*tokens.values()}:
-                tokens[f"<|no token {id}|>"] = id  # fastokens wants no holes
+                tokens[f"<|no token {id}|>"] = id  # fastokens does not accept gaps
             path.write_text(json.dumps(contents), encoding="utf-8")
         else:
             import zstandard
@@ -98,7 +98,7 @@ class Gigatoken:
 
 
 class GigatokenFiles(Gigatoken):
-    """Its call that takes a file's name, and gives an Awkward array."""
+    """The call that takes a path and returns an Awkward array."""
 
     listed = None
 
@@ -179,7 +179,7 @@ class Wordchipper:
 
     def __init__(self, vocabulary: str):
         folder = CACHE / "wordchipper"
-        path = folder / "openai" / "cl100k_base" / "cl100k_base.tiktoken"  # else it would download it
+        path = folder / "openai" / "cl100k_base" / "cl100k_base.tiktoken"  # otherwise it downloads the file
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(RANKS, path)

@@ -1,14 +1,18 @@
-"""Run jobs in fresh processes, in turn (A B A B ...), and keep every round.
+"""Run jobs in fresh processes, alternating (A B A B ...), and keep every round.
 
 A job is a Python module with arguments that does one thing once and prints one line of JSON, such as
-{"seconds": 0.81, "check": "9f3c..."}. The harness adds what the operating system says of the whole process: wall
-and CPU seconds and the peak of resident memory. Jobs whose `check` differs within one group did not do the same
-work: that is an error, not a timing.
+{"seconds": 0.81, "check": "9f3c..."}. The harness adds the operating system's figures for the whole process: wall and CPU
+seconds and peak resident memory. If the `check` values within one group differ, the jobs did not do the same work, and
+the harness raises an error.
 
-Traps met: a machine shared with others drifts, so only rounds taken in turn may be compared, and ratios are quoted
-rather than seconds; libraries that cache are told cold from warm; a first run after a write pays for the disk. A virtual
-machine may give free memory back to its host: whoever gets it next waits for the host, 2 to 8 ms for 2 MB, and who
-that is depends on which job came before. So before each job a process takes and frees a gigabyte.
+Known pitfalls:
+
+- The speed of a shared machine drifts. Only alternating rounds are comparable, and results are quoted as ratios.
+- Libraries with caches need separate figures for first (cold) and later (warm) calls.
+- The first run after a write includes disk time.
+- A virtual machine may return free memory to its host. The next process that gets this memory waits for the host, 2 to
+  8 ms for 2 MB (docs/experiments/tokenizer.md). To make this equal for all jobs, a process allocates and frees a
+  gigabyte before each job.
 """
 
 from __future__ import annotations
@@ -32,14 +36,14 @@ PEERS = ("bpeasy", "fastokens", "gigatoken", "rs_bpe", "rustbpe", "tiktoken", "t
 
 
 def corpus_file(name: str, limit: int | None = None) -> Path:
-    """The corpus `name` (en, multi, code) as a plain file of at most `limit` bytes, unpacked once into the cache."""
+    """The corpus `name` (en, multi, code) as a plain file of at most `limit` bytes, decompressed once into the cache."""
     import zstandard
 
     path = CACHE / (f"{name}.txt" if limit is None else f"{name}-{limit}.txt")
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with zstandard.open(SHARED / "corpus" / f"{name}.txt.zst", "rb") as packed:
-            if limit is None:  # in steps: a job's peak of memory is never told below that of the process that began it
+            if limit is None:  # in steps: the reported peak memory of a job is at least that of this process
                 with open(path.with_suffix(".part"), "wb") as file:
                     shutil.copyfileobj(packed, file, 1 << 20)
                 path.with_suffix(".part").rename(path)
@@ -50,9 +54,9 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
 
 
 def run_job(arguments: list[str], timeout: float = 1800) -> dict:
-    """One fresh Python process running `-m arguments...`; its JSON with wall, CPU and peak memory added."""
+    """Run `-m arguments...` in a fresh Python process; return its JSON with wall, CPU and peak memory added."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is not compiled anew in every process
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that not every process compiles installed packages again
     subprocess.run([sys.executable, "-S", "-c", "b = bytearray(1 << 30); b[::4096] = bytes(1 << 18)"], check=True)
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -72,7 +76,7 @@ def run_job(arguments: list[str], timeout: float = 1800) -> dict:
 
 
 def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0) -> dict[str, list[dict]]:
-    """Run all jobs in turn, `rounds` times. A job slower than `skip_after` seconds runs once only."""
+    """Run all jobs alternating, `rounds` times. A job slower than `skip_after` seconds runs only once."""
     kept: dict[str, list[dict]] = {name: [] for name in jobs}
     for turn in range(rounds):
         for name, arguments in jobs.items():
@@ -83,7 +87,7 @@ def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 1
             print(f"  {name:<28} {result}", file=sys.stderr)
     checks = {r["check"] for results in kept.values() for r in results if "check" in r}
     if len(checks) > 1:
-        raise RuntimeError(f"the jobs did not give the same result: {checks}")
+        raise RuntimeError(f"the jobs gave different results: {checks}")
     return kept
 
 
@@ -92,14 +96,14 @@ def median(results: list[dict], key: str = "wall") -> float:
 
 
 def ratio(a: list[dict], b: list[dict], key: str = "wall") -> float:
-    """Median of the pairwise ratios a/b, round by round; robust against a machine that drifts."""
+    """The median of the ratios a/b of each round, which is robust against drift of the machine."""
     if len(a) == len(b):
         return statistics.median(x[key] / y[key] for x, y in zip(a, b, strict=True))
     return median(a, key) / median(b, key)
 
 
 def environment() -> dict:
-    """What the figures were taken on."""
+    """The machine, versions and commit of a measurement."""
     versions = {}
     for peer in PEERS:
         try:
@@ -125,7 +129,7 @@ def environment() -> dict:
 
 
 def save(topic: str, results: dict) -> Path:
-    """Keep all rounds of a topic as benchmarks/results/TOPIC.json."""
+    """Save all rounds of a topic as benchmarks/results/TOPIC.json."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{topic}.json"
     path.write_text(json.dumps({"environment": environment(), "results": results}, indent=1) + "\n")

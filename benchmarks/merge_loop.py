@@ -1,6 +1,6 @@
-"""100,000 tokens beside 32,768: the merge loop alone, from word counts; and the whole training, from text.
+"""Compare 100,000 tokens with 32,768: the merge loop alone, from word counts, and the whole training, from text.
 
-python -m benchmarks.merge_loop                     # all corpora, results kept
+python -m benchmarks.merge_loop                     # all corpora; saves the results
 python -m benchmarks.merge_loop job COUNTS SIZE     # one training, as JSON
 """
 
@@ -47,7 +47,7 @@ def run() -> dict:
         results[corpus] = kept
         for what, key in (("", "seconds"), ("train ", "wall")):
             cost = ratio(kept[f"{what}100000"], kept[f"{what}32768"], key)
-            print(f"  {what}100,000 costs {cost:.2f}x 32,768", file=sys.stderr)
+            print(f"  {what}100,000 tokens: {cost:.2f}x the time of 32,768", file=sys.stderr)
     return results
 
 

@@ -1,6 +1,6 @@
-"""Picky BPE beside plain BPE by the same trainer: whole processes from a file, and the merge loop from word counts.
+"""Compare Picky BPE with plain BPE in the same trainer: whole processes from a file, and the merge loop from word counts.
 
-python -m benchmarks.picky [--quick]                 # results kept; --quick: en only, one round
+python -m benchmarks.picky [--quick]                 # saves the results; --quick: only en, one round
 python -m benchmarks.picky text FILE SIZE T          # one training from a file, as JSON; T is "off" for plain BPE
 python -m benchmarks.picky counts FOLDER SIZE T      # one training from saved counts
 """
@@ -15,7 +15,12 @@ from .harness import CACHE, alternate, corpus_file, median, ratio, save
 
 SIZE = 32_768
 THRESHOLDS = ("off", "0.9", "0.6")
-SMALL = ("en", 20_000_000, 8_192, "0.9")  # corpus, bytes, tokens, T: the case that a published prototype was timed on
+SMALL = (
+    "en",
+    20_000_000,
+    8_192,
+    "0.9",
+)  # corpus, bytes, tokens, T: the case for which the published prototype was timed
 
 
 def train_text(path: str, size: int, refine: float | None) -> dict:
@@ -35,7 +40,7 @@ def train_counts(folder: str, size: int, refine: float | None) -> dict:
     vocabulary = training.run()
     return {
         "seconds": time.perf_counter() - start,
-        "thread_seconds": round(time.thread_time() - cpu, 4),  # the loop runs in this thread alone
+        "thread_seconds": round(time.thread_time() - cpu, 4),  # the loop runs in this thread only
         "vocabulary": vocabulary.fingerprint(),
     }
 
@@ -55,13 +60,13 @@ def run(quick: bool = False) -> dict:
         for threshold in THRESHOLDS:
             made = {r["vocabulary"] for kind in ("text", "counts") for r in kept[f"{kind} {threshold}"]}
             if len(made) > 1:
-                raise RuntimeError(f"{corpus}, T = {threshold}: not the same vocabulary each time: {made}")
+                raise RuntimeError(f"{corpus}, T = {threshold}: the vocabularies differ between runs: {made}")
         for threshold in THRESHOLDS[1:]:
             whole = ratio(kept[f"text {threshold}"], kept["text off"])
             cpu = ratio(kept[f"text {threshold}"], kept["text off"], "cpu")
             loop = ratio(kept[f"counts {threshold}"], kept["counts off"], "thread_seconds")
             print(
-                f"  {corpus}, T = {threshold}: {whole:.2f}x plain from text ({cpu:.2f}x the CPU time), "
+                f"  {corpus}, T = {threshold}: {whole:.2f}x plain BPE from text ({cpu:.2f}x the CPU time), "
                 f"merge loop {loop:.2f}x",
                 file=sys.stderr,
             )
@@ -74,7 +79,7 @@ def run(quick: bool = False) -> dict:
 
 
 def counts_folder(corpus: str, limit: int | None = None):
-    """The word counts of a corpus, counted once into the cache."""
+    """The word counts of a corpus, created once in the cache."""
     import tokenmill
 
     folder = CACHE / (f"{corpus}-counts" if limit is None else f"{corpus}-{limit}-counts")

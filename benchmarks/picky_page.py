@@ -38,7 +38,7 @@ def refinement() -> list[str]:
 
 
 def beside() -> list[str]:
-    """The paper's own figures, as published, and the same of both corpora."""
+    """The figures that the paper published, and the same figures for both corpora."""
     results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]
 
     def row(corpus: str, size: int, threshold: float | None) -> dict:
@@ -53,19 +53,19 @@ def beside() -> list[str]:
             "about 2 %",
             *(f"{row(c, 32_768, 0.9)['removed for good'] / 32_768:.1%}" for c in corpora),
         ),
-        "tokens of the text at T = 0.6, beside plain, 8,192 to 32,768": (
+        "tokens of the text at T = 0.6, against plain BPE, 8,192 to 32,768": (
             "about level, about 1 % fewer",
             *(
                 f"{row(c, 8_192, 0.6)['relative'] - 1:+.2%} to {row(c, 32_768, 0.6)['relative'] - 1:+.2%}"
                 for c in corpora
             ),
         ),
-        "mean length in characters, plain to T = 0.6, 8,192": (
+        "mean length in characters, plain BPE to T = 0.6, 8,192": (
             "5.38 to 5.50",
             *(span(c, "mean characters", ".2f", 8_192) for c in corpora),
         ),
         "the same, 32,768": ("", *(span(c, "mean characters", ".2f", 32_768) for c in corpora)),
-        "word-initial, plain to T = 0.6, 32,768": ("", *(span(c, "word-initial", ".1%", 32_768) for c in corpora)),
+        "word-initial, plain BPE to T = 0.6, 32,768": ("", *(span(c, "word-initial", ".1%", 32_768) for c in corpora)),
     }
     head = ["| | the paper | en | multi |", "| --- | --- | --- | --- |"]
     return head + ["| " + " | ".join((name, *cells)) + " |" for name, cells in lines.items()]
@@ -75,7 +75,7 @@ def variations() -> list[str]:
     """One row for each change, at 32,768 tokens and T = 0.9."""
     results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]["variations"]
     lines = [
-        "| 32,768 tokens, T = 0.9 | en, removed at the end | multi, removed at the end | multi, of these not whole UTF-8 |",
+        "| 32,768 tokens, T = 0.9 | en, removed at the end | multi, removed at the end | multi, not whole UTF-8 |",
         "| --- | --- | --- | --- |",
     ]
     for en, multi in zip(results["en"], results["multi"], strict=True):
@@ -85,11 +85,11 @@ def variations() -> list[str]:
 
 
 def speed() -> list[str]:
-    """One row for each corpus: how many times as long Picky BPE takes as plain BPE."""
+    """One row for each corpus and threshold: the time of Picky BPE and its ratio to plain BPE."""
     saved = json.loads((RESULTS / "picky.json").read_text())
     results, place = saved["results"], saved["environment"]
     lines = [
-        "| 32,768 tokens | T | from text, seconds | from text, beside plain | CPU time beside plain | merge loop beside plain |",
+        "| 32,768 tokens | T | from text, seconds | ratio to plain BPE | ratio of CPU time | ratio of merge loop time |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for corpus in ("en", "multi", "code"):
@@ -104,10 +104,10 @@ def speed() -> list[str]:
     ((_, small),) = results["small"].items()
     lines += [
         "",
-        f"20 MB of en at 8,192 tokens and T = 0.9, from text to tokenizer: {median(small, 'seconds'):.2f} s, of the whole "
-        f"process {median(small, 'cpu'):.2f} s of CPU time.",
+        f"20 MB of en at 8,192 tokens and T = 0.9, from text to tokenizer: {median(small, 'seconds'):.2f} s. The whole "
+        f"process takes {median(small, 'cpu'):.2f} s of CPU time.",
         "",
-        f"Medians over {len(kept['text off'])} rounds in turn on {place['date']}, {place['cores']} cores ({place['cpu']}) "
+        f"Medians of {len(kept['text off'])} alternating rounds on {place['date']}, {place['cores']} cores ({place['cpu']}) "
         f"shared with other work, Python {place['python']}.",
     ]
     return lines

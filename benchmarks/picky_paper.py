@@ -1,15 +1,15 @@
-"""Picky BPE on real text, as its paper measured it: what refinement removes and what it is worth.
+"""Picky BPE on real text, measured as in its paper: what it removes and what that gains.
 
     Chizhov, Arnett, Korotkova, Yamshchikov: BPE Gets Picky, EMNLP 2024 (arXiv 2409.04599)
 
-For each corpus, vocabulary size and threshold: how many tokens were removed and how many stand in the vocabulary that
-plain BPE does not have, how many tokens the training text takes beside plain BPE, the mean length of a token, and the
-share of word-initial tokens among all, among those added, and among those lost.
+For each corpus, vocabulary size and threshold: the number of removed tokens, the number of tokens that plain BPE does not
+have, the size of the training text in tokens relative to plain BPE, the mean length of a token, and the share of
+word-initial tokens among all, added and lost tokens.
 
-Then, at 32,768 tokens and T = 0.9, what the share of removed tokens depends on: the amount of text, the split pattern
-and the alphabet.
+Then, at 32,768 tokens and T = 0.9: how the share of removed tokens depends on the amount of text, the split pattern and
+the alphabet.
 
-python -m benchmarks.picky_paper [--quick]      # --quick: 20 MB of each corpus, nothing kept
+python -m benchmarks.picky_paper [--quick]      # --quick: 20 MB of each corpus; saves nothing
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def measure(name: str, limit: int | None) -> list[dict]:
             start = time.perf_counter()
             tok = tokenmill.train_from_counts(counts, size, refine=threshold)
             seconds = time.perf_counter() - start
-            # What training ends with is what event order encodes: the sums are those of encoding every pretoken.
+            # Event order encodes each pretoken as training left it, so this is the size of the encoded text.
             text_tokens = int(replay(tok.vocabulary, counts).final.sum())
             tokens = set(ordinary_tokens(tok).values())
             if threshold is None:
@@ -82,7 +82,7 @@ def _is_word_initial(token: bytes) -> bool:
 
 
 def variations(name: str) -> list[dict]:
-    """How many tokens are removed for good at 32,768 and T = 0.9, one thing changed at a time."""
+    """How many tokens are removed at the end at 32,768 and T = 0.9, with one condition changed at a time."""
     import tokenmill
 
     characters = {"alphabet": "characters", "coverage": 0.9999, "unknown_token": "<unk>"}
@@ -109,7 +109,7 @@ def variations(name: str) -> list[dict]:
 
 
 def distinct_lines(name: str) -> Iterator[str]:
-    """The text without the lines that stand earlier in it, in chunks."""
+    """The text without repeated lines, in chunks."""
     seen: set[int] = set()
     with open(corpus_file(name), "rb") as file:
         while lines := file.readlines(1 << 20):

@@ -1,18 +1,21 @@
-"""The playground in a real browser: key press to repaint, first paint, its encoder beside gpt-tokenizer, its size.
+"""The playground in a real browser: key press to repaint, first paint, its encoder against gpt-tokenizer, its size.
 
     python -m benchmarks.playground            needs Chromium, Playwright, and `npm ci` in web/
 
-Keys are pressed one after the other with pauses, in the middle of the text, with the tokens there in view. Four times are
-taken of each key. Three inside the page, from the key event's own time stamp, which the browser's main process gave it:
-until the new tokens are laid out (`laid out`), until the next frame begins (`frame begins`: what lies between is the wait
-for the screen), and until the page is done with that frame (`repaint`). The fourth (`shown`) is Chromium's own record of
-input, from the key event until the frame that follows it is presented, with what other threads and processes do for it;
-it counts only where the tokens are in that frame, and `late` says for how many keys they were in a later one. The way of
-the key from Playwright to the browser is in none of them. Frames are drawn as soon as they are ready in one half of the
-runs, and at 60 Hz in the other.
+Keys are pressed one after the other, with pauses, in the middle of the text, with the tokens there in view. Each key press
+gives four times. Three are taken inside the page, from the time stamp that the browser's main process gave the key event:
 
-The encoder and gpt-tokenizer encode the same text in the same process, in turn, after their ids were compared; "cold" is
-an encoder that has not seen the text.
+    laid out       until the new tokens are laid out
+    frame begins   until the next frame begins, which adds the wait for the screen
+    repaint        until the page has finished that frame
+
+The fourth, `shown`, is Chromium's own record of input: from the key event until the next frame is presented, including the
+work of other threads and processes. It counts only if the tokens are in that frame; `late` is the number of keys whose
+tokens came in a later frame. No time includes the way of the key from Playwright to the browser. In one half of the runs
+frames are drawn as soon as they are ready, in the other half at 60 Hz.
+
+The encoder and gpt-tokenizer encode the same text in the same process, alternating, after their ids were compared. "cold"
+is an encoder that has not seen the text.
 """
 
 from __future__ import annotations
@@ -44,8 +47,8 @@ WATCH = """() => {
   const box = document.getElementById("text");
   const tokens = document.getElementById("tokens");
   let pressed = 0;
-  let painted = false; // a frame has been drawn since the key
-  window.late = 0; // keys whose tokens came after that
+  let painted = false; // whether a frame was drawn since the key press
+  window.late = 0; // the number of keys whose tokens came after that frame
   const note = (name) => times[name].push(performance.now() - pressed);
   box.addEventListener("keydown", (event) => {
     pressed = event.timeStamp;
@@ -54,12 +57,12 @@ WATCH = """() => {
   }, true);
   new MutationObserver(() => {
     if (!pressed) return;
-    tokens.scrollHeight; // lays out what was changed
+    tokens.scrollHeight; // forces the layout
     note("laid out");
     if (painted) late++;
     requestAnimationFrame(() => {
       note("frame begins");
-      scheduler.postTask(() => { note("repaint"); pressed = 0; }, {priority: "user-blocking"}); // once it is painted
+      scheduler.postTask(() => { note("repaint"); pressed = 0; }, {priority: "user-blocking"}); // after the frame is painted
     });
   }).observe(document.getElementById("count-bytes"), {childList: true});
 }"""
@@ -82,7 +85,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def make_site(folder: Path) -> dict[str, int]:
-    """A static site of published vocabularies; the sizes of its files."""
+    """Export a static site with published vocabularies; return the sizes of its files."""
     from tokenmill import formats
     from tokenmill.playground.export import export
 
@@ -98,7 +101,7 @@ def open_page(browser, address: str):
 
 
 def press_keys(browser, address: str, text: str) -> dict:
-    """Milliseconds from key press to laid-out tokens, the frame, its end, and what is shown, for each key."""
+    """For each key press, milliseconds to laid-out tokens, the frame, its end, and its presentation."""
     page = open_page(browser, address)
     with tempfile.TemporaryDirectory(prefix="tokenmill-bench-") as folder:
         file, trace = Path(folder) / "text.txt", Path(folder) / "trace.json"
@@ -124,7 +127,7 @@ def press_keys(browser, address: str, text: str) -> dict:
 
 
 def key_latencies(events: list[dict]) -> list[float]:
-    """Milliseconds from each key event to the presentation of the frame that follows it, as Chromium recorded them."""
+    """Milliseconds from each key event to the presentation of the next frame, as recorded by Chromium."""
     open_ones: dict = {}
     found = []
     for event in sorted((event for event in events if event["name"] == "EventLatency"), key=lambda event: event["ts"]):
@@ -139,7 +142,7 @@ def key_latencies(events: list[dict]) -> list[float]:
 
 
 def first_paint(browser, address: str) -> dict:
-    """Milliseconds until a fresh page shows something, and until it shows tokens (a vocabulary of 100,000 is loaded)."""
+    """Milliseconds until a new page shows anything, and until it shows tokens of a vocabulary of 100,000."""
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     page.goto(address, wait_until="commit")
     page.wait_for_selector("#tokens .t")
@@ -170,7 +173,7 @@ def peer_versions() -> tuple[str, str]:
 
 @contextlib.contextmanager
 def chromium(playwright, flags: list[str]) -> Iterator:
-    """A browser of this process's own session: Playwright would give it one of its own, with another share of the CPU."""
+    """A browser in the session of this process. Playwright would start a new session, with a different share of the CPU."""
     path = os.environ.get("TOKENMILL_CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory(prefix="tokenmill-bench-", ignore_cleanup_errors=True) as profile:
         command = [path, f"--user-data-dir={profile}", *FLAGS, *flags, "about:blank"]
@@ -204,7 +207,7 @@ def report_encoders(rows: list[dict]) -> None:
             ours, theirs = row["rounds"][f"ours{kind}"], row["rounds"][f"theirs{kind}"]
             ratio = statistics.median(t / o for t, o in zip(theirs, ours, strict=True))
             rates = [row["bytes"] / statistics.median(times) / 1000 for times in (ours, theirs)]
-            parts.append(f"{name} {rates[0]:5.1f} MB/s beside {rates[1]:5.1f}: {ratio:.2f}x")
+            parts.append(f"{name} {rates[0]:5.1f} MB/s against {rates[1]:5.1f}: {ratio:.2f}x")
         print(f"{row['file']:<20} ids {'equal' if row['same'] else 'DIFFER'}; {'; '.join(parts)}")
 
 

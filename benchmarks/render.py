@@ -1,6 +1,6 @@
-"""Render the README's tables of speeds from benchmarks/results: python -m benchmarks.render
+"""Render the tables in docs/benchmarks.md and the README from benchmarks/results: python -m benchmarks.render
 
-Each topic with results gives one table; a topic that was never run gives none.
+docs/benchmarks.md gets one section for each topic that has results. The README gets one table of ten figures.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
+from pathlib import Path
 
 from .harness import RESULTS, ROOT, median, ratio
 
@@ -25,17 +26,20 @@ def best(rounds: list[dict], key: str = "mb_per_s") -> str:
 
 
 def training(results: dict) -> list[str]:
-    """One row for each corpus: tokenmill's seconds and memory, and how many times as long each peer takes."""
+    """One row for each corpus: the time and memory of tokenmill, and how many times longer each peer takes."""
     rows = []
     for corpus, kept in results.items():
         cells = [corpus, f"{median(kept['tokenmill']):.2f} s, {median(kept['tokenmill'], 'peak_mib'):.0f} MiB"]
         for peer, ours in TRAINERS.items():
             memory = f", {median(kept[peer], 'peak_mib'):.0f} MiB" if peer in kept else ""
-            cells.append(f"{ratio(kept[peer], kept[ours]):.1f}x as long{memory}" if peer in kept else "")
+            cells.append(f"{ratio(kept[peer], kept[ours]):.1f}x the time{memory}" if peer in kept else "")
         rows.append(cells)
     return [
-        "**Train** 32,768 tokens with the cl100k pattern, file to tokenizer, the whole process (gigatoken trains with "
-        "GPT-2's pattern and is compared with tokenmill doing so)",
+        "## Train",
+        "",
+        "Train 32,768 tokens with the cl100k pattern, from a text file to a saved tokenizer. Wall time and peak memory of "
+        "the whole process, median of the rounds. gigatoken trains with the GPT-2 pattern, and its ratio is to tokenmill "
+        "with the same pattern.",
         "",
         *table(["", "tokenmill", *TRAINERS], rows),
     ]
@@ -48,14 +52,26 @@ def merge_loop(results: dict) -> list[str]:
         cost = ratio(kept["100000"], kept["32768"], "seconds")
         whole = ratio(kept["train 100000"], kept["train 32768"])
         rows.append([corpus, f"{small:.2f} s", f"{large:.2f} s", f"{cost:.2f}x", f"{whole:.2f}x"])
-    head = ["", "32,768 tokens", "100,000", "cost", "of the whole training"]
-    return ["**Merge loop** alone, from word counts; what 100,000 tokens cost", "", *table(head, rows)]
+    head = ["", "32,768 tokens", "100,000 tokens", "ratio", "ratio of whole training runs"]
+    return [
+        "## Merge loop",
+        "",
+        "The merge loop alone, from word counts to merges. The ratios compare 100,000 tokens with 32,768.",
+        "",
+        *table(head, rows),
+    ]
 
 
 def split(results: dict) -> list[str]:
     ways = list(results["en"])
     rows = [[way, *(best(results[corpus][way]) for corpus in CORPORA)] for way in ways]
-    return ["**Split**, one thread, MB/s, best of the rounds", "", *table(["", *CORPORA], rows)]
+    return [
+        "## Split",
+        "",
+        "Split text into pretokens with one thread. MB/s, best round. `own` is a user's pattern without a name.",
+        "",
+        *table(["", *CORPORA], rows),
+    ]
 
 
 def count(results: dict) -> list[str]:
@@ -63,19 +79,21 @@ def count(results: dict) -> list[str]:
     rows = [[way, *(best(results[corpus][way]) for corpus in CORPORA)] for way in ways]
     gains = [f"{ratio(results[c]['1 thread'], results[c]['2 threads'], 'seconds'):.2f}x" for c in CORPORA]
     return [
-        "**Count** a file into one merged table with the cl100k pattern, MB/s, best of the rounds",
+        "## Count",
         "",
-        *table(["", *CORPORA], [*rows, ["two threads beside one", *gains]]),
+        "Count the pretokens of a file into one merged table, with the cl100k pattern. MB/s, best round.",
+        "",
+        *table(["", *CORPORA], [*rows, ["speed-up of 2 threads over 1", *gains]]),
     ]
 
 
 def rate(rounds: list[dict], key: str) -> str:
-    """MB/s of the best round: what others on the machine take away, they take from every library."""
+    """MB/s of the best round, because other work on the machine only ever makes a round slower."""
     return f"{max(each['bytes'] / each[key] for each in rounds) / 1e6:,.0f}"
 
 
 def encode(results: dict) -> list[str]:
-    """Encoding to an array and to a list, decoding, short texts and long ones."""
+    """Encoding to an array and to a list, decoding, short texts and long texts."""
     arrays = [
         [
             library,
@@ -108,13 +126,13 @@ def encode(results: dict) -> list[str]:
     ]
     kinds = [
         kind
-        for kind in results["monsters"]["tokenmill"][0]
-        if isinstance(results["monsters"]["tokenmill"][0][kind], float)
+        for kind in results["long_pretokens"]["tokenmill"][0]
+        if isinstance(results["long_pretokens"]["tokenmill"][0][kind], float)
     ]
     kinds = [kind for kind in kinds if kind not in ("load", "wall", "cpu", "peak_mib")]
-    monsters = [
+    longest = [
         [library, *(f"{rounds[0][kind]:.3f}" if kind in rounds[0] else "gave up" for kind in kinds)]
-        for library, rounds in results["monsters"].items()
+        for library, rounds in results["long_pretokens"].items()
     ]
     both = {
         kind: ", ".join(
@@ -126,57 +144,77 @@ def encode(results: dict) -> list[str]:
         f"{name} {1000 * min(each['seconds'] for each in rounds):.0f}" for name, rounds in results["import"].items()
     )
     return [
-        "**Encode** with cl100k_base on one core, a text of 50 MB to an array of ids, MB per second of processor time, "
-        "cold / warm, best of the rounds",
+        "## Encode",
+        "",
+        "Encode with cl100k_base on one core. MB per second of CPU time, best round. Each cell shows the first call "
+        "(empty cache) / later calls.",
+        "",
+        "A text of 50 MB to an array of ids:",
         "",
         *table(["", *CORPORA], arrays),
         "",
-        "The same to a list of ids, a text of 20 MB (2 MB from rs_bpe on)",
+        "A text of 20 MB to a list of ids (2 MB for rs_bpe and the rows below it):",
         "",
         *table(["", *CORPORA], lists),
         "",
-        "**Decode** a list of ids to a str, MB/s",
-        "",
-        *table(["", *CORPORA], decoded),
-        "",
-        "**100 characters** to a list, microseconds a call; **a megabyte of one thing** to a list, seconds",
+        "A text of 100 characters to a list, microseconds per call:",
         "",
         *table(["", "100 characters"], shorts),
         "",
-        *table(["", *kinds], monsters),
+        "A megabyte that is a single pretoken, to a list, seconds:",
         "",
-        f"Two threads beside one, documents of 4 kB to one array: {both['batch_array']}; to lists, which are made under "
-        f"the GIL: {both['batch']}. "
-        f"To import, milliseconds: {imports}. Event order (T = 0.9) beside plain merges, both trained on 20 MB of English: "
-        f"{rate(results['orders']['picky'], 'cold')} / {rate(results['orders']['picky'], 'warm')} beside "
-        f"{rate(results['orders']['plain'], 'cold')} / {rate(results['orders']['plain'], 'warm')} MB/s.",
+        *table(["", *kinds], longest),
+        "",
+        "Other figures:",
+        "",
+        f"- Speed-up of two threads over one, documents of 4 kB to one array: {both['batch_array']}.",
+        f"- The same to lists, which are built under the GIL: {both['batch']}.",
+        f"- Import time in milliseconds: {imports}.",
+        f"- A Picky tokenizer (T = 0.9), which encodes in event order: {rate(results['orders']['picky'], 'cold')} / "
+        f"{rate(results['orders']['picky'], 'warm')} MB/s. A plain tokenizer: "
+        f"{rate(results['orders']['plain'], 'cold')} / {rate(results['orders']['plain'], 'warm')} MB/s. Both were trained "
+        "on 20 MB of English.",
+        "",
+        "## Decode",
+        "",
+        "Decode a list of ids to a `str`. MB/s, best round.",
+        "",
+        *table(["", *CORPORA], decoded),
     ]
 
 
 def playground(results: dict) -> list[str]:
-    """Key presses by the size of the text, the page's encoder beside gpt-tokenizer, and what a visitor downloads."""
+    """Key press latency by text size, the page's encoder against gpt-tokenizer, and the size of the page."""
     keys = []
     for size, name in ((10_000, "10 kB"), (1_000_000, "1 MB")):
         for clock, how in (("at once", ""), ("60 Hz", ", 60 Hz")):
             times = [sorted(results["keys"][f"{corpus} {size} {clock}"]["repaint"]) for corpus in CORPORA]
             cells = (f"{statistics.median(each):.0f} ms (95 %: {each[int(len(each) * 0.95)]:.0f})" for each in times)
-            keys.append([f"key press to repaint, {name}{how}", *cells])
+            keys.append([f"{name}{how}", *cells])
     speeds = []
-    for kind, name in (("Cold", "new text"), ("", "again")):
+    for kind, name in (("Cold", "first call"), ("", "later calls")):
         cells = []
         for each in results["encoders"]:
             ours, theirs = (each["rounds"][f"{whose}{kind}"] for whose in ("ours", "theirs"))
             gain = statistics.median(b / a for a, b in zip(ours, theirs, strict=True))
             cells.append(f"{each['bytes'] / min(ours) / 1000:.0f} MB/s, {gain:.1f}x")
-        speeds.append([f"encode in JavaScript beside gpt-tokenizer, {name}", *cells])
+        speeds.append([name, *cells])
     sizes = results["sizes"]
     page = sum(size for name, size in sizes.items() if not name.startswith("packs/"))
     return [
-        "**Playground** in Chromium, with frames drawn as soon as they are ready and at 60 Hz; the key is pressed in the middle "
-        f"of the text, whose tokens are in view. Its encoder and gpt-tokenizer {results['gpt-tokenizer']} with cl100k in one Node {results['node']} process (MB/s of the best round). The "
-        f"exported page is {page / 1000:.0f} kB, cl100k's 100,277 tokens in it {sizes['packs/0.tmpack'] / 1000:.0f} kB.",
+        "## Playground",
         "",
-        *table(["", *CORPORA], [*keys, *speeds]),
+        "Time from a key press to the repainted tokens in Chromium: median, and the 95th percentile in brackets. The key is "
+        "pressed in the middle of the text, with its tokens in view. Frames are drawn as soon as they are ready, or at 60 Hz.",
+        "",
+        *table(["text", *CORPORA], keys),
+        "",
+        f"The page's JavaScript encoder and its speed relative to gpt-tokenizer {results['gpt-tokenizer']}, with cl100k in one "
+        f"Node {results['node']} process. MB/s of the best round.",
+        "",
+        *table(["", *CORPORA], speeds),
+        "",
+        f"The exported page is {page / 1000:.0f} kB; the 100,277 tokens of cl100k add {sizes['packs/0.tmpack'] / 1000:.0f} kB.",
     ]
 
 
@@ -190,31 +228,84 @@ TOPICS = {
 }
 
 
-def tables() -> str:
-    parts = []
-    place: dict = {}
-    for topic, render in TOPICS.items():
-        path = RESULTS / f"{topic}.json"
-        if path.exists():
-            saved = json.loads(path.read_text())
-            place = place or saved["environment"]
-            parts.append("\n".join(render(saved["results"])))
-    parts.append(
-        f"Taken on {place['date']} on {place['cores']} cores ({place['cpu']}), Python {place['python']}. The corpora are "
-        "150 MB of English, 189 MB in sixteen languages and 100 MB of code."
-    )
+def saved(topic: str) -> dict | None:
+    """The saved results of a topic with the environment they were taken in; None if it was never run."""
+    path = RESULTS / f"{topic}.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def taken_on(place: dict) -> str:
+    return f"{place['date']} on {place['cores']} cores ({place['cpu']}), Python {place['python']}"
+
+
+def sections() -> str:
+    """The body of docs/benchmarks.md."""
+    found = {topic: results for topic in TOPICS if (results := saved(topic))}
+    first = next(iter(found.values()))["environment"]
+    parts = [
+        f"Measured on {taken_on(first)}. The corpora are *en*, 150 MB of English; *multi*, 189 MB in sixteen languages; "
+        "and *code*, 100 MB of source code."
+    ]
+    parts += ["\n".join(TOPICS[topic](kept["results"])) for topic, kept in found.items()]
     return "\n\n".join(parts)
 
 
-def main() -> None:
-    readme = ROOT / "README.md"
+def figures() -> str:
+    """The README's table: ten figures on English text, tokenmill against three peers."""
+    trained, counted, encoded = (saved(topic) for topic in ("train", "count", "encode"))
+    peers = ("tokenmill", "gigatoken", "tiktoken", "tokenizers")
+
+    def row(name: str, cells: dict[str, str]) -> list[str]:
+        return [name, *(cells.get(peer, "") for peer in peers)]
+
+    def rates(kind: str, key: str) -> dict[str, str]:
+        return {name: f"{rate(rounds, key)} MB/s" for name, rounds in encoded["results"][kind]["en"].items()}
+
+    train = trained["results"]["en"]
+    seconds = {name: f"{ratio(train[name], train[TRAINERS[name]]):.1f}x the time" for name in TRAINERS}
+    seconds["tokenmill"] = f"{median(train['tokenmill']):.2f} s"
+    lists = {kind: rates("list", kind) | {"tokenizers": rates("slow", kind)["tokenizers"]} for kind in ("cold", "warm")}
+    latency = {
+        name: f"{min(each['microseconds'] for each in rounds):.2f} µs"
+        for name, rounds in encoded["results"]["latency"].items()
+    }
+    letters = {name: f"{1000 * rounds[0]['a']:.0f} ms" for name, rounds in encoded["results"]["long_pretokens"].items()}
+    rows = [
+        row("train 32,768 tokens on 150 MB", seconds),
+        row("peak memory of training", {name: f"{median(train[name], 'peak_mib'):.0f} MiB" for name in train}),
+        row("count pretokens, 2 threads", {"tokenmill": f"{best(counted['results']['en']['2 threads'])} MB/s"}),
+        row("encode to an array, first call", rates("array", "cold")),
+        row("encode to an array, later calls", rates("array", "warm")),
+        row("encode to a list, first call", lists["cold"]),
+        row("encode to a list, later calls", lists["warm"]),
+        row("decode a list", rates("decode", "seconds")),
+        row("encode 100 characters", latency),
+        row("encode a megabyte of the letter a", letters),
+    ]
+    return "\n".join(
+        [
+            *table(["", *peers], rows),
+            "",
+            f"Measured on {taken_on(encoded['environment'])}. English text. Encoding uses cl100k_base and one core; "
+            "training uses both cores. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same pattern.",
+        ]
+    )
+
+
+def replace_between(path: Path, name: str, body: str) -> None:
+    """Replace what is between the markers `name:begin` and `name:end` of a page."""
     text = re.sub(
-        r"(<!-- speeds:begin -->\n).*?(<!-- speeds:end -->)",
-        lambda found: found[1] + tables() + "\n" + found[2],
-        readme.read_text(encoding="utf-8"),
+        rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)",
+        lambda found: f"{found[1]}{body}\n{found[2]}",
+        path.read_text(encoding="utf-8"),
         flags=re.DOTALL,
     )
-    readme.write_text(text, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    replace_between(ROOT / "docs" / "benchmarks.md", "speeds", sections())
+    replace_between(ROOT / "README.md", "figures", figures())
 
 
 if __name__ == "__main__":

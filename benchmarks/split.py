@@ -1,7 +1,7 @@
-"""Cutting text into pretokens with one thread: the named patterns, one given as a regular expression, and the regex module.
+"""Split text into pretokens with one thread: the named patterns, a user's pattern, and the regex module.
 
-python -m benchmarks.split                        # all corpora, results kept
-python -m benchmarks.split job FILE PATTERN PATH  # one pattern: PATH is lane, scalar or regex; as JSON
+python -m benchmarks.split                       # all corpora; saves the results
+python -m benchmarks.split job FILE PATTERN WAY  # one pattern, as JSON; WAY is simd, scalar or regex
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from .harness import alternate, corpus_file, save
 
 ROUNDS = 3
-# A pattern of one's own: words with their leading space or hyphen, numbers, all else one by one.
+# A user's pattern: words with their leading space or hyphen, numbers, other characters one by one.
 OWN = r"[ -]?\p{L}[\p{L}\p{M}]*|\p{N}+|[^\p{L}\p{N}]"
 PATTERNS = {
     "cl100k": "cl100k",
@@ -56,7 +56,7 @@ def run() -> dict:
     for corpus in ("en", "multi", "code"):
         print(f"split {corpus}", file=sys.stderr)
         path = str(corpus_file(corpus))
-        jobs = {name: ["benchmarks.split", "job", path, name, "lane"] for name in PATTERNS}
+        jobs = {name: ["benchmarks.split", "job", path, name, "simd"] for name in PATTERNS}
         jobs["cl100k, scalar"] = ["benchmarks.split", "job", path, "cl100k", "scalar"]
         jobs["cl100k, regex module"] = ["benchmarks.split", "job", path, "cl100k", "regex"]
         results[corpus] = alternate(jobs, rounds=ROUNDS)

@@ -1,4 +1,4 @@
-"""Training end to end, whole processes: tokenmill beside rustbpe, tokenizers, bpeasy and gigatoken.
+"""Train end to end in whole processes: tokenmill against rustbpe, tokenizers, bpeasy and gigatoken.
 
 python -m benchmarks.train [--quick]      # --quick: without the slowest peers, one round
 """
@@ -27,7 +27,7 @@ def run(quick: bool = False) -> dict:
             ours = kept["tokenmill_gpt2" if library == "gigatoken" else "tokenmill"]
             print(
                 f"  {corpus}: {ratio(kept[library], ours):.1f}x {library}; peak {median(ours, 'peak_mib'):.0f} MiB "
-                f"beside {median(kept[library], 'peak_mib'):.0f}",
+                f"against {median(kept[library], 'peak_mib'):.0f}",
                 file=sys.stderr,
             )
     return results

@@ -1,7 +1,7 @@
-"""One training from a file by one library, for `benchmarks.train`: python -m benchmarks.train_jobs LIBRARY FILE SIZE
+"""Train once from a file with one library, for `benchmarks.train`: python -m benchmarks.train_jobs LIBRARY FILE SIZE
 
-The peers that take strings get the file in chunks cut after a newline before a printable ASCII character, where the
-cl100k pattern always cuts, so that all count the same pretokens. gigatoken knows GPT-2's pattern only.
+Libraries that take strings get the file in chunks, cut after a newline and before a printable ASCII character. The cl100k
+pattern always splits there, so all libraries count the same pretokens. gigatoken supports only the GPT-2 pattern.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ CL100K = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^
 
 
 def chunks(path: str, size: int = 1 << 20):
-    """The file's text in strings of about `size` bytes, cut where pretokens always end."""
+    """The text of the file in strings of about `size` bytes, cut where a pretoken always ends."""
     rest = b""
     with open(path, "rb") as file:
         while block := file.read(size):
@@ -51,7 +51,7 @@ def tokenmill_gpt2(path: str, size: int) -> str:
 
 
 def tokenmill_unchecked(path: str, size: int) -> str:
-    """For sizes in turn, whose tokens differ."""
+    """Without a digest, for runs whose sizes and therefore tokens differ."""
     tokenmill(path, size)
     return ""
 

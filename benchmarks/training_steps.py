@@ -1,9 +1,9 @@
-"""Five ways to train BPE, each a step on from the one before, in plain Python: the chapter docs/explanation/training.md.
+"""Five ways to train BPE in plain Python, each an improvement of the previous one: docs/explanation/training.md.
 
-All give the same merges: the pair with the highest count first, of equals the smaller (left id, right id); a pair is
-merged everywhere in a pretoken from left to right. They take pretokens as lists of ids with their counts.
+All produce the same merges: the pair with the highest count first; of equal counts, the smaller (left id, right id). A
+pair is merged everywhere in a pretoken, from left to right. Pretokens are lists of ids with their counts.
 
-    python -m benchmarks.training_steps [FILE] [MERGES]     # times each on the same file, beside the kernel
+    python -m benchmarks.training_steps [FILE] [MERGES]     # times each step and the kernel on the same file
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def merge_pretoken(ids: list[int], pair: Pair, new: int) -> list[int]:
 
 
 def best_of(counts: dict[Pair, int]) -> Pair | None:
-    """The pair that merges next, found by looking at all of them."""
+    """The pair to merge next, found by visiting all pairs."""
     _, pair = min(((-count, pair) for pair, count in counts.items() if count > 0), default=(0, None))
     return pair
 
 
 def naive(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Count all pairs anew for every merge."""
+    """Recount all pairs for every merge."""
     done: list[Pair] = []
     while len(done) < merges:
         counts: dict[Pair, int] = defaultdict(int)
@@ -60,7 +60,7 @@ def naive(pretokens: Pretokens, merges: int) -> list[Pair]:
 
 
 def incremental(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Count once. A merge takes away the pairs of each pretoken that it changes and adds those that the pretoken has then."""
+    """Count once. A merge subtracts the old pairs of each pretoken that it changes and adds the new ones."""
     words = [ids for ids, _ in pretokens]
     counts: dict[Pair, int] = defaultdict(int)
     for ids, weight in pretokens:
@@ -81,7 +81,7 @@ def incremental(pretokens: Pretokens, merges: int) -> list[Pair]:
 
 
 def indexed(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Know for each pair in which pretokens it may occur, and visit only those."""
+    """Store for each pair the pretokens in which it may occur, and visit only those."""
     counts, where, words = _count_and_index(pretokens)
     done: list[Pair] = []
     while len(done) < merges and (best := best_of(counts)):
@@ -91,11 +91,11 @@ def indexed(pretokens: Pretokens, merges: int) -> list[Pair]:
 
 
 def lazy_heap(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Take the best pair from a heap whose entries may be out of date.
+    """Take the best pair from a heap whose entries may be stale.
 
-    The trap: a pair whose count fell is still in the heap under its old count. When it comes to the top it must be put
-    back under its count of now, not dropped: dropping it loses the pair for good, and the merges go wrong much later.
-    Pairs whose count rose are pushed again, so that no entry is ever too low.
+    A pair whose count fell is still in the heap with its old count. When it reaches the top, it must be pushed again with
+    its current count. Dropping it would lose the pair, and the merges would go wrong much later. Pairs whose count rose
+    are pushed again, so no entry is ever too low.
     """
     counts, where, words = _count_and_index(pretokens)
     heap = [(-count, pair) for pair, count in counts.items()]
@@ -117,17 +117,17 @@ def lazy_heap(pretokens: Pretokens, merges: int) -> list[Pair]:
 
 
 def exact_positions(pretokens: Pretokens, merges: int) -> list[Pair]:
-    """Know the very places where a pair begins, and touch only the tokens beside them.
+    """Store the exact positions where a pair begins, and update only the tokens next to them.
 
-    All ids lie in one array; `previous` and `following` lead over what was merged away. A new pair always holds the
-    new token, so its places are all found in the step that makes it: the list of a pair never grows afterwards, and a
-    place is dead if the pair no longer begins there. So counts only fall after that step, and a heap entry only ever
-    needs to be put back lower.
+    All ids are in one array; `previous` and `following` skip positions that were merged. A new pair always contains the
+    new token, so the step that makes the token finds all positions of the pair. The list of a pair never grows
+    afterwards. A position is dead if the pair no longer begins there. After that step counts only fall, so a stale heap
+    entry only ever goes back lower.
     """
     ids: list[int] = []
     weights: list[int] = []
     for pretoken, weight in pretokens:
-        ids += [*pretoken, -1]  # -1 stands between pretokens and pairs with nothing
+        ids += [*pretoken, -1]  # -1 separates pretokens and is in no pair
         weights += [weight] * (len(pretoken) + 1)
     following = list(range(1, len(ids) + 1))
     previous = list(range(-1, len(ids) - 1))
@@ -153,7 +153,7 @@ def exact_positions(pretokens: Pretokens, merges: int) -> list[Pair]:
         for at in sorted(places.pop(best)):  # ascending: `aaa` must merge from the left
             right = following[at]
             if ids[at] != best[0] or right >= len(ids) or ids[right] != best[1]:
-                continue  # dead: what stood here has been merged
+                continue  # dead: another merge has consumed the pair
             weight, before, after = weights[at], previous[at], following[right]
             ids[at], ids[right] = new, -2
             following[at] = after
@@ -191,12 +191,12 @@ def _count_and_index(pretokens: Pretokens):
 
 
 def _merge_where(best: Pair, new: int, pretokens: Pretokens, words, counts, where) -> set[Pair]:
-    """Merge `best` in the pretokens that the index names; returns the pairs whose counts rose."""
+    """Merge `best` in the pretokens listed in the index; return the pairs whose counts rose."""
     risen: set[Pair] = set()
     for number in where.pop(best):
         merged = merge_pretoken(words[number], best, new)
         if len(merged) == len(words[number]):
-            continue  # the pair was here once
+            continue  # a stale entry
         weight = pretokens[number][1]
         for pair in pairwise(words[number]):
             counts[pair] -= weight
@@ -223,13 +223,15 @@ def run(path: str, merges: int) -> dict:
         results[name] = {"seconds": round(time.perf_counter() - start, 4), "merges": len(found)}
         expected = expected or found
         if found != expected:
-            raise RuntimeError(f"{name} gives other merges")
-    tokenmill.train_from_counts(tokenmill.WordCounts.from_mapping({b"warm": 2}), 257)  # loads NumPy and the kernels
+            raise RuntimeError(f"{name} produces other merges")
+    tokenmill.train_from_counts(
+        tokenmill.WordCounts.from_mapping({b"warm": 2}), 257
+    )  # loads NumPy and the kernels before the clock starts
     start = time.perf_counter()
     tok = tokenmill.train_from_counts(counts, 256 + merges)
     results["kernel"] = {"seconds": round(time.perf_counter() - start, 4), "merges": merges}
     if [(left, right) for _, left, right, _ in tok.events] != expected:
-        raise RuntimeError("the kernel gives other merges")
+        raise RuntimeError("the kernel produces other merges")
     return results
 
 

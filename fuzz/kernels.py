@@ -1,7 +1,7 @@
-"""Drive the kernels with random input, and hold them to their slow twins on the way.
+"""Run the kernels on random input and compare them with their slow twins.
 
-Meant for kernels that are built with AddressSanitizer and UndefinedBehaviorSanitizer, as `make fuzz` does: a read past
-the end of a text, an overflow, a bad shift ends the run with a report. Without them it is one more test.
+`make fuzz` builds the kernels with AddressSanitizer and UndefinedBehaviorSanitizer, so that a read past the end of a text,
+an overflow or a bad shift ends the run with a report. Without the sanitizers this is another test.
 
     python fuzz/kernels.py SECONDS [SEED]
 """
@@ -133,7 +133,7 @@ def training(chosen: random.Random) -> Vocabulary:
 
 
 def any_vocabulary(chosen: random.Random) -> Vocabulary:
-    """Ranks that no training makes: any tokens in any order, some of them long."""
+    """Ranks that training cannot produce: arbitrary tokens in arbitrary order, some of them long."""
     letters = chosen.choice((b"ab", b"ab ", "aé漢".encode()))
     longer = {
         bytes(chosen.choices(letters, k=chosen.choice((2, 2, 3, 4, 6, 15, 16, 40))))
@@ -175,9 +175,9 @@ def encoding(chosen: random.Random, vocabulary: Vocabulary) -> None:
         rows = [tokenizer.encode(text, allowed_special="all") for text in texts]
     except TokenmillError:
         return
-    many = chosen.choice((1, 1, 1, 400))  # from 65,536 characters on there are threads
+    many = chosen.choice((1, 1, 1, 400))  # 65,536 or more characters use threads
     assert tokenizer.encode_batch(texts * many, allowed_special="all", num_threads=3) == rows * many
-    long = "".join(texts) * chosen.choice((0, 0, 0, 300))  # and a str becomes UTF-8 in windows
+    long = "".join(texts) * chosen.choice((0, 0, 0, 300))  # long enough for conversion to UTF-8 in windows
     in_windows = tokenizer.encode_to_numpy(long, allowed_special="all").tolist()
     assert in_windows == tokenizer.encode_to_numpy(long.encode(), allowed_special="all").tolist(), (texts, len(long))
     for text, row in zip(texts, rows, strict=True):
@@ -207,7 +207,7 @@ def main() -> None:
             print(f"failed in round {rounds} of seed {seed}", file=sys.stderr)
             raise
         rounds += 1
-    print(f"{rounds} rounds of random input through the kernels, nothing found")
+    print(f"{rounds} rounds of random input, no defect found")
 
 
 if __name__ == "__main__":

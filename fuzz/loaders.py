@@ -1,9 +1,9 @@
-"""Fuzz the loaders: whatever a file holds, it is a vocabulary or one error of tokenmill's own.
+"""Fuzz the loaders: every file must give a vocabulary or one of tokenmill's errors.
 
     python fuzz/loaders.py SECONDS [SEED]
 
-Guided by coverage where atheris is installed, else whole files changed at random. A vocabulary that was read must also
-do: it encodes and decodes, is written in every format that can hold it, and reads back to the same ids.
+With atheris installed, coverage guides the fuzzing; otherwise whole files are changed at random. A vocabulary that was
+read must also work: it encodes and decodes, every format that can hold it writes it, and it reads back to the same ids.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 
 atheris = None
-if __name__ == "__main__":  # a test imports this file for what it does at random
+if __name__ == "__main__":  # a test imports this file for run_random
     with contextlib.suppress(ImportError):
         import atheris
 
@@ -32,7 +32,7 @@ from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import AddedToken, Vocabulary
 from tokenmill.vocabulary.patterns import PATTERNS
 
-# The files that an input is laid out as: its first byte chooses, and a zero line parts one file from the next.
+# The first byte of an input selects one of these sets of files; _PARTING separates the files in the rest.
 LAYOUTS = (
     ("tokenizer.json",),
     ("tokenizer.json", "tokenmill.json"),
@@ -45,13 +45,13 @@ LAYOUTS = (
     ("vocab.ddtok", "merges.ddtok"),
     ("it.tiktoken.gz",),
 )
-NAMELESS = (LAYOUTS[3], LAYOUTS[5], LAYOUTS[6], LAYOUTS[9])  # these do not hold the split pattern
+NAMELESS = (LAYOUTS[3], LAYOUTS[5], LAYOUTS[6], LAYOUTS[9])  # these do not contain the split pattern
 _PARTING = b"\n--------\n"
 _TEXTS = ("", "low lowest", " \u00e9\u6f22 12\n", "<|endoftext|>")
 
 
 def one_input(data: bytes) -> None:
-    """Read the files that `data` spells; raises whatever is not one of tokenmill's errors."""
+    """Read the files encoded in `data`; raise everything except tokenmill's errors."""
     layout = LAYOUTS[data[0] % len(LAYOUTS)] if data else LAYOUTS[0]
     parts = data[1:].split(_PARTING, len(layout) - 1)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as name:
@@ -67,11 +67,11 @@ def one_input(data: bytes) -> None:
 
 
 def use(vocabulary: Vocabulary, folder: Path) -> None:
-    """Encode, decode and write: what was read must do for all of it, or be refused in words."""
+    """Encode, decode and write with `vocabulary`. Each step must succeed or raise one of tokenmill's errors."""
     try:
         tokenizer = Tokenizer(vocabulary)
         ids = [tokenizer.encode(text, allowed_special="all") for text in _TEXTS]
-    except TokenmillError:  # a split pattern that is none, a character without a token
+    except TokenmillError:  # an invalid split pattern, a character without a token
         return
     for row in ids:
         tokenizer.decode_bytes(row)
@@ -86,7 +86,7 @@ def use(vocabulary: Vocabulary, folder: Path) -> None:
 
 
 def seeds() -> list[bytes]:
-    """Small whole files of every layout."""
+    """Small valid files of every layout."""
     tokens = [*(bytes([byte]) for byte in range(256)), b"lo", b"low", b" low", b"es", b"est"]
     rows = [(108, 111, 256), (256, 119, 257), (32, 257, 258), (101, 115, 259), (259, 116, 260)]
     special = AddedToken("<|endoftext|>", 261)
@@ -131,7 +131,7 @@ _WORDS = (
 
 
 def mutated(chosen: random.Random, data: bytes) -> bytes:
-    """`data` with a few changes of the kind that damage files."""
+    """`data` with a few changes that imitate damage."""
     data = bytearray(data)
     for _ in range(chosen.choice((1, 1, 1, 2, 3, 8))):
         at = chosen.randint(1, len(data))
@@ -161,7 +161,7 @@ def mutated(chosen: random.Random, data: bytes) -> bytes:
 
 
 def mutate(data: bytes, most: int, seed: int) -> bytes:
-    """Half of the time a change of our own, since bytes changed blindly are seldom JSON any more."""
+    """Half of the time, mutate by words, lines and cuts, because random byte changes rarely leave valid JSON."""
     chosen = random.Random(seed)
     if chosen.random() < 0.5 and data:
         return mutated(chosen, data)[:most]
@@ -169,7 +169,7 @@ def mutate(data: bytes, most: int, seed: int) -> bytes:
 
 
 def run_random(count: int | None, seconds: float, seed: int) -> int:
-    """Whole files, then changed ones, until `count` or `seconds` are up; how many there were."""
+    """Read valid files, then mutated ones, until `count` or `seconds` is reached; return the number of mutated files."""
     chosen = random.Random(seed)
     whole = seeds()
     for data in whole:
@@ -190,7 +190,7 @@ def main() -> None:
     warnings.simplefilter("ignore")  # a split pattern that the scanner cannot run
     seconds, seed = float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     if atheris is None:
-        print(f"{run_random(None, seconds, seed)} files changed at random (atheris is not installed), nothing found")
+        print(f"{run_random(None, seconds, seed)} mutated files (atheris is not installed), no defect found")
         return
     with tempfile.TemporaryDirectory() as folder:
         for number, data in enumerate(seeds()):

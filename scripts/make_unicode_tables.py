@@ -2,9 +2,9 @@
 
     python scripts/make_unicode_tables.py
 
-The tables are frozen at the Unicode version of the Rust and C engines that tiktoken and Hugging Face tokenizers use,
-so that ids agree on every code point; `regex` itself moves on with Unicode. Run this with a release of `regex` that
-has exactly that version (regex 2025.7.34 has 16.0): the script refuses any other.
+The tables have the Unicode version of the Rust and C libraries in tiktoken and Hugging Face tokenizers, so that ids agree
+on every code point. Newer releases of `regex` have newer versions. Run this script with a release that has exactly the
+right version (regex 2025.7.34 has 16.0); it refuses any other.
 """
 
 import base64
@@ -14,7 +14,7 @@ from pathlib import Path
 import regex
 
 VERSION = "16.0.0"
-# The newest letters of 16.0 (Garay), and the oldest of 17.0 (a Latin capital): how the version is recognised.
+# A letter that is new in 16.0 (Garay) and one that is new in 17.0 (a Latin capital) identify the version.
 IN_VERSION, NOT_IN_VERSION = "\U00010d4a", "\ua7ce"
 TARGET = Path(__file__).resolve().parents[1] / "src/tokenmill/split/unicode_tables.py"
 
@@ -29,7 +29,7 @@ BINARY = [
     "Emoji_Presentation",
     "Extended_Pictographic",
 ]
-# Script names as Unicode spells them, with the four-letter codes. Those that `regex` does not know are left out.
+# Script names as Unicode spells them, with the four-letter codes. A name that `regex` does not know ends the script.
 SCRIPT_NAMES = """Adlam=Adlm Ahom=Ahom Anatolian_Hieroglyphs=Hluw Arabic=Arab Armenian=Armn Avestan=Avst Balinese=Bali Bamum=Bamu
 Bassa_Vah=Bass Batak=Batk Bengali=Beng Bhaiksuki=Bhks Bopomofo=Bopo Brahmi=Brah Braille=Brai Buginese=Bugi Buhid=Buhd
 Canadian_Aboriginal=Cans Carian=Cari Caucasian_Albanian=Aghb Chakma=Cakm Cham=Cham Cherokee=Cher Chorasmian=Chrs
@@ -63,7 +63,7 @@ def ranges(pattern: str) -> list[tuple[int, int]]:
 
 
 def categories() -> tuple[bytes, bytes]:
-    """The two-stage table: for each 128 code points the number of a page (two bytes), and the pages."""
+    """The two-stage table: a page number (two bytes) for each 128 code points, and the pages."""
     flat = bytearray([CATEGORIES.index("Cn")]) * 0x110000
     for i, name in enumerate(CATEGORIES):
         for low, high in ranges(rf"\p{{{name}}}"):
@@ -74,7 +74,7 @@ def categories() -> tuple[bytes, bytes]:
 
 
 def properties() -> str:
-    """One line for each property: its names, then its ranges as hexadecimal gaps and lengths."""
+    """One line per property: its names, then its ranges as hexadecimal gaps and lengths."""
     lines = []
     for entry in SCRIPTS + BINARY:
         name = entry.split("=")[0]
@@ -91,7 +91,7 @@ def properties() -> str:
 
 
 def orbits() -> str:
-    """The groups of characters that differ in case alone (simple case folding), separated by spaces."""
+    """The groups of characters that differ only in case (simple case folding), separated by spaces."""
 
     def fold(char: str) -> str:
         for folded in (char.casefold(), char.lower()):
@@ -102,12 +102,12 @@ def orbits() -> str:
     groups: dict[str, list[str]] = {}
     for char in EVERYTHING:
         groups.setdefault(fold(char), []).append(char)
-    # Three foldings of two single characters each that Unicode 15.1 added and Python 3.11 does not have.
+    # Three case foldings of single characters that Unicode 15.1 added and Python 3.11 does not have.
     for extra, base in (("\u1fd3", "\u0390"), ("\u1fe3", "\u03b0"), ("\ufb05", "\ufb06")):
         for key in (extra, base):
             groups.pop(key, None)
         groups[base] = [base, extra]
-    # Pairs younger than the Unicode version of this Python: an upper-case letter and the lower-case one `regex` pairs.
+    # Pairs newer than this Python's Unicode version: an upper-case letter and the lower-case letter that `regex` pairs with it.
     known = {char for group in groups.values() if len(group) > 1 for char in group}
     cased = [c for c in regex.findall(r"[\p{Lu}\p{Ll}\p{Lt}]", EVERYTHING) if c not in known]
     young = "".join(cased)

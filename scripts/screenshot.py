@@ -1,9 +1,9 @@
-"""Take the README's picture of the playground, in a real Chromium.
+"""Take the screenshot of the playground for the README, in a real Chromium.
 
 python scripts/screenshot.py TOKENIZER... [--output docs/images/playground.png]
 
-Without a tokenizer, one is trained on Python's own library. Needs `pip install 'tokenmill[play,test]'` and Chromium.
-With --all, every view is taken in both themes and three widths into the folder of the output, to be looked at.
+Without a tokenizer, the script trains two on Python's standard library. It needs `pip install 'tokenmill[play,test]'`
+and Chromium. With --all, it takes every view in both themes and three widths, for review, in the folder of the output.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 def site(tokenizers: list[str], folder: Path) -> None:
-    """A static site with the tokenizers."""
+    """Export a static site with the tokenizers."""
     import tokenmill
     from tokenmill.playground.export import export
     from tokenmill.playground.server import name_of
@@ -42,7 +42,7 @@ def site(tokenizers: list[str], folder: Path) -> None:
 
 
 def prepare(page, view: str) -> None:
-    """Bring a view to where there is something to see."""
+    """Put a view into a state worth showing."""
     page.click(f"#tab-{view}")
     if view == "tokens":
         page.select_option("#sample", label="Python")

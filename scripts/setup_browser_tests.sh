@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the playground's tests need besides Python: Chromium, and the front end's packages. Installs what it may and only
-# what is missing; otherwise says what will be skipped. Never fails.
+# Install what the playground's tests need besides Python, if it is missing: Chromium and the front end's packages. If an
+# installation is not possible, print which tests will be skipped. Never fails.
 cd "$(dirname "$0")/.." || exit 0
 
 if [ -z "${TOKENMILL_CHROMIUM:-}" ] && ! command -v chromium chromium-browser google-chrome >/dev/null; then
@@ -14,7 +14,7 @@ if [ -z "${TOKENMILL_CHROMIUM:-}" ] && ! command -v chromium chromium-browser go
 fi
 
 if command -v npm >/dev/null; then
-    # npm writes the first of these when it has installed everything that the second one asks for.
+    # npm writes the first file after it has installed everything in the second.
     if [ web/node_modules/.package-lock.json -ot web/package-lock.json ]; then
         echo "installing the front end's packages"
         if ! said=$(cd web && npm ci --no-audit --no-fund --fetch-retries=1 --fetch-timeout=20000 2>&1); then

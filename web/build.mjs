@@ -9,7 +9,7 @@ const out = process.argv[2] ?? join(here, "../src/tokenmill/playground/static");
 
 await mkdir(out, { recursive: true });
 await build({
-  absWorkingDir: here, // so that the output is the same wherever it is started
+  absWorkingDir: here, // so that the output does not depend on the current folder
   entryPoints: { app: "src/main.ts", worker: "src/worker.ts", style: "src/style.css" },
   outdir: out,
   bundle: true,

@@ -62,7 +62,7 @@ def test_compare_aligns_by_byte_offset(open_page, local, toks):
     assert page.locator(".line:not(.differing)").count() == 0
     page.click("#compare-on")
     assert page.locator(".line.here").count() == 1
-    page.click("[aria-label='Leave out tokenizer C']")
+    page.click("[aria-label='Remove tokenizer C']")
     page.wait_for_selector("#compare-table tbody tr:nth-child(3)", state="detached")
 
 
@@ -70,7 +70,7 @@ def test_compare_a_text_against_itself_differs_nowhere(open_page, local):
     page = open_page(local.address)
     page.click("#tab-compare")
     page.select_option("[aria-label='Tokenizer B']", "ranks")
-    page.wait_for_function("() => document.getElementById('compare-where').textContent === 'All cut this text alike.'")
+    page.wait_for_function("() => document.getElementById('compare-where').textContent === 'All tokenizers split this text in the same way.'")
     assert page.locator(".cell.differs, .line.differing").count() == 0
 
 

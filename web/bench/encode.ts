@@ -1,4 +1,4 @@
-// The encoder beside gpt-tokenizer, on the same text in the same process: node bench.mjs PACK TEXT... (see bench.mjs).
+// Times the encoder against gpt-tokenizer on the same text in the same process: node bench.mjs PACK TEXT... (see bench.mjs).
 // Prints one line of JSON for each text. Ids are compared before anything is timed.
 
 import { readFileSync } from "node:fs";
@@ -31,7 +31,7 @@ for (const file of texts) {
   for (let round = 0; round < 5; round++) {
     encoder = fresh();
     rounds.oursCold!.push(time(() => encoder.encode(text, false)));
-    encoder.encode("", false); // or it would keep the tokens of the text before, as it does while one types
+    encoder.encode("", false); // so that it does not reuse the tokens of the previous text, as it does during typing
     rounds.ours!.push(time(() => encoder.encode(text, false)));
     clearMergeCache();
     rounds.theirsCold!.push(time(() => theirs(text, { disallowedSpecial: new Set() })));

@@ -1,4 +1,4 @@
-// What the page may ask of the worker, and the page's end of the line.
+// The calls that the page can make to the worker, and the page's side of the connection.
 
 import type { Encoded } from "./encoder/encoder";
 import type { Details, SearchKind, Where } from "./encoder/lookup";
@@ -14,14 +14,14 @@ export interface Summary {
   counted: string | null;
 }
 
-/** What encoding gave; the text is left out where it is the one that was sent. */
+/** The result of encoding. The text is omitted if it is the one that was sent. */
 export type EncodeResult = (Omit<Encoded, "text"> & { text: string | null }) | { error: string };
 
 export interface Calls {
   /** Load a packed vocabulary from an address or from its bytes. */
   load(key: string, source: string | Uint8Array): Summary;
   unload(key: string): void;
-  /** What an encoder of the page's own needs; see `received`. */
+  /** The data for an encoder in the page; see `received`. */
   pack(key: string): Pack;
   encode(keys: string[], text: string, special: boolean): EncodeResult[];
   /** The pretokens that the tokenizer's split pattern cuts a text into. */
@@ -39,7 +39,7 @@ export interface Request {
 
 export type Answer = { id: number; value: unknown } | { id: number; error: string };
 
-/** Asks the worker; each call is a promise of its answer. */
+/** Calls the worker; each call returns a promise of its answer. */
 export class Line {
   private readonly waiting = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
   private next = 0;

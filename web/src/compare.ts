@@ -4,17 +4,17 @@ import type { Encoded } from "./encoder/encoder";
 import { INSIDE_CHARACTER } from "./encoder/flags";
 
 export interface Aligned {
-  /** Byte offsets at which any of the encodings cuts, ascending; 0 and the end are among them. */
+  /** The byte offsets at which any encoding cuts, ascending, including 0 and the end. */
   cuts: Int32Array;
-  /** The same in UTF-16 units, and whether the cut lies inside a character. */
+  /** The same in UTF-16 units, and whether the cut is inside a character. */
   units: Int32Array;
   inside: Uint8Array;
-  /** For each cut, which encodings make it, as bits. */
+  /** For each cut, the encodings that make it, as bits. */
   makers: Uint8Array;
   lanes: number;
 }
 
-/** Bring the cuts of encodings of the same text together. */
+/** Merge the cuts of several encodings of the same text. */
 export function align(encodings: readonly Encoded[]): Aligned {
   const lanes = encodings.length;
   const most = encodings.reduce((sum, one) => sum + one.ids.length, 2);
@@ -55,7 +55,7 @@ export function align(encodings: readonly Encoded[]): Aligned {
   };
 }
 
-/** A line of aligned text: the stretches between cuts `from` and `to`. */
+/** A line of aligned text: the ranges between cuts `from` and `to`. */
 export interface Line {
   from: number;
   to: number;
@@ -63,10 +63,10 @@ export interface Line {
   same: boolean;
 }
 
-const BYTE = 1.6; // columns that a byte takes as two small digits
-const EDGE = 0.25; // and what a stretch takes besides its text
+const BYTE = 1.6; // columns of a byte shown as two small digits
+const EDGE = 0.25; // columns of a range in addition to its text
 
-/** Break aligned text into lines of about `columns`: behind line feeds, else at a cut that all make, if there is one. */
+/** Break aligned text into lines of about `columns`: after line feeds, else at a cut that all make, if there is one. */
 export function breakLines(aligned: Aligned, text: string, columns: number): Line[] {
   const { units, makers, cuts } = aligned;
   const all = (1 << aligned.lanes) - 1;
@@ -78,7 +78,7 @@ export function breakLines(aligned: Aligned, text: string, columns: number): Lin
   const end = (to: number) => {
     let same = true;
     for (let cut = from + 1; cut < to; cut++) same &&= makers[cut] === all;
-    // A cut at the very end of the line counts, too, but only once: for the line that it ends.
+    // A cut at the end of a line counts only for the line that it ends.
     if (to < cuts.length) same &&= makers[to] === all;
     lines.push({ from, to, same });
     from = to;
@@ -112,7 +112,7 @@ export function breakLines(aligned: Aligned, text: string, columns: number): Lin
   return lines;
 }
 
-/** About how many columns a stretch takes: two for each character of East Asia and each picture. (Bytes show as hex.) */
+/** The approximate columns of a range: two for each East Asian character and each emoji. (Bytes show as hex.) */
 function width(text: string, from: number, to: number): number {
   let columns = 0;
   for (let i = from; i < to; i++) {
@@ -125,7 +125,7 @@ function width(text: string, from: number, to: number): number {
 /** How each encoding compares with the others. */
 export interface Figures {
   tokens: number;
-  /** Cuts that it alone makes, and cuts that all others make and it does not. */
+  /** Cuts that only this encoding makes, and cuts that all others make but this one does not. */
   alone: number;
   missing: number;
 }

@@ -1,4 +1,4 @@
-// The page begins here: the worker, the session, the views, and the address.
+// Entry point of the page: the worker, the session, the views and the address.
 
 import { Line } from "./calls";
 import { CompareTab } from "./ui/comparetab";
@@ -66,7 +66,7 @@ async function start(): Promise<void> {
   addEventListener("hashchange", async () => takePlace(await fromFragment(location.hash)));
 }
 
-/** Go where a link says. */
+/** Restore the state of a link. */
 function takePlace(place: Place): void {
   const known = place.tokenizers.filter((name) => session.choice(name) !== undefined);
   const names = session.choices.map((choice) => choice.key);
@@ -127,7 +127,8 @@ function drawChooser(): void {
     const address = new URL(location.href);
     address.hash = await toFragment(place(LONGEST_LINKED));
     await copy(link, address.href);
-    if (!whole) notify(`The text is longer than ${grouped(LONGEST_LINKED)} characters, so the link leaves it out.`);
+    if (!whole)
+      notify(`The link does not include the text, which is longer than ${grouped(LONGEST_LINKED)} characters.`);
   });
 }
 
@@ -148,7 +149,7 @@ function startTheme(): void {
     try {
       localStorage.setItem("theme", select.value);
     } catch {
-      // it then lasts as long as the page
+      // the choice then lasts as long as the page
     }
   });
 }

@@ -1,4 +1,4 @@
-// The worker: holds the vocabularies and does everything that takes time, so that the page never waits.
+// The worker holds the vocabularies and does all slow work, so that the page never blocks.
 
 import type { Answer, Calls, Request, Summary } from "./calls";
 import { Encoder } from "./encoder/encoder";

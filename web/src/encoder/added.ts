@@ -1,5 +1,5 @@
-// Added tokens in text: found as whole strings before the text is split. The longest at a place wins, from left to
-// right. Control tokens are looked for only where the page's switch says so; the flags are those of Hugging Face.
+// Added tokens in text: found as whole strings before the text is split, from left to right, the longest at a place first.
+// Control tokens are found only if the page's switch is on. The flags are those of Hugging Face.
 
 import type { AddedToken } from "./pack";
 
@@ -8,7 +8,7 @@ export interface Section {
   token: AddedToken | null;
 }
 
-// Unicode's White_Space, which is `\s` in Rust; JavaScript's has U+FEFF and not U+0085.
+// Unicode's White_Space, which is `\s` in Rust. JavaScript's `\s` has U+FEFF but not U+0085.
 const SPACES =
   "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000";
 const WORD_AT_START = /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]/u;
@@ -40,7 +40,7 @@ export class AddedTokens {
     return this.normalizers.reduce((changed, form) => changed.normalize(form), text);
   }
 
-  /** Cut `text` into ordinary sections, normalised, and added tokens. */
+  /** Cut `text` into normalised ordinary sections and added tokens. */
   split(text: string, special: boolean): Section[] {
     const { raw, normalized } = this.finders[special ? "all" : "ordinary"];
     const sections: Section[] = [];

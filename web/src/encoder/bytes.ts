@@ -1,14 +1,14 @@
-// UTF-8: text to bytes, and the places of characters in them.
+// UTF-8: text to bytes, and the positions of characters in them.
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A buffer that grows and is used again, so that encoding a text leaves nothing to collect. */
+/** A growing buffer that is reused, so that encoding leaves nothing for the garbage collector. */
 export class ByteBuffer {
   bytes = new Uint8Array(1 << 16);
   length = 0;
 
-  /** Hold the UTF-8 of `text` (well formed), after `prefix` zero or more bytes of space. */
+  /** Store the UTF-8 of `text` (well formed) after `prefix` bytes of space. */
   set(text: string, prefix: number): void {
     const room = prefix + text.length * 3;
     if (this.bytes.length < room) this.bytes = new Uint8Array(Math.max(room, 2 * this.bytes.length));
@@ -22,7 +22,7 @@ export function toBytes(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** The text of `bytes`, or null where they are no whole UTF-8. */
+/** The text of `bytes`, or null if they are not whole UTF-8. */
 export function toText(bytes: Uint8Array): string | null {
   try {
     return decoder.decode(bytes);
@@ -36,7 +36,7 @@ export function wellFormed(text: string): string {
   return text.isWellFormed?.() ? text : text.replace(/\p{Surrogate}/gu, "\ufffd");
 }
 
-/** How many bytes the UTF-8 character has that begins with byte `lead`. */
+/** The length in bytes of the UTF-8 character that begins with byte `lead`. */
 export function characterLength(lead: number): number {
   return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }

@@ -1,5 +1,6 @@
-// Pretoken -> ids, for every pretoken that was met before. A slot is four numbers: a pretoken of at most 8 bytes is its own key (two numbers and its length), so
-// that most look-ups touch one cache line; a longer one is known by its hash, and its bytes are compared.
+// Pretoken -> ids, for every pretoken seen before. A slot is four numbers. A pretoken of at most 8 bytes is its own key (two
+// numbers and its length), so most lookups touch one cache line. A longer one is found by its hash, and its bytes are
+// compared.
 
 import { hashBytes } from "./bytes";
 import { IdList } from "./ids";
@@ -14,7 +15,7 @@ export class PretokenCache {
   private used = 0;
   private arena = new Uint8Array(1 << 14);
   private arenaUsed = 0;
-  /** The ids of pretokens of several tokens, one after the other; a value ~i stands for those from starts[i]. */
+  /** The ids of pretokens with several tokens, one after another; a value ~i means those from starts[i]. */
   readonly ids = new IdList(1 << 14);
   readonly starts = new IdList(1 << 12);
 
@@ -22,7 +23,7 @@ export class PretokenCache {
     this.starts.push(0);
   }
 
-  /** Whether it holds more than it should; `clear` it then. */
+  /** Whether it is over its size limit; `clear` it then. */
   get full(): boolean {
     return 32 * this.used + this.arenaUsed + 4 * this.ids.length > MOST_BYTES;
   }
@@ -37,7 +38,7 @@ export class PretokenCache {
     this.starts.push(0);
   }
 
-  /** What is known of data[start:end]: an id, ~i for a list of ids, or MISS. */
+  /** The entry of data[start:end]: an id, ~i for a list of ids, or MISS. */
   find(data: Uint8Array, start: number, end: number): number {
     const { slots, mask } = this;
     const length = end - start;
@@ -58,7 +59,7 @@ export class PretokenCache {
     }
   }
 
-  /** Add data[start:end], which is not there. */
+  /** Add data[start:end], which is not in the cache. */
   add(data: Uint8Array, start: number, end: number, value: number): void {
     if (3 * this.used > 2 * this.mask) this.grow();
     const length = end - start;

@@ -1,7 +1,7 @@
-// Text to ids, with everything the page wants to know of each token. The ids are the library's.
+// Text to ids, with all that the page shows of each token. The ids are the same as the library's.
 //
-// After an edit only the pretokens around it are encoded anew: a pretoken stays what it was if nothing was changed as far as
-// the text had been looked at to cut it, and from the first old cut behind the edit on, everything stays.
+// After an edit only the pretokens around it are encoded again. A pretoken stays unchanged if the edit is beyond the text
+// that was examined to cut it. From the first old cut after the edit on, everything stays.
 
 import { AddedTokens } from "./added";
 import { ByteBuffer, characterLength, hashBytes, wellFormed } from "./bytes";
@@ -19,13 +19,13 @@ import { TokenList } from "./tokenlist";
 export interface Encoded {
   ids: Int32Array;
   ends: Int32Array;
-  /** The same in UTF-16 units of `text`; a character that several tokens share counts to the first of them. */
+  /** The same in UTF-16 units of `text`; a character that several tokens share belongs to the first of them. */
   units: Int32Array;
   /** See flags.ts. */
   flags: Uint8Array;
   bytes: number;
   characters: number;
-  /** What the offsets refer to: the text, unless it had to be normalised or made well formed. */
+  /** The text that the offsets refer to, if it had to be normalised or made well formed. */
   text: string;
 }
 
@@ -49,7 +49,7 @@ export class Encoder {
   private readonly pretokenReach = new Int32Array(ENDS);
   private buffer = new ByteBuffer();
   private tokens = new TokenList();
-  // The bytes and the tokens of the text before, if it was one ordinary section.
+  // The bytes and tokens of the previous text, if it was one ordinary section.
   private oldBuffer = new ByteBuffer();
   private oldTokens = new TokenList();
   private hasOld = false;
@@ -64,7 +64,7 @@ export class Encoder {
     for (let byte = 0; byte < 256; byte++) {
       const one = Uint8Array.of(byte);
       const id = tokens.lookUp(one);
-      // What is no token gets a number after all ids. In rank order it may still be part of a token.
+      // Bytes that are not a token get a number above all ids. In rank order they may still be part of a token.
       const ranks = header.order === "ranks";
       this.byteParts[byte] = id >= 0 ? id : ranks ? tokens.add(one, 0, 1, hashBytes(one, 0, 1), false) : header.size;
     }
@@ -78,7 +78,7 @@ export class Encoder {
     const { tokens } = this;
     tokens.clear();
     const usable = this.hasOld;
-    this.hasOld = false; // until this one is through
+    this.hasOld = false; // until this text is encoded
     const sections = this.added.split(wellFormed(text), special);
     const prefixed = this.pack.header.add_prefix_space;
     const [only] = sections;
@@ -103,7 +103,7 @@ export class Encoder {
     return this.result(whole, start);
   }
 
-  /** The pretokens that `text` is cut into, added tokens among them where they are not special. */
+  /** The pretokens of `text`, including added tokens that are not special. */
   pretokens(text: string): string[] {
     const found: string[] = [];
     this.hasOld = false;
@@ -121,7 +121,7 @@ export class Encoder {
     return found;
   }
 
-  /** Encode what is in the buffer, with the help of the text before. */
+  /** Encode the contents of the buffer, reusing tokens of the previous text. */
   private encodeEdit(): void {
     const { tokens, oldTokens, buffer, oldBuffer } = this;
     const [now, old] = [buffer.bytes, oldBuffer.bytes];
@@ -145,10 +145,10 @@ export class Encoder {
     const { bytes, length } = this.buffer;
     const unknown = this.pack.header.unknown ?? -2;
     const shift = length - this.oldBuffer.length;
-    let old = 0; // the first old token that ends where this one or a later one does
+    let old = 0; // the first old token that ends where this or a later token ends
     let reach = tokens.length > 0 ? tokens.reach.data[tokens.length - 1]! : 0;
     while (start < length) {
-      // Near an edit a few pretokens at a time, because the old cuts are soon met again.
+      // Near an edit, a few pretokens at a time, because an old cut soon follows.
       const room = tail > 0 ? pretokenEnds.subarray(0, 32) : pretokenEnds;
       const count = this.splitter.scan(bytes, start, length, room, pretokenReach);
       for (let pretoken = 0; pretoken < count; pretoken++) {
@@ -186,7 +186,7 @@ export class Encoder {
     if (cache.full) cache.clear();
   }
 
-  /** The ids of a new pretoken, kept for the next time: an id, ~i for a list in the cache, or MISS for `fresh`. */
+  /** The ids of a new pretoken, which are cached: an id, ~i for a list in the cache, or MISS for `fresh`. */
   private mergeAndKeep(start: number, end: number): number {
     const { cache, fresh } = this;
     const { header, tokens } = this.pack;
@@ -236,7 +236,7 @@ export class Encoder {
     }
   }
 
-  /** Copies of what was found, and where tokens end in UTF-16 units; the buffer holds the UTF-8 of `text`. */
+  /** Copies of the result, and the ends of tokens in UTF-16 units; the buffer holds the UTF-8 of `text`. */
   private result(text: string, bytes: number): Encoded {
     const { ids, ends: endList, marks, length } = this.tokens;
     const ends = endList.data.slice(0, length);

@@ -1,7 +1,7 @@
-// Event order (Picky BPE): merges and removals replayed on one pretoken as training made them. Of the events after the
-// last one applied, the earliest that applies is applied everywhere, from left to right. What each pair and each token
-// waits for is known when it comes to be, the first of its own events after that moment, so a heap of (event, place)
-// gives the order without looking at any event that does not apply.
+// Event order (Picky BPE): replays merges and removals on one pretoken in training order. Of the events after the last
+// applied one, the earliest that can be applied is applied everywhere, from left to right. When a pair or a token appears,
+// its next event is known: the first of its own events after that moment. So a heap of (event, place) gives the order, and
+// events that do not apply are never visited.
 
 import { OrderHeap } from "./heap";
 import type { Merge } from "./merge";
@@ -14,9 +14,9 @@ export class EventList {
   private readonly numbers: Int32Array;
   private readonly groupStarts: Int32Array;
   private readonly removalGroup = new Map<number, number>();
-  /** What a removed token falls apart into, by event. */
+  /** The parts of a removed token, by event. */
   readonly parts: (readonly number[] | null)[] = [];
-  /** How many first parts (bytes) a token has; 1 where nothing is said. */
+  /** The number of initial parts (bytes) of a token; 1 by default. */
   readonly lengths: number[] = [];
 
   constructor(
@@ -82,8 +82,8 @@ export class EventList {
 /** Merging by replay. */
 export function eventMerge(events: EventList): Merge {
   const heap = new OrderHeap();
-  // A part is known by its place: how many of the first parts stand before it. Places do not change, so the heap goes
-  // from left to right within an event, and a removal's parts find their places free.
+  // The place of a part is the number of initial parts before it. Places do not change, so the heap goes from left to
+  // right within an event, and the places of a removed token's parts are free.
   let ids = new Int32Array(0);
   let previous = new Int32Array(0);
   let mergeAt = new Int32Array(0);

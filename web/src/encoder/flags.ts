@@ -1,4 +1,4 @@
-// What is marked of each token.
+// The flags of each token.
 
 export const PRETOKEN_START = 1;
 export const INSIDE_CHARACTER = 2; // the token ends inside a character

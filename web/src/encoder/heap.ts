@@ -49,7 +49,7 @@ export class OrderHeap {
     keys[i] = key;
   }
 
-  /** Give memory back where one great pretoken had made the heap large. */
+  /** Free memory if a large pretoken had made the heap large. */
   trim(): void {
     this.size = 0;
     if (this.keys.length > 1 << 20) this.keys = new Float64Array(256);

@@ -27,7 +27,7 @@ export class IdList {
     this.data = longer;
   }
 
-  /** Empty it, and give memory back where one great text had made it large. */
+  /** Empty the list, and free memory if a large text had made it large. */
   clear(): void {
     this.length = 0;
     if (this.data.length > 1 << 22) this.data = new Int32Array(1 << 20);

@@ -1,4 +1,4 @@
-// Questions about a vocabulary: which tokens match, how one was built, what is built from it.
+// Queries on a vocabulary: which tokens match, how a token was built, what is built from it.
 
 import { toBytes } from "./bytes";
 import type { Pack } from "./pack";
@@ -7,7 +7,7 @@ import { NEVER, PairRanks } from "./pairs";
 export type SearchKind = "text" | "bytes" | "id";
 export type Where = "contains" | "begins" | "ends" | "is";
 
-/** A node of a merge tree. `rank`: the place of its merge among all; null for what no merge makes. */
+/** A node of a merge tree. `rank`: the position of its merge; null for a token that no merge makes. */
 export interface TreeNode {
   id: number;
   bytes: Uint8Array;
@@ -28,7 +28,7 @@ export interface Details {
   bytes: Uint8Array;
   state: "ordinary" | "special" | "added" | "removed" | "unused";
   tree: TreeNode | null;
-  /** False where merging the token's own bytes does not give it back. */
+  /** False if merging the token's bytes does not produce the token. */
   reachable: boolean;
   history: TokenEvent[];
   /** Tokens whose last merge has this one as a half, the lowest ids first. */
@@ -58,7 +58,7 @@ export class Lookup {
     return id >= 0 && id < this.pack.header.size ? arena.slice(starts[id]!, starts[id + 1]!) : new Uint8Array(0);
   }
 
-  /** The ids that match, the shortest tokens first and of equals the lowest id; all ids in order for an empty query. */
+  /** The matching ids, sorted by token length and then id; all ids in order for an empty query. */
   search(query: string, kind: SearchKind, where: Where): Int32Array {
     if (query.trim() === "" && (kind !== "text" || query === "")) return this.all();
     if (kind === "id") return this.byId(query);
@@ -118,7 +118,7 @@ export class Lookup {
     return this.all().filter((id) => id >= low && id <= high);
   }
 
-  /** How `id` is put together. In rank order: by merging its bytes with all lower ranks, which must leave two parts. */
+  /** How `id` is built. In rank order: by merging its bytes with all lower ranks, which must leave two parts. */
   private tree(id: number): TreeNode {
     const halves = this.halvesOf(id);
     const bytes = this.bytesOf(id);

@@ -1,5 +1,5 @@
-// Merging the parts of one pretoken by rank: the lowest rank first, the leftmost of equals. Short pretokens on an array,
-// long ones on a heap, so that no input is quadratic.
+// Merges the parts of one pretoken by rank: lowest rank first, leftmost of equal ranks. Short pretokens use an array, long
+// ones a heap, so that no input takes quadratic time.
 
 import { OrderHeap } from "./heap";
 import type { IdList } from "./ids";
@@ -10,7 +10,7 @@ const LONGEST_ON_ARRAY = 96;
 /** Merges `parts` (in place) and appends the resulting ids to `out`. */
 export type Merge = (parts: Int32Array, count: number, out: IdList) => void;
 
-/** `made`: the id that a merge of a rank makes; null where the rank is the id. */
+/** `made`: the id that the merge of a rank makes; null if the rank is the id. */
 export function rankMerge(pairs: PairRanks, made: Int32Array | null): Merge {
   const ranks = new Int32Array(LONGEST_ON_ARRAY);
   const heap = new OrderHeap();

@@ -1,5 +1,5 @@
-// A packed vocabulary, as the library's playground/pack.py writes it: gzip over a header in JSON and columns of bytes.
-// What is read here is checked: lengths against the file, ids against the size of the vocabulary.
+// A packed vocabulary as written by the library's playground/pack.py: a JSON header and columns of bytes, with gzip.
+// Everything is checked: lengths against the file, ids against the size of the vocabulary.
 
 import { hashBytes, toText } from "./bytes";
 import { ByteTable } from "./table";
@@ -26,24 +26,24 @@ export interface Header {
   add_prefix_space: boolean;
   added_tokens: AddedToken[];
   n_vocab: number;
-  /** Ids in all, those of removed tokens included. */
+  /** The number of ids, including those of removed tokens. */
   size: number;
   split_patterns: string[];
-  /** Of each pattern's automaton: the cells of a row, one for each class of characters and one for the end. */
+  /** For each pattern's automaton: the cells of a row, one per class of characters and one for the end. */
   widths: number[];
-  /** What the counts were taken from, for people; null where there are none. */
+  /** A description of the source of the counts; null if there are none. */
   counted: string | null;
   sections: [name: string, offset: number, length: number][];
 }
 
 export interface Pack {
   header: Header;
-  /** Token bytes by id; ids that stand for nothing have none. Only tokens that encoding may give can be found. */
+  /** Token bytes by id; unused ids have none. Only tokens that encoding can produce can be found. */
   tokens: ByteTable;
   present: Uint8Array;
-  /** By id: whether it is the first present token of its bytes, and not empty. */
+  /** By id: whether it is the first present token with its bytes, and not empty. */
   findable: Uint8Array;
-  /** Rows that build tokens; where the order is not "ranks" they are the events. Removals have right = -1. */
+  /** Rows that build tokens; if the order is not "ranks", they are the events. Removals have right = -1. */
   left: Int32Array;
   right: Int32Array;
   made: Int32Array;
@@ -53,7 +53,7 @@ export interface Pack {
   tables: Map<string, Uint8Array>;
 }
 
-/** A pack that came in a message: such a copy keeps the data of an object, and loses its class. */
+/** A pack received in a message, which copies the data of an object but not its class. */
 export function received(pack: Pack): Pack {
   return { ...pack, tokens: Object.assign(new ByteTable(0, 0), pack.tokens) };
 }
@@ -133,7 +133,7 @@ function sums(column: Int32Array): Int32Array {
   return column;
 }
 
-/** Make all token bytes: the literal ones, and those that rows put together from two others. */
+/** Build all token bytes: literal ones, and those that rows join from two others. */
 function build(
   header: Header,
   section: (name: string) => Uint8Array,
@@ -197,7 +197,7 @@ function build(
     return at;
   }
 
-  /** Write a token that may be made of later ids, following its parts down to literals. */
+  /** Write a token that may contain later ids, following its parts down to literals. */
   function write(id: number, at: number): number {
     const stack = [id];
     for (let budget = 2 * bytes + 2; stack.length > 0; budget--) {

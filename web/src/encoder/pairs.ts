@@ -1,5 +1,5 @@
-// Pair of ids -> when it merges. For listed merges the table is complete; for rank order ("two neighbours whose joined
-// bytes are a token") it is a memory of what has been looked up by bytes, so that nothing is built before first use.
+// Pair of ids -> rank of its merge. For listed merges the table is complete. For rank order ("two neighbours whose joined
+// bytes are a token") it caches lookups by bytes, so that nothing is built before first use.
 
 import type { ByteTable } from "./table";
 
@@ -9,12 +9,12 @@ export const NEVER = 0x7fffffff;
 const MOST_REMEMBERED = 1 << 20;
 
 export class PairRanks {
-  private table: Int32Array; // triples: left, right, rank; left -1 where free
+  private table: Int32Array; // triples: left, right, rank; left is -1 if free
   private mask: number;
   private size = 0;
   private scratch = new Uint8Array(256);
 
-  /** `tokens`: for rank order, the tokens by bytes; null where `add` tells all pairs. */
+  /** `tokens`: for rank order, the tokens by bytes; null if `add` gives all pairs. */
   constructor(
     private readonly tokens: ByteTable | null,
     private readonly ordinary: number,
@@ -36,7 +36,7 @@ export class PairRanks {
     }
   }
 
-  /** Set the rank of a pair, unless it has one. */
+  /** Set the rank of a pair that has none. */
   add(left: number, right: number, rank: number): void {
     if (2 * (this.size + 1) > this.mask) this.grow();
     for (let slot = mix(left, right) & this.mask; ; slot = (slot + 1) & this.mask) {

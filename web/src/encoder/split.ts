@@ -1,6 +1,6 @@
-// Splitting: the library's own automata, run over UTF-8 bytes. An automaton finds one match from where it begins, with
-// the preferences of a backtracking engine; whether a match may end is told by the state and the class of the next
-// character. What lies between two matches is a pretoken too.
+// Splitting: runs the library's automata over UTF-8 bytes. An automaton finds one match from its start, with the
+// preferences of a backtracking engine. The state and the class of the next character say whether a match may end. Text
+// between two matches is a pretoken too.
 
 import type { Pack } from "./pack";
 
@@ -45,7 +45,7 @@ export interface Tables {
 
 export class AutomatonSplitter implements Splitter {
   readonly restarts = true;
-  // One number for a state and what comes next: (next state + 1) * 2 + (may end before it).
+  // One number per state and next character: (next state + 1) * 2 + (may end before it).
   private readonly onAscii: Int32Array; // by state * 128 + character
   private readonly onClass: Int32Array; // by state * width + class
   private readonly index: Uint16Array;
@@ -71,9 +71,9 @@ export class AutomatonSplitter implements Splitter {
     const most = ends.length - 1;
     let count = 0;
     let far = start;
-    let gap = -1; // where text that nothing matches began
+    let gap = -1; // start of text without a match
     while (start < length && count < most) {
-      // One run of the automaton: `last` is the latest end of a match that it passed.
+      // One run of the automaton: `last` is the latest possible end of a match so far.
       let state = 0;
       let last = -1;
       let at = start;
@@ -132,7 +132,7 @@ export class AutomatonSplitter implements Splitter {
   }
 }
 
-/** Patterns one inside the other: each pretoken of the first is cut by the second, and so on. */
+/** Nested patterns: the second splits each pretoken of the first, and so on. */
 class Nested implements Splitter {
   readonly restarts = false;
   private readonly outer = new Int32Array(2);

@@ -1,10 +1,10 @@
-// A table of byte strings: an arena, and open addressing over it. Holds the tokens, and the cache of pretokens.
+// A hash table of byte strings: an arena with open addressing. Used for the tokens and the pretoken cache.
 
 import { hashBytes } from "./bytes";
 
 export class ByteTable {
   arena: Uint8Array;
-  /** Where entry i begins in the arena; entry i ends where i + 1 begins. */
+  /** The start of entry i in the arena; it ends where entry i + 1 begins. */
   starts: Int32Array;
   size = 0;
   private slots: Int32Array; // entry + 1, or 0
@@ -19,7 +19,7 @@ export class ByteTable {
     this.slots = new Int32Array(slots);
   }
 
-  /** Bytes of memory held by what has been added. */
+  /** Bytes of memory used by the entries. */
   get weight(): number {
     return this.starts[this.size]! + 16 * this.size;
   }
@@ -45,7 +45,7 @@ export class ByteTable {
     return this.find(data, start, end, hashBytes(data, start, end));
   }
 
-  /** Add data[start:end], which is not in the table (or need not be found), and give its entry. */
+  /** Add data[start:end], which is not in the table (or need not be found), and return its entry. */
   add(data: Uint8Array, start: number, end: number, hash: number, findable = true): number {
     const entry = this.size;
     if (entry === this.hashes.length) this.grow();
@@ -65,7 +65,7 @@ export class ByteTable {
     return entry;
   }
 
-  /** Forget all entries, and keep the memory. */
+  /** Remove all entries but keep the memory. */
   clear(): void {
     this.size = 0;
     this.slots.fill(0);

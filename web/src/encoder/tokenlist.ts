@@ -1,4 +1,4 @@
-// The tokens of a text while it is encoded, in columns; and what stays the same of them after an edit.
+// The tokens of a text while it is encoded, in columns, and which of them stay after an edit.
 
 import { PRETOKEN_START } from "./flags";
 import { IdList } from "./ids";
@@ -7,7 +7,7 @@ export class TokenList {
   readonly ids = new IdList();
   readonly ends = new IdList(); // bytes
   readonly marks = new IdList();
-  /** How far the text was looked at to decide all cuts up to this token's pretoken; never falls. */
+  /** How far the text was examined to decide all cuts up to this token's pretoken; never falls. */
   readonly reach = new IdList();
 
   get length(): number {
@@ -25,7 +25,7 @@ export class TokenList {
     this.reach.push(reach);
   }
 
-  /** How many of the first tokens are whole pretokens that were decided without looking beyond byte `place`. */
+  /** The number of first tokens that are whole pretokens and were decided without examining text after byte `place`. */
   decidedBefore(place: number): number {
     const reach = this.reach.data;
     let low = 0;
@@ -39,7 +39,7 @@ export class TokenList {
     return low;
   }
 
-  /** Take over the tokens `from` to `to` of another list, `shift` bytes further on; `reach` is at least `least`. */
+  /** Copy the tokens `from` to `to` of another list, shifted by `shift` bytes; `reach` is at least `least`. */
   take(other: TokenList, from: number, to: number, shift: number, least: number): void {
     const count = to - from;
     const at = this.length;

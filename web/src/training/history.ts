@@ -1,5 +1,5 @@
-// Forward and back through a training run: copies of the trainer are kept at a few steps, and the state at any step is
-// the nearest copy before it, run on. The copies are thinned out as the run grows, so memory stays bounded.
+// Moves forward and back through a training run. Copies of the trainer are kept at a few steps. The state at any step is
+// computed from the nearest earlier copy. Copies are dropped as the run grows, so memory stays bounded.
 
 import { type Options, type Pretoken, type Report, Trainer } from "./trainer";
 
@@ -8,7 +8,7 @@ const MOST_COPIES = 16;
 export interface Moment {
   step: number;
   trainer: Trainer;
-  /** What led here; null at the beginning. */
+  /** The report of the step that led here; null at the beginning. */
   report: Report | null;
 }
 
@@ -19,7 +19,7 @@ export class History {
   private newest: Trainer;
   private ended = false;
 
-  /** `maxEvents`: stop there even if training would go on. */
+  /** `maxEvents`: stop there even if training would continue. */
   constructor(
     pretokens: readonly Pretoken[],
     options: Options,
@@ -43,7 +43,7 @@ export class History {
     return this.reports;
   }
 
-  /** Run on to `step`, or to the end if that comes first, and give the number of steps run. */
+  /** Run to `step`, or to the end if that comes first; return the number of steps run. */
   runTo(step: number): number {
     while (!this.ended && this.reports.length < step) {
       const report = this.reports.length < this.maxEvents ? this.newest.step() : null;

@@ -1,5 +1,5 @@
 // The queue of pairs: highest count first, then the smaller (left id, right id). Entries are never changed in place:
-// when a pair's count falls, its entry goes stale and is put right only when it comes to the top.
+// when a pair's count falls, its entry becomes stale and is corrected only when it reaches the top.
 
 export interface Entry {
   left: number;
@@ -29,7 +29,7 @@ export class PairQueue {
     return new PairQueue(this.heap.slice()); // entries are immutable, so the copy may share them
   }
 
-  /** All entries in the order in which they would leave. */
+  /** All entries in the order in which they would leave the queue. */
   sorted(): Entry[] {
     return this.heap.slice().sort((a, b) => (before(a, b) ? -1 : before(b, a) ? 1 : 0));
   }

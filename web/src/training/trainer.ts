@@ -1,8 +1,8 @@
-// BPE training, one event at a time, written to be watched: plain, or Picky with a threshold.
+// BPE training one event at a time, for display: plain, or Picky with a threshold.
 //
 // The invariants that the page shows and the tests hold:
 //   counts     the count of a pair is the sum, over the pretokens, of its places in the pretoken times the pretoken's count
-//   index      a pair's entry names exactly the pretokens in which it stands
+//   index      a pair's entry lists exactly the pretokens that contain it
 //   queue      every pair with a count has an entry that is at least that count; entries of another count are stale
 //   frequency  a token's frequency is the sum, over the pretokens, of its places times the pretoken's count
 
@@ -31,7 +31,7 @@ export interface Ios {
   removed: boolean;
 }
 
-/** What one event did. */
+/** The effects of one event. */
 export interface Report {
   event: TrainEvent;
   /** Entries taken from the queue to find the pair, the pair's own last. */
@@ -45,7 +45,7 @@ export interface Report {
   /** A merge that made a token, brought one back, or only adds a way to make one. */
   outcome: "new" | "back" | "again" | "removed";
   ios: Ios[];
-  /** What a removed token fell apart into. */
+  /** The parts that replaced a removed token. */
   parts: readonly number[];
 }
 
@@ -82,9 +82,9 @@ export class Trainer {
   queue = new PairQueue();
   frequency: number[] = [];
   present = 256;
-  /** Pairs that each kind of trainer has looked at so far; see `look` and `finish`. */
+  /** Pairs that each kind of trainer has visited so far; see `look` and `finish`. */
   work = { naive: 0, incremental: 0 };
-  /** Places of pairs in the distinct pretokens, as they are segmented now. */
+  /** Positions of pairs in the distinct pretokens as currently segmented. */
   places = 0;
   private bySpelling = new Map<string, number>();
   private judged: Ios[] = [];
@@ -105,7 +105,7 @@ export class Trainer {
     this.work.incremental = this.places;
   }
 
-  /** An independent copy; what never changes is shared. */
+  /** An independent copy; immutable parts are shared. */
   clone(): Trainer {
     const copy: Trainer = Object.create(Trainer.prototype);
     Object.assign(copy, this, {
@@ -122,7 +122,7 @@ export class Trainer {
     return copy;
   }
 
-  /** The next event, carried out; null when training is over. */
+  /** Carry out the next event and return it; null when training is over. */
   step(): Report | null {
     const judged = this.judged.shift();
     if (judged !== undefined) return this.remove(judged);
@@ -143,7 +143,7 @@ export class Trainer {
   private merge(entry: Entry, popped: Report["popped"]): Report {
     const { left, right } = entry;
     const bytes = new Uint8Array([...this.tokens[left]!.bytes, ...this.tokens[right]!.bytes]);
-    const known = this.bySpelling.get(spelling(bytes)); // bytes that are a token already keep their id
+    const known = this.bySpelling.get(spelling(bytes)); // bytes that are already a token keep their id
     const id = known ?? this.tokens.length;
     let outcome: Report["outcome"] = "new";
     if (known === undefined) {
@@ -159,7 +159,7 @@ export class Trainer {
       outcome = "again";
     }
     const frequencies = [this.frequency[left]!, this.frequency[right]!];
-    this.work.naive += 2 * this.places; // counts all pairs, then looks at each again to merge it
+    this.work.naive += 2 * this.places; // counts all pairs, then visits each again to merge it
     let times = 0;
     const change = this.rewrite(this.index.get(pairKey(left, right)) ?? [], (before, count) => {
       const after: number[] = [];
@@ -207,7 +207,7 @@ export class Trainer {
     const parts = this.apart(token.parts!);
     this.tokens[id] = { ...token, present: false };
     this.present--;
-    this.work.naive += this.places; // looks through all pretokens for the token
+    this.work.naive += this.places; // searches all pretokens for the token
     const holders: number[] = [];
     for (const [i, segment] of this.segments.entries()) if (segment.includes(id)) holders.push(i);
     let times = 0;
@@ -222,7 +222,7 @@ export class Trainer {
     return parts.flatMap((part) => (this.tokens[part]!.present ? [part] : this.apart(this.tokens[part]!.parts!)));
   }
 
-  /** Segment the given pretokens anew, and bring counts, index, queue and frequencies up to date. */
+  /** Resegment the given pretokens and update counts, index, queue and frequencies. */
   private rewrite(pretokens: Iterable<number>, segment: (before: readonly number[], count: number) => number[]) {
     const deltas = new Map<number, number>();
     const touched: Report["touched"] = [];
@@ -241,7 +241,7 @@ export class Trainer {
     return { touched, deltas };
   }
 
-  /** Add (sign 1) or take away (sign -1) a pretoken's share of everything that is counted. */
+  /** Add (sign 1) or subtract (sign -1) a pretoken's share of all counts. */
   private account(pretoken: number, sign: 1 | -1, deltas: Map<number, number> | null): void {
     const segment = this.segments[pretoken]!;
     const weight = sign * this.pretokens[pretoken]!.count;

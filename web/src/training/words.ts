@@ -1,15 +1,15 @@
-// What a person types as training text: words with counts ("low x5, lower x2"), or plain text.
+// Parses the training text: words with counts ("low x5, lower x2"), or plain text.
 
 import type { Pretoken } from "./trainer";
 
 export const DEFAULT_WORDS = "low x5, lower x2, newer x6";
 
-/** Text longer than this is cut: the step-through is for small texts. */
+/** Longer text is cut: the step-through is for small texts. */
 export const LONGEST_TEXT = 20_000;
 
 const COUNTED = /^(.*\S)\s*[x\u00d7]\s*([0-9]{1,9})$/u;
 
-/** The pretokens of a list like "low x5, lower x2" (or one to a line), or null where `text` is no such list. */
+/** The pretokens of a list like "low x5, lower x2" (or one per line), or null if `text` is not such a list. */
 export function countedWords(text: string): Map<string, number> | null {
   const items = text.split(/[,\n]/u).map((item) => item.trim());
   const counts = new Map<string, number>();

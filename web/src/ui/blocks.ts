@@ -1,18 +1,18 @@
-// Tokens in blocks. A block ends with a line, where that is possible without making it too short or too long, and has a
-// guessed height until it has been drawn. After an edit the blocks around it stay what they were, with their heights.
+// Tokens in blocks. A block ends at a line end if that does not make it too short or too long. Its height is estimated
+// until it is drawn. After an edit, the other blocks stay unchanged, with their heights.
 
 import type { Encoded } from "../encoder/encoder";
 
-const FEWEST = 40; // tokens in a block, before a line feed may end it
+const FEWEST = 40; // tokens in a block before a line feed may end it
 const MOST = 240;
-const ASSUMED_LINE = 26; // pixels; and pixels for a character, until a block has been measured
+const ASSUMED_LINE = 26; // pixels; and pixels per character, until a block has been measured
 const ASSUMED_CHARACTER = 8;
 
 export class Blocks {
   /** The first token of each block, and the number of tokens. */
   starts = new Int32Array(1);
   heights = new Float64Array(0);
-  /** Where each block begins, in pixels, and the height of all. */
+  /** The position of each block in pixels, and the total height. */
   offsets = new Float64Array(1);
   private ids: Int32Array = new Int32Array(0);
 
@@ -27,7 +27,7 @@ export class Blocks {
     this.offsets = new Float64Array(1);
   }
 
-  /** Take a text that differs from the one before by an edit, or wholly. `width`: that of a line, in pixels. */
+  /** Set a text that differs from the previous one by an edit, or completely. `width`: the width of a line in pixels. */
   update(encoded: Encoded, width: number): void {
     const { starts, heights, count, ids: old } = this;
     const { ids } = encoded;
@@ -37,7 +37,7 @@ export class Blocks {
     let tail = 0;
     while (tail < most - same && ids[ids.length - 1 - tail] === old[old.length - 1 - tail]) tail++;
 
-    // Blocks before `head` and from `rest` on stay, unless that would leave a stump of a block beside them.
+    // Blocks before `head` and from `rest` on stay, unless that would leave a very short block next to them.
     const shift = ids.length - old.length;
     let head = 0;
     while (head < count && starts[head + 1]! <= same) head++;
@@ -61,12 +61,12 @@ export class Blocks {
     this.sum(0);
   }
 
-  /** Add up the heights anew, after those from block `from` on were set. */
+  /** Recompute the positions after the heights from block `from` on were set. */
   sum(from: number): void {
     for (let i = from; i < this.count; i++) this.offsets[i + 1] = this.offsets[i]! + this.heights[i]!;
   }
 
-  /** The block that lies at `y` pixels. */
+  /** The block at `y` pixels. */
   at(y: number): number {
     let low = 0;
     let high = this.count - 1;
@@ -83,17 +83,17 @@ function endsLine({ text, units }: Encoded, token: number): boolean {
   return text.charCodeAt(units[token]! - 1) === 10;
 }
 
-/** Whether the tokens `from` to `to` are a block that no more tokens should come to. */
+/** Whether the tokens `from` to `to` are a complete block. */
 function isEnd(encoded: Encoded, from: number, to: number): boolean {
   return to - from >= MOST || (to - from >= FEWEST && endsLine(encoded, to - 1));
 }
 
-/** Whether there may be an end of a block at `to`, because a block is there already. */
+/** Whether a block may end at `to` because an old block ends there. */
 function mayEnd(encoded: Encoded, from: number, to: number): boolean {
   return to === from || to - from >= MOST / 2 || endsLine(encoded, to - 1);
 }
 
-/** Cut the tokens `from` to `end` into blocks: their starts, and their heights as far as they can be guessed. */
+/** Divide the tokens `from` to `end` into blocks; return their starts and estimated heights. */
 function cut(encoded: Encoded, from: number, end: number, columns: number): [number[], number[]] {
   const { units } = encoded;
   const starts: number[] = [];

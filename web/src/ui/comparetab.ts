@@ -17,7 +17,7 @@ interface Shown {
   keys: string[];
   encodings: Encoded[];
   aligned: Aligned;
-  /** All lines, broken for `columns`; and those of them that are shown. */
+  /** All lines, broken for `columns`, and the lines that are shown. */
   broken: Line[];
   columns: number;
   lines: Line[];
@@ -62,7 +62,7 @@ export class CompareTab {
       const removable = session.compared.length > 1;
       const remove = h(
         "button",
-        { type: "button", class: "quiet", "aria-label": `Leave out tokenizer ${NAMES[lane]}` },
+        { type: "button", class: "quiet", "aria-label": `Remove tokenizer ${NAMES[lane]}` },
         "×",
       );
       remove.addEventListener("click", () => {
@@ -180,7 +180,7 @@ export class CompareTab {
       shown.encodings.length < 2
         ? ""
         : differing === 0
-          ? "All cut this text alike."
+          ? "All tokenizers split this text in the same way."
           : `${grouped(differing)} of ${grouped(lines.length)} lines differ.`;
     const height = shown.encodings.length * LANE + GAP;
     rows.set(shown.lines.length, height, (row) => this.drawLine(shown, shown.lines[row]!, row));
@@ -229,7 +229,7 @@ export class CompareTab {
   }
 }
 
-/** The text between a cut and the next; bytes where either lies inside a character. */
+/** The text between two neighbouring cuts, or its bytes if either cut is inside a character. */
 function stretch(shown: Shown, cut: number): string {
   const { cuts, units, inside } = shown.aligned;
   if (inside[cut] || inside[cut + 1]) return partial(shown.bytes.subarray(cuts[cut]!, cuts[cut + 1]!), "");

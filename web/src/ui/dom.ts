@@ -1,9 +1,9 @@
-// Small helpers for the page. Text goes in as text; there is no way here to put in HTML.
+// Small helpers for the page. They insert text as text and cannot insert HTML.
 
 type Child = Node | string | null | undefined;
 type Properties = Record<string, string | number | boolean | null | undefined | ((event: Event) => void)>;
 
-/** Make an element: properties beginning with "on" are listeners, true and false set and leave out attributes. */
+/** Make an element. Properties that begin with "on" are listeners; true sets an attribute, false omits it. */
 export function h<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   properties: Properties = {},
@@ -26,7 +26,7 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   return element as T;
 }
 
-/** Replace what is in `element`. */
+/** Replace the contents of `element`. */
 export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
 }
@@ -38,7 +38,7 @@ export function grouped(value: number): string {
   return numbers.format(value);
 }
 
-/** A run of calls of which only the newest waiting one matters: the one before it is given up. */
+/** A sequence of calls in which a newer call replaces an older one that is still waiting. */
 export function latest<Args extends unknown[]>(
   run: (...args: Args) => Promise<void>,
 ): (...args: Args) => Promise<void> {
@@ -69,7 +69,7 @@ export function debounced(wait: number, run: () => void): () => void {
   };
 }
 
-/** Put text on the clipboard, and say so on the button for a moment. */
+/** Copy text to the clipboard, and confirm it on the button for a moment. */
 export async function copy(button: HTMLElement, text: string): Promise<void> {
   const label = button.textContent;
   let done = "Copied";

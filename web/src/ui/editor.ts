@@ -1,10 +1,10 @@
-// The text box. A long text would make each key press slow, because the browser lays out all of it, so beyond a size
-// the box holds one part of the text and buttons go to the others; the text itself is kept here.
+// The text box. The browser lays out all of its text on each key press. Beyond a size the box therefore holds only one
+// part of the text, and buttons go to the other parts. The whole text is kept here.
 
 const WHOLE = 60_000; // UTF-16 units that the box may hold at once
 const PART = 32_000;
 
-/** Texts longer than this are not taken. */
+/** Longer texts are refused. */
 export const LONGEST = 16_000_000;
 
 export interface EditorElements {
@@ -16,7 +16,7 @@ export interface EditorElements {
 }
 
 export class Editor {
-  private head = ""; // the text before the part in the box, the part as it is, and the text behind it
+  private head = ""; // the text before the part in the box, the part, and the text after it
   private part = "";
   private tail = "";
 
@@ -47,7 +47,7 @@ export class Editor {
     this.show(0, 0);
   }
 
-  /** Select a stretch of the text, in UTF-16 units, and go there. */
+  /** Select a range of the text, in UTF-16 units, and go there. */
   select(start: number, end: number): void {
     this.show(start, Math.min(end, start + PART / 4));
     this.elements.box.focus();
@@ -70,7 +70,7 @@ export class Editor {
     this.onTooLong();
   }
 
-  /** Insert a long text without having the box lay it out first. */
+  /** Insert a long text without a layout of the box first. */
   private insertLong(event: Event, text: string | undefined): void {
     if (text === undefined || text.length < PART) return;
     event.preventDefault();
@@ -93,7 +93,7 @@ export class Editor {
     this.elements.box.focus();
   }
 
-  /** The arrow keys lead over the edge of a part. */
+  /** Let the arrow keys move past the edge of a part. */
   private acrossParts(event: KeyboardEvent): void {
     const { box } = this.elements;
     if (box.selectionStart !== box.selectionEnd || event.shiftKey) return;
@@ -142,13 +142,13 @@ export class Editor {
       : `Here: ${percent(from)} % to ${percent(to)} % of ${all.length.toLocaleString("en-US")} characters`;
   }
 
-  /** The place in the part of a place in the box, which knows no carriage returns. */
+  /** The offset in the part for an offset in the box, which contains no carriage returns. */
   private rawOffset(offset: number): number {
     return rawOffset(this.part, offset);
   }
 }
 
-/** Boxes turn CR LF and CR into LF. The place in `raw` of the place `offset` in what the box made of it. */
+/** Text boxes turn CR LF and CR into LF. The offset in `raw` for `offset` in the text of the box. */
 export function rawOffset(raw: string, offset: number): number {
   if (!raw.includes("\r")) return offset;
   let at = 0;
@@ -156,7 +156,7 @@ export function rawOffset(raw: string, offset: number): number {
   return at;
 }
 
-/** `raw`, which holds carriage returns, after the edit that made the box hold `value`. */
+/** `raw`, which contains carriage returns, after the edit that changed the box to `value`. */
 export function withReturns(raw: string, value: string): string {
   const before = raw.replace(/\r\n?/g, "\n");
   const most = Math.min(before.length, value.length);

@@ -7,7 +7,7 @@ export interface Place {
   words: string | null;
 }
 
-/** Texts longer than this are left out of links. */
+/** Longer texts are omitted from links. */
 export const LONGEST_LINKED = 100_000;
 
 export async function toFragment(place: Place): Promise<string> {
@@ -37,7 +37,7 @@ async function packed(text: string): Promise<string> {
   return btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** The text of a link; null where it is damaged. */
+/** The text of a link, or null if it is damaged. */
 async function unpacked(code: string): Promise<string | null> {
   try {
     const binary = atob(code.replaceAll("-", "+").replaceAll("_", "/"));
@@ -49,7 +49,7 @@ async function unpacked(code: string): Promise<string | null> {
   }
 }
 
-/** What comes out of a stream; more than `limit` bytes, which only a hostile link holds, are refused. */
+/** The contents of a stream. More than `limit` bytes, which only a hostile link contains, are refused. */
 async function through(
   bytes: Uint8Array,
   stream: CompressionStream | DecompressionStream,

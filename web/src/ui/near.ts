@@ -1,6 +1,6 @@
-// The page's own encoder, for short texts. Asking the worker takes a message there and one back, and a key press makes
-// the browser busy with the text box meanwhile: the tokens would come one frame after the letter. A short text is encoded
-// at once instead, in the key's own event, so that the same frame shows both.
+// The encoder in the page, for short texts. A call to the worker takes two messages, and the browser is busy with the text
+// box after a key press, so the tokens would appear one frame after the letter. A short text is therefore encoded in the
+// key event itself, and the same frame shows both (docs/experiments/playground.md).
 
 import { type Encoded, Encoder } from "../encoder/encoder";
 import { received } from "../encoder/pack";
@@ -16,14 +16,14 @@ export class NearEncoder {
 
   constructor(private readonly session: Session) {}
 
-  /** The tokens of the text, or null where the worker has to be asked: the text is long, or the tokenizer not here yet. */
+  /** The tokens of the text, or null if the worker must encode it: the text is long, or the tokenizer is not here yet. */
   encode(): Encoded | null {
     const { current, text, special } = this.session;
     if (this.encoder === null || this.key !== current || text.length > LONGEST) return null;
     return this.encoder.encode(text, special);
   }
 
-  /** Have the tokenizer that is chosen here too, if the text is short. The one before is let go. */
+  /** Load the selected tokenizer into the page if the text is short, and release the previous one. */
   async fetch(): Promise<void> {
     const { session } = this;
     const key = session.current;

@@ -1,4 +1,4 @@
-// One line under the header for what went wrong, or what has happened.
+// One line under the header for errors and notices.
 
 import { byId } from "./dom";
 

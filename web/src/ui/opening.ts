@@ -6,11 +6,11 @@ import { LONGEST } from "./editor";
 import type { Notify } from "./notices";
 import type { Session } from "./session";
 
-/** What the page finds beside it: the tokenizers, and what the server allows. */
+/** The catalog next to the page: the tokenizers, and what the server allows. */
 export interface Catalog {
   version: number;
   tokenizers: { name: string; pack: string }[];
-  /** Present where a server can open files: how large they may be, and whether paths are allowed. */
+  /** Present if a server can open files: their maximum size, and whether paths are allowed. */
   opens?: { bytes: number; files: number; paths: boolean; splits: string[] };
 }
 
@@ -102,11 +102,9 @@ export class Opening {
     }
     const total = files.reduce((sum, file) => sum + file.size, 0);
     if (files.length > opens.files)
-      throw new Error(`A tokenizer has at most ${opens.files} files; here are ${files.length}.`);
+      throw new Error(`A tokenizer has at most ${opens.files} files, but these are ${files.length}.`);
     if (total > opens.bytes)
-      throw new Error(
-        `These files are larger than the ${Math.round(opens.bytes / 2 ** 20)} MiB that may be opened here.`,
-      );
+      throw new Error(`These files are larger than the limit of ${Math.round(opens.bytes / 2 ** 20)} MiB.`);
     const head = new TextEncoder().encode(JSON.stringify(files.map((file) => ({ name: file.name, size: file.size }))));
     const length = new Uint8Array(4);
     new DataView(length.buffer).setUint32(0, head.length, true);
@@ -165,7 +163,7 @@ export class Opening {
   }
 }
 
-/** The file does not say how its text is split: let the person choose. */
+/** Ask the user for the split pattern, which the file does not contain. */
 function askForSplit(names: string[]): Promise<string | null> {
   const dialog = byId<HTMLDialogElement>("split-dialog");
   const select = byId<HTMLSelectElement>("split-name");
@@ -178,7 +176,7 @@ function askForSplit(names: string[]): Promise<string | null> {
   });
 }
 
-/** All files of a drop; of a dropped folder those that lie directly in it. */
+/** All dropped files; of a dropped folder, the files directly in it. */
 async function filesOf(data: DataTransfer): Promise<File[]> {
   const entries = Array.from(data.items, (item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
   const plain = Array.from(data.files);

@@ -1,4 +1,4 @@
-// A long list of rows of one height, of which only those near the window exist.
+// A long list of rows of equal height. Only rows near the visible part exist as elements.
 
 import { h } from "./dom";
 
@@ -28,7 +28,7 @@ export class Rows {
     this.draw();
   }
 
-  /** The element of a row, if it is drawn. */
+  /** The element of a row, if it exists. */
   element(row: number): HTMLElement | undefined {
     return this.drawn.get(row);
   }

@@ -1,13 +1,13 @@
-// What the views share: the tokenizers, the text, the line to the worker, and who wants to hear of changes.
+// The state that the views share: the tokenizers, the text, the connection to the worker, and the listeners.
 
 import type { Line, Summary } from "../calls";
 import type { Encoded } from "../encoder/encoder";
 
-/** A tokenizer that can be chosen. */
+/** A tokenizer that the user can select. */
 export interface Choice {
   key: string;
   name: string;
-  /** Where its packed vocabulary is, or the packed vocabulary. */
+  /** The address of its packed vocabulary, or the packed vocabulary. */
   source: string | Uint8Array;
   summary: Summary | null;
 }
@@ -18,7 +18,7 @@ export const MOST_COMPARED = 4;
 
 export class Session {
   choices: Choice[] = [];
-  /** The key of the tokenizer of the Tokens and Vocabulary views; empty where there is none. */
+  /** The key of the tokenizer of the Tokens and Vocabulary views; empty if there is none. */
   current = "";
   /** The keys of the compared tokenizers. */
   compared: string[] = [];
@@ -47,7 +47,7 @@ export class Session {
     return this.choice(key)?.name ?? key;
   }
 
-  /** Make sure that the worker holds a tokenizer. */
+  /** Make sure that the worker has a tokenizer. */
   ready(key: string): Promise<Summary> {
     const choice = this.choice(key);
     if (choice === undefined) return Promise.reject(new Error("no tokenizer is chosen"));
@@ -72,7 +72,7 @@ export class Session {
     return results.map((result) => ("error" in result ? result : { ...result, text: result.text ?? text }));
   }
 
-  /** Add a tokenizer under a name that no other has, and choose it. */
+  /** Add a tokenizer under a unique name, and select it. */
   add(name: string, source: string | Uint8Array): Choice {
     const names = new Set(this.choices.map((choice) => choice.name));
     let free = name;

@@ -1,4 +1,4 @@
-// How bytes and text are shown.
+// Conversion of bytes and text to what the page shows.
 
 import { toText } from "../encoder/bytes";
 
@@ -13,7 +13,7 @@ const SIGNS: Record<string, string> = {
 // Control characters, format characters, separators other than the space, and unassigned code points.
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Cn}\p{Co}]/gu;
 
-/** `text` with white space and control characters as signs. A line feed keeps its line break behind the sign. */
+/** `text` with visible signs for white space and control characters. A line feed keeps its line break after the sign. */
 export function visible(text: string, breakLines = true): string {
   return text.replace(UNSEEN, (char) => {
     if (char === "\n" && breakLines) return `${SIGNS[char]}\n`;
@@ -32,14 +32,14 @@ export function hex(bytes: Uint8Array, separator = " "): string {
   return Array.from(bytes, (byte) => byte.toString(16).toUpperCase().padStart(2, "0")).join(separator);
 }
 
-/** A token's bytes as one line: the text with signs, or hex where it is no whole UTF-8. */
+/** A token's bytes as one line: the text with signs, or hex if it is not whole UTF-8. */
 export function label(bytes: Uint8Array): string {
   if (bytes.length === 0) return "(empty)";
   const text = toText(bytes);
   return text === null ? partial(bytes) : visible(text, false);
 }
 
-/** Bytes that are no whole UTF-8: the whole characters as text, the other bytes as hex digits behind `mark`. */
+/** Bytes that are not whole UTF-8: whole characters as text, other bytes as hex digits after `mark`. */
 export function partial(bytes: Uint8Array, mark = "\\x"): string {
   let shown = "";
   for (let i = 0; i < bytes.length; ) {
@@ -52,7 +52,7 @@ export function partial(bytes: Uint8Array, mark = "\\x"): string {
   return shown;
 }
 
-/** A token as JSON would have it, with \xHH for bytes that are no whole UTF-8. */
+/** A token as a JSON string, with \xHH for bytes that are not whole UTF-8. */
 export function quoted(bytes: Uint8Array): string {
   const text = toText(bytes);
   return text === null ? `"${hex(bytes, "").replace(/../g, "\\x$&")}"` : JSON.stringify(text);

@@ -19,7 +19,7 @@ export class TokensTab {
   private readonly asIds = byId<HTMLInputElement>("as-ids");
   private readonly near: NearEncoder;
   private readonly askWorker: () => Promise<void>;
-  private overtaken = 0; // how often the page's own encoder was faster than whatever the worker may still answer
+  private overtaken = 0; // how often the page's encoder was faster than a pending answer of the worker
 
   constructor(
     private readonly session: Session,
@@ -42,7 +42,7 @@ export class TokensTab {
         samples.value = "";
         session.setText(text);
       },
-      () => notify(`Texts may have ${grouped(LONGEST)} characters here; the rest was left out.`, true),
+      () => notify(`A text may have at most ${grouped(LONGEST)} characters here; the rest was omitted.`, true),
     );
     this.near = new NearEncoder(session);
     this.askWorker = latest(() => this.encodeFar());
@@ -69,7 +69,7 @@ export class TokensTab {
     byId("copy-text").addEventListener("click", () => void copy(byId("copy-text"), session.text));
   }
 
-  /** Take a text from elsewhere: a sample, a file, a link. */
+  /** Set the text from a sample, a file or a link. */
   setText(text: string): void {
     byId<HTMLSelectElement>("sample").value = String(SAMPLES.findIndex((sample) => sample[1] === text)).replace(
       "-1",
@@ -79,7 +79,7 @@ export class TokensTab {
     this.session.setText(text);
   }
 
-  /** Encode what is there now, and draw it. */
+  /** Encode the current text and draw it. */
   private encode(): void {
     try {
       const encoded = this.near.encode();
@@ -126,7 +126,7 @@ export class TokensTab {
     this.hint(encoded);
   }
 
-  /** Say what there is to do, in place of the token that was looked at. */
+  /** Show a hint in place of the details of a token. */
   private hint(encoded: Encoded): void {
     const told =
       encoded.ids.length === 0

@@ -5,7 +5,7 @@ import type { Encoded } from "../encoder/encoder";
 import { ADDED, INSIDE_CHARACTER, PRETOKEN_START } from "../encoder/flags";
 import { partial } from "./show";
 
-/** What token `i` shows: its text, or its bytes where it begins or ends inside a character. */
+/** The label of token `i`: its text, or its bytes if it begins or ends inside a character. */
 export function tokenText(encoded: Encoded, i: number): { text: string; whole: boolean } {
   const { text, units, flags } = encoded;
   const before = i > 0 && flags[i - 1]! & INSIDE_CHARACTER;
@@ -15,7 +15,7 @@ export function tokenText(encoded: Encoded, i: number): { text: string; whole: b
   return { text: partial(tokenBytes(encoded, i), ""), whole: false };
 }
 
-/** The bytes of the text that token `i` stands for. */
+/** The bytes of the text that token `i` covers. */
 export function tokenBytes(encoded: Encoded, i: number): Uint8Array {
   const { text, units, ends, flags } = encoded;
   let first = i; // go back to a token that begins a character

@@ -1,5 +1,5 @@
-// Coloured tokens. A text may have a million of them, so only blocks of them near the window are drawn. Blocks whose
-// tokens did not change are kept as they are, and so are the other tokens of one that did.
+// Coloured tokens. A text may have a million of them, so only blocks near the visible part are drawn. Unchanged blocks
+// keep their elements, and a changed block keeps the elements of its unchanged tokens.
 
 import type { Encoded } from "../encoder/encoder";
 import { PRETOKEN_START } from "../encoder/flags";
@@ -10,7 +10,7 @@ import { isAdded, pretokenOf, tokenText } from "./tokentext";
 
 const MARGIN = 400; // pixels drawn beyond the window
 const COLOURS = 5;
-const LONG = 32; // characters; a longer token may go over lines
+const LONG = 32; // characters; a longer token may span lines
 
 /** The class and the text of a token's element. */
 type Look = [kind: string, text: string];
@@ -31,11 +31,11 @@ export interface TokenViewOptions {
 }
 
 export class TokenView {
-  /** The token that is looked at, or -1. */
+  /** The selected token, or -1. */
   active = -1;
   private encoded: Encoded | null = null;
   private readonly blocks = new Blocks();
-  private width = 0; // pixels; for which the blocks were laid out
+  private width = 0; // pixels; the width for which the blocks were laid out
   private drawn = new Map<number, Block>();
   private drawnOptions = "";
   private options: TokenViewOptions = { visible: false, asIds: false };
@@ -88,7 +88,7 @@ export class TokenView {
     this.blocks.update(encoded, this.width);
   }
 
-  /** Look at a token; `show` scrolls to it. */
+  /** Select a token; `show` scrolls to it. */
   activate(token: number, show = true): void {
     const count = this.encoded?.ids.length ?? 0;
     if (count === 0) return;
@@ -137,7 +137,7 @@ export class TokenView {
     return null;
   }
 
-  /** A block in the elements of the old one that begins with the same token, as far as the tokens look the same. */
+  /** A block that reuses the elements of the old block with the same first token, where the tokens look the same. */
   private make(old: Set<Block>, encoded: Encoded, i: number): Block {
     const [from, to] = [this.blocks.starts[i]!, this.blocks.starts[i + 1]!];
     const before = Array.from(old).find((block) => block.from === from);
@@ -275,13 +275,13 @@ function textOf({ text, units }: Encoded, from: number, to: number): string {
   return to > from ? text.slice(from > 0 ? units[from - 1] : 0, units[to - 1]) : "";
 }
 
-/** How the tokens `from` to `to` look, which are a block. */
+/** The looks of the tokens `from` to `to`, which form a block. */
 function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewOptions): Look[] {
   const looks: Look[] = [];
   let colour = -1;
   for (let token = from; token < to; token++) {
     const id = encoded.ids[token]!;
-    // A token has the colour of its id, so that it looks the same everywhere and does not change as one types.
+    // The id determines the colour, so a token looks the same everywhere and does not change during typing.
     const own = (id ^ (id >> 5)) % COLOURS;
     colour = own === colour ? (own + 1) % COLOURS : own;
     const { text, whole } = tokenText(encoded, token);
@@ -296,7 +296,7 @@ function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewO
   return looks;
 }
 
-/** Have an element, whose children look like `before`, show `looks`: only those in the middle that differ are made anew. */
+/** Change an element whose children look like `before` to show `looks`; only differing children in the middle are rebuilt. */
 function showLooks(element: Element, before: Look[], looks: Look[]): void {
   const alike = (a: Look, b: Look) => a[0] === b[0] && a[1] === b[1];
   const most = Math.min(before.length, looks.length);
@@ -320,7 +320,7 @@ function showLooks(element: Element, before: Look[], looks: Look[]): void {
   }
 }
 
-/** White space has no sound: such a token is named by its signs. */
+/** The label of a token for screen readers; white space is named by its signs. */
 function nameBlank(span: Element): void {
   const text = span.textContent ?? "";
   if (text.trim() === "") span.setAttribute("aria-label", visible(text, false));

@@ -110,7 +110,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
         {},
         `Its IoS ${report.ios[0]!.value.toFixed(2)} reached the threshold ${trainer.options.refine}. `,
         report.times === 0
-          ? "It stands nowhere alone any more."
+          ? "It no longer occurs on its own."
           : `The ${plural(report.times, "occurrence")} left over, in ${plural(report.touched.length, "pretoken")}, `,
         report.times === 0 ? null : "fall apart into ",
         ...(report.times === 0 ? [] : report.parts.flatMap((part) => [token(trainer, part), " "])),
@@ -121,7 +121,7 @@ function story({ trainer, report }: Moment): HTMLElement[] {
   return told;
 }
 
-/** Two bars: the pairs that naive and incremental training have looked at. */
+/** Two bars: the pairs that naive and incremental training have visited. */
 function work(trainer: Trainer): HTMLElement {
   const { naive, incremental } = trainer.work;
   const most = Math.max(naive, incremental, 1);
@@ -139,13 +139,13 @@ function work(trainer: Trainer): HTMLElement {
   return h(
     "div",
     { class: "work" },
-    h("p", { class: "hint" }, "Pairs looked at so far"),
+    h("p", { class: "hint" }, "Pairs visited so far"),
     bar("Naive", naive, "naive"),
     bar("Incremental", incremental, "incremental"),
     h(
       "p",
       { class: "hint" },
-      "Naive training counts every pair before each merge and looks at each again to merge it. Incremental training counts once, and then looks only into pretokens that the index names.",
+      "Naive training counts every pair before each merge and visits each pair again to merge it. Incremental training counts once and then visits only the pretokens in the index.",
     ),
   );
 }
@@ -288,7 +288,7 @@ function spelled(trainer: Trainer, { event }: Report): string {
 function events({ trainer, step }: Moment, past: readonly Report[], go: (step: number) => void): HTMLElement {
   const rows = past.map((report, i) => {
     const { event } = report;
-    // Later tokens do not exist yet in this moment's trainer: what is behind is told by its number only.
+    // The trainer of this moment does not have later tokens yet, so they are named by number only.
     const known = i < step;
     const place = String(i + 1).padStart(2);
     const text = !known

@@ -5,7 +5,7 @@ import type { Session } from "./session";
 
 const VIEWS = ["tokens", "compare", "vocabulary", "training"];
 
-/** Wire the tabs up; gives the function that shows a view. */
+/** Connect the tabs; return the function that shows a view. */
 export function startViews(session: Session): (view: string, focus: boolean) => void {
   const tabs = VIEWS.map((view) => byId(`tab-${view}`));
   const show = (wanted: string, focus: boolean) => {

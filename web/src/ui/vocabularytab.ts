@@ -1,4 +1,4 @@
-// The Vocabulary view: find tokens, and see how one was built.
+// The Vocabulary view: find tokens and show how they were built.
 
 import type { Details, SearchKind, TreeNode, Where } from "../encoder/lookup";
 import { byId, debounced, fill, grouped, h, latest } from "./dom";
@@ -8,7 +8,7 @@ import type { Session } from "./session";
 import { hex, label } from "./show";
 
 const ROW = 32; // pixels; as in the style sheet
-const BATCH = 128; // rows whose bytes are asked for at once
+const BATCH = 128; // rows whose bytes are requested together
 
 export class VocabularyTab {
   private readonly rows = new Rows(byId("results"));
@@ -98,7 +98,7 @@ export class VocabularyTab {
     );
   }
 
-  /** Ask for the bytes of the rows around one, and draw them when they are here. */
+  /** Request the bytes of the rows around one, and draw them when they arrive. */
   private async fetch(row: number): Promise<void> {
     const start = row - (row % BATCH);
     if (this.asked.has(start)) return;
@@ -174,9 +174,9 @@ export class VocabularyTab {
         : h("p", { class: "hint" }, `Counted in ${summary?.counted}.`),
       h("h3", {}, "How it is built"),
       details.tree === null
-        ? h("p", { class: "hint" }, "It is matched as a whole string; nothing builds it.")
+        ? h("p", { class: "hint" }, "It is matched as a whole string and has no merges.")
         : h("ul", { class: "tree" }, this.branch(details.tree, 0)),
-      details.history.length > 1 ? h("h3", {}, "What happened to it") : null,
+      details.history.length > 1 ? h("h3", {}, "History in training") : null,
       details.history.length > 1 ? this.history(details) : null,
       h("h3", {}, "Neighbours by id"),
       h(
@@ -234,8 +234,8 @@ const STATES: Record<Details["state"], (details: Details) => string> = {
   ordinary: (details) =>
     details.reachable
       ? "An ordinary token."
-      : "An ordinary token that merging does not reach: text that spells it alone becomes other tokens, unless the whole pretoken is looked up first.",
-  special: () => "A special token: text never becomes it unless that is allowed.",
+      : "An ordinary token that merging does not produce: its own text becomes other tokens, unless whole pretokens are looked up first.",
+  special: () => "A special token: text becomes it only if that is allowed.",
   added: () => "An added token: matched as a whole string before the text is split.",
   removed: () => "Removed in training: encoding never gives this id.",
   unused: () => "No token has this id.",
