@@ -14,6 +14,11 @@ help:
 	@echo "make fuzz    feed the loaders and kernels random and damaged input, with sanitizers"
 	@echo "make clean   remove everything that the other commands created"
 
+# The kernels are compiled once, in place. pip would compile all of them again for each editable install: it builds in a
+# new folder. So setup.py leaves them out where TOKENMILL_COMPILED is set.
+PIP := $(BIN)/python -m pip install --quiet
+EDITABLE := TOKENMILL_COMPILED=1 $(PIP) --no-build-isolation --editable
+
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -62,8 +67,7 @@ lint: $(VENV)/.lint
 FUZZ_SECONDS ?= 120
 SANITIZED := build/sanitized/lib
 fuzz: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet 'cython>=3.1' 'setuptools>=77'
-	$(BIN)/python -m pip install --quiet atheris || echo "atheris cannot be installed here; the loaders get random input"
+	$(PIP) atheris || echo "atheris cannot be installed here; the loaders get random input"
 	$(BIN)/python fuzz/loaders.py $(FUZZ_SECONDS)
 	TOKENMILL_SANITIZE=address,undefined CC=gcc $(BIN)/python setup.py -q build --build-base build/sanitized --build-lib $(SANITIZED)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \

@@ -1,6 +1,7 @@
-"""The documentation agrees with the repository: its links and its tables of figures."""
+"""The documentation agrees with the repository: its links, its maps of the code, its tables of figures."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,24 @@ def test_links_lead_to_existing_pages_and_headings(page):
         target = page.parent / file if file else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+def floors() -> list[str]:
+    """The layers of import-linter, lowest first."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    return [layer.removeprefix("tokenmill.") for layer in reversed(layers)]
+
+
+def test_the_readme_maps_the_folders_in_the_order_of_the_floors():
+    map_of_the_code = (ROOT / "README.md").read_text(encoding="utf-8").partition("## A map of the code")[2]
+    rows = re.findall(r"^\| `(\w+)(?:\.py|/)?` \|", map_of_the_code, re.MULTILINE)
+    assert rows == floors()
+
+
+def test_contributing_lists_the_floors():
+    listed = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("import-linter checks:")[2]
+    assert re.findall(r"`(\w+)`", listed.partition(".")[0]) == floors()
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,9 @@ def test_compare_a_text_against_itself_differs_nowhere(open_page, local):
     page = open_page(local.address)
     page.click("#tab-compare")
     page.select_option("[aria-label='Tokenizer B']", "ranks")
-    page.wait_for_function("() => document.getElementById('compare-where').textContent === 'All tokenizers split this text in the same way.'")
+    page.wait_for_function(
+        "() => document.getElementById('compare-where').textContent === 'All tokenizers split this text in the same way.'"
+    )
     assert page.locator(".cell.differs, .line.differing").count() == 0
 
 
