@@ -17,8 +17,8 @@ import pytest
 import zstandard
 
 from tokenmill.corpus import find_sources, open_source, read_documents
-from tokenmill.sources import streams as streams_module
 from tokenmill.errors import InputError, MissingExtraError, UsageError
+from tokenmill.sources import streams as streams_module
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 COMPRESS = {

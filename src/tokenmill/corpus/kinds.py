@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -29,6 +30,9 @@ MODULES = {
     "text": (),
 }
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
+# The set of filters for each kind where the user names none.
+DEFAULT_FILTERS = {"wikipedia": "careful", "stackexchange": "careful", "fineweb": "minimal", "text": "minimal"}
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class CleanOptions:
     """How documents are cleaned and written.
 
     kind: wikipedia, stackexchange, fineweb or text.
-    format: "jsonl" (lines of JSON, zstandard), or "text" (plain text, a blank line after each document).
+    format: "jsonl" (lines of JSON, zstandard), or "text" (plain text, two blank lines after each document).
     filters: the names of the filters, in the order in which they are applied.
     min_chars: documents that are shorter after cleaning are dropped.
     keep_code: whether code blocks stay, as they are, or go.
@@ -59,7 +63,8 @@ class CleanOptions:
 
     @classmethod
     def of(cls, kind: str, filters: Iterable[str] | None, **others: Any) -> CleanOptions:
-        return cls(kind, filters=chosen_filters(filters), **others)
+        names = [DEFAULT_FILTERS.get(kind, "minimal")] if filters is None else filters
+        return cls(kind, filters=chosen_filters(names), **others)
 
     @property
     def reader(self) -> str | None:
@@ -149,8 +154,8 @@ def _segments(document: Document, record: Record, options: CleanOptions, removed
 
 def _line(document: Document, text: str, format: str) -> bytes:
     """The bytes of a document in a shard."""
-    if format == "text":  # a blank line ends a document, so there is none inside of one
-        return ("\n".join(line for line in text.split("\n") if line.strip()) + "\n\n").encode()
+    if format == "text":  # two blank lines end a document, so there is at most one in a row inside of one
+        return (_BLANK_LINES.sub("\n\n", text.strip("\n")) + "\n\n\n").encode()
     values = {"id": document.id, "source": document.source, "title": document.title, "text": text}
     if not document.title:
         del values["title"]
