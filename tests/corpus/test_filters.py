@@ -119,7 +119,7 @@ def test_what_was_removed_is_counted():
 def test_filters_by_name():
     assert chosen_filters(["careful", "pipes"]) == tuple(n for n in FILTERS if n in {*FILTER_SETS["careful"], "pipes"})
     assert chosen_filters(()) == ()
-    with pytest.raises(UsageError, match="there is no filter 'url'. The filters are line-ends, .* sets of filters are"):
+    with pytest.raises(UsageError, match=r"there is no filter 'url'. The filters are line-ends, .* sets of filters are"):
         chosen_filters(["url"])
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from ..errors import require
+from .latex import script_text
 from .wikitext import Segment
 
 __all__ = ["html_to_text"]
@@ -55,6 +56,8 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
                 segments.append(Segment(code.rstrip(), verbatim=True))
             elif code.strip():
                 removed["tag: pre"] += 1
+        elif tag in ("sup", "sub"):
+            prose.append(script_text(tag, node.text(deep=True)))
         elif tag in DROPPED:
             removed[f"tag: {tag}"] += 1
         elif not tag.startswith(("-", "!")):

@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from .latex import SUBSCRIPTS, SUPERSCRIPTS, latex_to_text
+from .latex import SUBSCRIPTS, latex_to_text, script_text
 from .templates import Arguments, renderer_of, template_name
 from .wikis import Wiki, wiki_of
 
@@ -328,7 +328,7 @@ class _Page:
                 continue
             held = _HELD.fullmatch(line)
             lead = "" if held else _LEAD.match(line)[0]  # type: ignore[index]
-            line = line[len(lead) :]
+            line = line[len(lead) :] if line[:2] != "==" else line.strip("= ")  # a heading that nothing closes
             if left_out or not line or _TABLE_LINE.match(line):
                 if not left_out:
                     prose.end_paragraph()
@@ -414,10 +414,7 @@ def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
 
 
 def _raise(found: re.Match) -> str:
-    """m<sup>2</sup> is m², where Unicode has the characters, and else what stands between the tags."""
-    text = html.unescape(found[2]).replace("''", "")
-    table = SUPERSCRIPTS if found[1].lower() == "sup" else SUBSCRIPTS
-    return text.translate(table) if all(ord(letter) in table for letter in text) else found[2]
+    return script_text(found[1].lower(), html.unescape(found[2]).replace("''", ""))
 
 
 def _without_quotes(line: str) -> str:
