@@ -199,9 +199,7 @@ def test_damaged_vocab_json_names_its_key(plain, tmp_path):
 
 def test_tokens_that_only_whole_pretokens_reach_are_refused(form, ranked, plain, tmp_path):
     odd = dataclasses.replace(ranked, tokens=(*ranked.tokens, b"zqj"), added_tokens=())
-    with pytest.raises(
-        ConversionError, match=r"b'zqj' \(id \d+\) is made only where a whole pretoken is this token"
-    ):
+    with pytest.raises(ConversionError, match=r"b'zqj' \(id \d+\) is made only where a whole pretoken is this token"):
         write(odd, tmp_path / "it", form)
     whole = dataclasses.replace(plain, tokens=(*plain.tokens, b"zqj"), added_tokens=(), whole_pretokens=True)
     with pytest.raises(ConversionError, match="b'zqj'"):

@@ -52,10 +52,19 @@ def clean(
         Form, typer.Option(help="Shards of JSON lines (.jsonl.zst) or of plain text (.txt).")
     ] = Form.jsonl,
     filters: Annotated[
-        str | None, typer.Option(help="The filters to apply, with commas between; all unless told; '' for none.")
+        str | None,
+        typer.Option(
+            help="Filters and sets of filters, with commas between; '' for none. By default careful for wikipedia and "
+            "stackexchange, minimal for fineweb and text. ddtokens is the stricter set of a published recipe."
+        ),
     ] = None,
     no_filter: Annotated[list[str] | None, typer.Option(help="A filter not to apply; may be given again.")] = None,
-    min_chars: Annotated[int, typer.Option(help="Drop documents that are shorter after cleaning.")] = 100,
+    min_chars: Annotated[
+        int | None,
+        typer.Option(
+            help="Drop documents that are shorter after cleaning; by default 100 for wikipedia and stackexchange, else 1."
+        ),
+    ] = None,
     keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
     unit: UnitOption = "line",
     separator: SeparatorOption = "",
@@ -90,7 +99,8 @@ def clean(
 
     names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
     unwanted = chosen_filters(no_filter or [])
-    chosen = tuple(name for name in chosen_filters(names) if name not in unwanted)
+    filters_of_kind = CleanOptions(filters=None if names is None else tuple(names)).for_kind(kind.value).filters or ()
+    chosen = tuple(name for name in filters_of_kind if name not in unwanted)
     start = time.perf_counter()
     with progress_bar() as progress:
         report = clean_sources(

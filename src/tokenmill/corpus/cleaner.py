@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Any
 
@@ -28,6 +29,7 @@ MODULES = {
     "fineweb": (),
     "text": (),
 }
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
 
 
 class Cleaner:
@@ -55,7 +57,7 @@ class Cleaner:
         text = clean_segments(segments, options.filters or (), removed)
         if not text.strip():
             return "dropped", "no text left"
-        if len(text) < options.min_chars:
+        if len(text) < (options.min_chars or 0):
             return "dropped", f"under {options.min_chars} characters"
         if document.replaced:
             removed["lone surrogate"] += document.replaced
@@ -110,8 +112,8 @@ def _load_parsers(kind: str) -> None:
 
 def _line(document: Document, text: str, format: str) -> bytes:
     """The bytes of a document in a shard."""
-    if format == "text":  # a blank line ends a document, so there is none inside of one
-        return ("\n".join(line for line in text.split("\n") if line.strip()) + "\n\n").encode()
+    if format == "text":  # two blank lines end a document, so there is at most one in a row inside of one
+        return (_BLANK_LINES.sub("\n\n", text.strip("\n")) + "\n\n\n").encode()
     values = {"id": document.id, "source": document.source, "title": document.title, "text": text}
     if not document.title:
         del values["title"]

@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from ..sources.blocks import Block, Record
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, find_sources, shown
 from .cleaner import KINDS, Cleaner, check_kind
-from .filters import chosen_filters
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
 
@@ -59,8 +58,8 @@ def clean(
     progress: called as progress("clean", bytes of the sources read, bytes of all).
     """
     options, job = options or CleanOptions(), job or JobOptions()
-    options = replace(options, filters=chosen_filters(options.filters))
     check_kind(kind, options.format)
+    options = options.for_kind(kind)
     skipped: list[Skip] = []
     found = find_sources(sources, None if options.strict else skipped.append)
     folder = Path(output).absolute()

@@ -1,4 +1,4 @@
-"""HTML to plain text: one block, one line; code blocks as they stand; entities decoded, and no tag left."""
+"""HTML to plain text: blank lines between paragraphs, marks before headings and items of lists, code blocks verbatim."""
 
 from __future__ import annotations
 
@@ -7,36 +7,44 @@ from collections import Counter
 from typing import Any
 
 from ..errors import require
+from .latex import script_text
 from .wikitext import Segment
 
 __all__ = ["html_to_text"]
 
-BLOCKS = frozenset(
-    "p div br hr h1 h2 h3 h4 h5 h6 ul ol li dl dt dd blockquote pre table tr thead tbody caption section article header "
-    "footer aside main nav figure figcaption details summary form address".split()
+LINES = frozenset("br div li dt dd tr thead tbody caption summary figcaption".split())  # start and end a line
+PARAGRAPHS = frozenset(  # stand between blank lines
+    "p hr h1 h2 h3 h4 h5 h6 ul ol dl blockquote pre table section article header footer aside main nav figure details "
+    "form address".split()
 )
+HEADINGS = {f"h{level}": "\x02" + "#" * level + " " for level in range(1, 7)}
+LISTS = frozenset(["ul", "ol"])
 CELLS = frozenset(["td", "th"])
 DROPPED = frozenset("script style template noscript iframe object svg head title img video audio canvas".split())
 _SPACES = re.compile(r"[^\S\n]*\n[^\S\n]*|[^\S\n]+")
-_LINES = re.compile(r" *\n[ \n]*")
-BREAK = "\x00"  # the end of a block; HTML cannot hold this character
+# The end of a line, the end of a paragraph, the start of a mark: HTML cannot hold these characters.
+LINE, PARAGRAPH, MARK = "\x00", "\x01", "\x02"
+_MARK = re.compile(rf"{MARK}(\S+ )[ {LINE}{PARAGRAPH}]*")  # an item that begins with a paragraph begins on one line
+_ENDS = re.compile(rf" *[{LINE}{PARAGRAPH}][ {LINE}{PARAGRAPH}]*")
 
 
 def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = True) -> list[Segment]:
-    r"""The text of a fragment of HTML as segments; the code blocks (`<pre>`) are the verbatim ones.
+    r"""The text of a fragment of HTML as segments. The code blocks (`<pre>`) are the verbatim ones.
 
-    Line ends inside of a block are spaces, as in a browser. keep_code: without it code blocks are left out.
+    Line ends inside of a block are spaces, as in a browser. Headings and items begin with the marks of Markdown.
+    keep_code: False leaves code blocks out.
 
     >>> html_to_text("<p>one\ntwo &amp; <b>three</b></p><pre><code>if  x &lt; 1:\n    y</code></pre>")
     [Segment(text='one two & three', verbatim=False), Segment(text='if  x < 1:\n    y', verbatim=True)]
     """
     parser = require("selectolax.lexbor", "corpus", "cleaning HTML")
     removed = removed if removed is not None else Counter()
-    body = parser.LexborHTMLParser(html.replace(BREAK, "")).body
+    body = parser.LexborHTMLParser(re.sub(rf"[{LINE}{PARAGRAPH}{MARK}]", "", html)).body
     segments: list[Segment] = []
     prose: list[str] = []
     node = body.child if body is not None else None
-    above: list[Any] = []  # the elements that hold `node`, outermost first
+    above: list[tuple[Any, int]] = []  # the elements that hold `node`, outermost first, with the places of their marks
+    items: list[int] = []  # of each open list, the items so far; -1 where they have no numbers
     while node is not None:
         tag = node.tag
         if tag == "-text":
@@ -48,29 +56,57 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
                 segments.append(Segment(code.rstrip(), verbatim=True))
             elif code.strip():
                 removed["tag: pre"] += 1
+        elif tag in ("sup", "sub"):
+            prose.append(script_text(tag, node.text(deep=True)))
         elif tag in DROPPED:
             removed[f"tag: {tag}"] += 1
         elif not tag.startswith(("-", "!")):
-            prose.append(BREAK if tag in BLOCKS else " " if tag in CELLS else "")
+            prose.append(_end_of(tag, len(items)) or (" " if tag in CELLS else ""))
             if node.child is not None:
-                above.append(node)
+                above.append((node, len(prose)))
+                prose.append(HEADINGS.get(tag, "") if tag != "li" else _item(items))
+                if tag in LISTS:
+                    items.append(0 if tag == "ol" else -1)
                 node = node.child
                 continue
         following = node.next
         while following is None and above:  # the end of the elements whose last child this was
-            node = above.pop()
-            if node.tag in BLOCKS:
-                prose.append(BREAK)
+            node, mark = above.pop()
+            if node.tag in LISTS:
+                items.pop()
+            if (
+                prose[mark:]
+                and prose[mark].startswith(MARK)
+                and not "".join(prose[mark + 1 :]).strip(LINE + PARAGRAPH + " \n")
+            ):
+                prose[mark] = ""  # a heading or an item without text
+            prose.append(_end_of(node.tag, len(items)))
             following = node.next
         node = following
     _end_prose(prose, segments)
     return segments
 
 
+def _end_of(tag: str, lists: int) -> str:
+    """What ends before and after an element. Inside of a list there are no paragraphs, only lines."""
+    if tag in PARAGRAPHS:
+        return LINE if lists else PARAGRAPH
+    return LINE if tag in LINES else ""
+
+
+def _item(items: list[int]) -> str:
+    """The mark of the next item of the innermost list."""
+    if not items or items[-1] < 0:
+        return f"{MARK}- "
+    items[-1] += 1
+    return f"{MARK}{items[-1]}. "
+
+
 def _end_prose(prose: list[str], segments: list[Segment]) -> None:
-    """Close the run of prose: white space as a browser shows it, one line for each block."""
+    """Close the run of prose: white space as a browser shows it, lines and paragraphs as the elements say."""
     text = _SPACES.sub(" ", "".join(prose).replace("\r", " ").replace("\n", " "))
-    text = _LINES.sub("\n", text.replace(BREAK, "\n")).strip()
+    text = _MARK.sub(r"\1", text)
+    text = _ENDS.sub(lambda ends: "\n\n" if PARAGRAPH in ends[0] else "\n", text).strip()
     prose.clear()
     if text:
         segments.append(Segment(text))

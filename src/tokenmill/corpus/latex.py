@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["SUBSCRIPTS", "SUPERSCRIPTS", "latex_to_text", "raised"]
+__all__ = ["SUBSCRIPTS", "SUPERSCRIPTS", "latex_to_text", "raised", "script_text"]
 
 MAX_CHARACTERS = 2_000  # nobody reads a longer formula on one line
 MAX_DEPTH = 20
 
-SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
-SUBSCRIPTS = str.maketrans("0123456789+-−=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
+SUPERSCRIPTS = str.maketrans("0123456789+-−–=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿⁱ")
+SUBSCRIPTS = str.maketrans("0123456789+-−–=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 
 _SYMBOLS = """
 alpha α beta β gamma γ delta δ epsilon ε varepsilon ε zeta ζ eta η theta θ vartheta ϑ iota ι kappa κ lambda λ mu μ nu ν
@@ -92,6 +92,19 @@ def raised(text: str, table: dict[int, str], sign: str) -> str:
     if text and all(ord(letter) in table for letter in text):
         return text.translate(table)
     return sign + (text if len(text) == 1 else f"({text})") if text else ""
+
+
+def script_text(tag: str, text: str) -> str:
+    """What <sup> or <sub> holds, as plain text: m<sup>2</sup> is m², 10<sup>1.5</sup> is 10^(1.5), 1<sup>st</sup> is 1st.
+
+    >>> script_text("sup", "2"), script_text("sub", "1.5"), script_text("sup", "st")
+    ('²', '_(1.5)', 'st')
+    """
+    table, sign = (SUPERSCRIPTS, "^") if tag == "sup" else (SUBSCRIPTS, "_")
+    stripped = text.strip()
+    if not all(ord(c) in table for c in stripped) and not re.fullmatch(r"[\w.,/*+−–=()-]*\d[\w.,/*+−–=()-]*", stripped):
+        return text
+    return raised(stripped, table, sign)
 
 
 def _group(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ..errors import UsageError
 from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
+from .filters import chosen_filters
 
 __all__ = ["OUTPUT_FORMATS", "CleanOptions"]
 
@@ -19,9 +20,10 @@ LINES = ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES)
 class CleanOptions:
     """How documents are read, cleaned and written.
 
-    format: "jsonl" for lines of JSON, compressed by zstandard; "text" for plain text, a blank line after each document.
-    filters: the names of the filters to apply; None for all (see `filters.FILTERS`).
-    min_chars: documents that are shorter after cleaning are dropped.
+    format: "jsonl" for lines of JSON, compressed by zstandard; "text" for plain text, two blank lines after each document.
+    filters: the names of filters and of sets of filters to apply (see `filters`). None: "careful" for wikipedia and
+        stackexchange, "minimal" for fineweb and text.
+    min_chars: documents that are shorter after cleaning are dropped. None: 100 for wikipedia and stackexchange, else 1.
     keep_code: whether code blocks stay, exactly as they are.
     strict: stop at the first document that cannot be read. Otherwise it is skipped and counted.
     time_limit, memory_limit: the seconds of processor time and the bytes of memory that one document may take. A
@@ -32,7 +34,7 @@ class CleanOptions:
 
     format: str = "jsonl"
     filters: tuple[str, ...] | None = None
-    min_chars: int = 100
+    min_chars: int | None = None
     keep_code: bool = True
     strict: bool = False
     time_limit: float = 30.0
@@ -43,11 +45,18 @@ class CleanOptions:
     def __post_init__(self) -> None:
         if self.format not in OUTPUT_FORMATS:
             raise UsageError(f"the output format {self.format!r} is not known; known are {', '.join(OUTPUT_FORMATS)}")
-        if self.min_chars < 0:
+        if self.min_chars is not None and self.min_chars < 0:
             raise UsageError(f"min_chars is {self.min_chars}; it must not be negative")
         for name in ("time_limit", "memory_limit", "shard_bytes"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"{name} is {getattr(self, name)}; it must be above 0")
+
+    def for_kind(self, kind: str) -> CleanOptions:
+        """These options with the defaults of a kind of corpus in place of None. Raises UsageError for unknown filters."""
+        pages = kind in ("wikipedia", "stackexchange")
+        filters = ("careful" if pages else "minimal",) if self.filters is None else self.filters
+        min_chars = (100 if pages else 1) if self.min_chars is None else self.min_chars
+        return replace(self, filters=chosen_filters(filters), min_chars=min_chars)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -20,15 +20,16 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from .latex import SUBSCRIPTS, SUPERSCRIPTS, latex_to_text
+from .latex import SUBSCRIPTS, latex_to_text, script_text
 from .templates import Arguments, renderer_of, template_name
 from .wikis import Wiki, wiki_of
 
 __all__ = ["Segment", "wikitext_to_text"]
 
-# Characters that XML cannot hold, so no page has them: the begin and end of a placeholder's number, the place of
-# something dropped, and "|" and "=" that came out of a template and are no syntax of the one around it.
-HELD, MARK, PIPE, EQUALS = "\x00", "\x01", "\x02", "\x03"
+# Characters that XML cannot hold, so no page has them: both ends of a placeholder's number; the place of something
+# dropped; "|" and "=" that came out of a template and are not syntax of the one around it; and the place of a dropped
+# template that a subscript or superscript follows, as in a formula.
+HELD, MARK, PIPE, EQUALS, GAP = "\x00", "\x01", "\x02", "\x03", "\x04"
 MAX_DEPTH = 40  # MediaWiki's own limit for templates in templates
 MAX_TEMPLATE = 50_000  # characters of a text-bearing template; longer ones are lists that somebody wrapped
 
@@ -49,6 +50,9 @@ _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
 _VARIANT = re.compile(r"-\{(?:[^{}|\n]*\|)?([^{}\n]*)\}-")
 _HIDDEN = re.compile(r"<(span|div)\b[^<>]*display:\s*none[^<>]*>[^<>]*</\1\s*>", re.IGNORECASE)
 _RAISED = re.compile(r"<(su[pb])\b[^<>]*>([^<>]{1,20})</\1\s*>", re.IGNORECASE)
+_FORMULA_PART = rf"(?:[\w()+−-]|{MARK}|{GAP}|<(?:/?su[pb])\b[^<>]{{0,40}}>)"
+_BROKEN_FORMULA = re.compile(rf"{_FORMULA_PART}{{0,60}}{GAP}{_FORMULA_PART}{{0,200}}", re.IGNORECASE)
+_RAISING = re.compile(r"<su[pb]\b", re.IGNORECASE)
 _BLOCK_TAG = re.compile(
     r"</?(?:p|br|div|li|ul|ol|dl|dt|dd|tr|td|th|table|tbody|caption|blockquote|center|h[1-6]|hr|poem)\b[^<>]*>",
     re.IGNORECASE,
@@ -129,7 +133,7 @@ class _Page:
 
     def text(self, wikitext: str) -> list[Segment]:
         text = "\n" + wikitext
-        for sentinel in (HELD, MARK, PIPE, EQUALS):
+        for sentinel in (HELD, MARK, PIPE, EQUALS, GAP):
             text = text.replace(sentinel, "")
         text, comments = _COMMENT.subn("", text)
         if comments:
@@ -210,6 +214,8 @@ class _Page:
             frame = stack.pop()
             opened[bracket] -= 1
             self._close(frame, out, token[0])
+            if bracket == "{{" and out[-1] == MARK and _RAISING.match(text, at):
+                out[-1] = GAP
         out.append(text[at:])
         return _without_unclosed(out, stack)
 
@@ -264,6 +270,8 @@ class _Page:
         text = text.replace(PIPE, "|").replace(EQUALS, "=")
         if "-{" in text:
             text = _VARIANT.sub(lambda found: found[1].partition(";")[0].rpartition(":")[2], text)
+        if GAP in text:  # a formula without one of its parts says something else: all of it goes
+            text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
             text = _HIDDEN.sub(MARK, text)
             text = _RAISED.sub(_raise, text)
@@ -301,8 +309,8 @@ class _Page:
 
     def _segments(self, text: str) -> list[Segment]:
         segments: list[Segment] = []
-        prose: list[str] = []
-        headings: list[tuple[int, str]] = []  # those above this line that are not put out yet
+        prose = _Prose()
+        headings: list[tuple[int, str]] = []  # those above this line that were not written yet
         left_out = 0  # the level of the section of references that is being left out; 0 for none
         for raw in text.split("\n"):
             line = raw.strip()
@@ -319,26 +327,66 @@ class _Page:
                     headings.append((level, title))
                 continue
             held = _HELD.fullmatch(line)
-            line = line[_LEAD.match(line).end() :] if not held else line  # type: ignore[union-attr]
+            lead = "" if held else _LEAD.match(line)[0]  # type: ignore[index]
+            line = line[len(lead) :] if line[:2] != "==" else line.strip("= ")  # a heading that nothing closes
             if left_out or not line or _TABLE_LINE.match(line):
-                if prose and prose[-1] and not left_out:
-                    prose.append("")
+                if not left_out:
+                    prose.end_paragraph()
                 continue
-            if headings:
-                if prose and prose[-1]:
-                    prose.append("")
-                prose += [title for _, title in headings]
-                headings = []
+            for level, title in headings:
+                prose.paragraph(f"{'#' * level} {title}")
+            headings = []
             if held and self._held[int(held[1])][1]:
-                segments += [Segment("\n".join(prose)), Segment(self._held[int(held[1])][0], verbatim=True)]
-                prose = []
+                segments += [Segment(prose.take()), Segment(self._held[int(held[1])][0], verbatim=True)]
             else:
-                prose.append(_HELD.sub(self._release, line))
-        segments.append(Segment("\n".join(prose)))
+                prose.line(lead.strip(), _HELD.sub(self._release, line))
+        segments.append(Segment(prose.take()))
         return [Segment(s.text.strip("\n"), s.verbatim) for s in segments if s.text.strip()]
 
     def _release(self, found: re.Match) -> str:
         return self._held[int(found[1])][0]
+
+
+class _Prose:
+    """The lines of a run of prose: a blank line between paragraphs, a mark before the items of lists."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._numbers: list[int] = []  # the items so far of each open numbered list
+        self._in_list = False
+
+    def line(self, lead: str, text: str) -> None:
+        """Add a line that stood behind the list marks `lead`: "**" for an item of a list inside of a list."""
+        if not text.strip():
+            return
+        item = lead[-1:] in ("*", "#")
+        if item != self._in_list:
+            self.end_paragraph()
+        if lead[-1:] == "#":
+            self._numbers = self._numbers[: len(lead)] + [0] * (len(lead) - len(self._numbers))
+            self._numbers[-1] += 1
+            text = f"{self._numbers[-1]}. {text}"
+        else:
+            self._numbers = self._numbers[: len(lead)]
+            text = f"- {text}" if item else text
+        self._in_list = item
+        self._lines.append(text)
+
+    def paragraph(self, text: str) -> None:
+        """Add a paragraph of one line."""
+        self.end_paragraph()
+        self._lines += [text, ""]
+
+    def end_paragraph(self) -> None:
+        if self._lines and self._lines[-1]:
+            self._lines.append("")
+        self._numbers, self._in_list = [], False
+
+    def take(self) -> str:
+        """The prose so far, which ends here."""
+        text = "\n".join(self._lines)
+        self.__init__()  # type: ignore[misc]
+        return text
 
 
 def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
@@ -366,10 +414,7 @@ def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
 
 
 def _raise(found: re.Match) -> str:
-    """m<sup>2</sup> is m², where Unicode has the characters, and else what stands between the tags."""
-    text = html.unescape(found[2]).replace("''", "")
-    table = SUPERSCRIPTS if found[1].lower() == "sup" else SUBSCRIPTS
-    return text.translate(table) if all(ord(letter) in table for letter in text) else found[2]
+    return script_text(found[1].lower(), html.unescape(found[2]).replace("''", ""))
 
 
 def _without_quotes(line: str) -> str:
