@@ -223,7 +223,7 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     None where no place is safe: with a pattern that is not an automaton, or tokens and normalisations that look across
     pretokens.
     """
-    scanner, added = tok._encoder.scanner, tok._added
+    scanner, added = tok.core.scanner, tok.core.added
     if scanner is None or not added.simple or added.always or (special and added.special):
         return None
     from ..counting._count_cy import cut
