@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
-from .byte_alphabet import to_bytes, to_text
+from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, parse_json, show
 from .huggingface_pretokenizers import pre_tokenizer_json, read_pre_tokenizer
 from .tokenmill_json import added_token
@@ -158,10 +158,9 @@ def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
     """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
     if token.single_word or vocabulary.normalizers:
         return True
-    try:
-        return vocabulary.alphabet == "bytes" and to_bytes(token.content).decode() != token.content
-    except (KeyError, UnicodeDecodeError):
-        return False
+    [held] = tokens_of_texts([token.content])
+    text = None if held is None else _character_text(held)
+    return vocabulary.alphabet == "bytes" and text not in (None, token.content)
 
 
 def _added_json(token: AddedToken) -> dict[str, Any]:
