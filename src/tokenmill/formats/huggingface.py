@@ -23,8 +23,8 @@ from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
 from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, parse_json, show
 from .huggingface_pretokenizers import pre_tokenizer_json, read_pre_tokenizer
-from .tokenmill_json import added_token
-from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
+from .tokenmill_json import FLAGS, added_token
+from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, split_merges, tokens_and_merges
 
 if TYPE_CHECKING:
     import numpy as np
@@ -164,8 +164,7 @@ def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
 
 
 def _added_json(token: AddedToken) -> dict[str, Any]:
-    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
-    return {"id": token.id, "content": token.content} | {flag: getattr(token, flag) for flag in flags}
+    return {name: getattr(token, name) for name in ("id", "content", *FLAGS)}
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
@@ -324,11 +323,7 @@ def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
         Json(merges[n], node.file, f"{node.where}[{n}]").fail(what)
 
     if merges and type(merges[0]) is str:
-        for n, merge in enumerate(merges):
-            if type(merge) is not str or merge.count(" ") != 1 or len(merge) < 3 or " " in (merge[0], merge[-1]):
-                bad(n, f"expected two tokens with a space between, found {show(merge)}")
-        sides = " ".join(merges).split(" ")
-        return read_rows(sides[::2], sides[1::2], vocab, bad)
+        return read_rows(*split_merges(merges, bad), vocab, bad)
     for n, merge in enumerate(merges):
         if type(merge) is not list or list(map(type, merge)) != [str, str]:
             bad(n, f"expected a pair of tokens, found {show(merge)}")

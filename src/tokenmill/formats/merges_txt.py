@@ -16,7 +16,7 @@ from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import to_text
 from .file_content import MAX_ID, Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
-from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
+from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, split_merges, tokens_and_merges
 
 __all__ = ["not_held", "pair_bytes", "parse_pair", "read_side_files"]
 
@@ -44,17 +44,13 @@ def parse_pair(
     first = 1 if lines and lines[0].startswith("#version") else 0
     while len(lines) > first and not lines[-1]:
         lines.pop()
-    for n in range(first, len(lines)):
-        line = lines[n]
-        if line.count(" ") != 1 or len(line) < 3 or " " in (line[0], line[-1]):
-            fail(merges_file, f"line {n + 1}", f"expected two tokens with a space between, found {show(line)}")
-    sides = " ".join(lines[first:]).split(" ") if len(lines) > first else []
 
     def bad(n: int, what: str) -> NoReturn:
         fail(merges_file, f"line {n + first + 1}", what)
 
+    lefts, rights = split_merges(lines[first:], bad)
     tokens = read_tokens(node, vocab, {token.content for token in added})
-    rows = read_rows(sides[::2], sides[1::2], vocab, bad)
+    rows = read_rows(lefts, rights, vocab, bad)
     tokens = drop_added(tokens, added, rows)
     check_bytes(node, tokens)
     return Vocabulary(tuple(tokens), (), "merges", rows, added_tokens=tuple(added), whole_pretokens=False)

@@ -13,6 +13,7 @@ import binascii
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from ..errors import ConversionError
 from ..split.coverage import covers_all_text
@@ -28,8 +29,6 @@ __all__ = [
     "tiktoken_bytes",
     "tiktoken_tokens",
 ]
-
-_INSTEAD = "Write tokenizer.json instead."
 
 _CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \r\n"
 _decode = partial(binascii.a2b_base64, strict_mode=True)
@@ -101,27 +100,24 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
     ConversionError where tiktoken would give other ids.
     """
+
+    def refuse(ours: str) -> NoReturn:
+        raise ConversionError(f"{ours}. Write tokenizer.json instead.")
+
     if vocabulary.alphabet != "bytes":
-        raise ConversionError(f"tiktoken begins with bytes, and this vocabulary with characters. {_INSTEAD}")
+        refuse("tiktoken begins with bytes, and this vocabulary with characters")
     tokens, notes = ranks_of(vocabulary, "tiktoken")
-    if len(vocabulary.split_patterns) != 1:
-        count = len(vocabulary.split_patterns)
-        raise ConversionError(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}. {_INSTEAD}")
+    if (count := len(vocabulary.split_patterns)) != 1:
+        refuse(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}")
     if vocabulary.normalizers:
-        names = ", ".join(vocabulary.normalizers)
-        raise ConversionError(f"tiktoken does not normalise text, and this vocabulary does ({names}). {_INSTEAD}")
+        refuse(f"tiktoken does not normalise text, and this vocabulary does ({', '.join(vocabulary.normalizers)})")
     if vocabulary.add_prefix_space:
-        raise ConversionError(f"tiktoken puts no space before a text, and this vocabulary does. {_INSTEAD}")
+        refuse("tiktoken puts no space before a text, and this vocabulary does")
     for token in vocabulary.added_tokens:
-        flags = [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]
         if not token.special:
-            raise ConversionError(
-                f"the added token {token.content!r} is matched in any text, which tiktoken cannot do. {_INSTEAD}"
-            )
-        if flags:
-            raise ConversionError(
-                f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not have. {_INSTEAD}"
-            )
+            refuse(f"the added token {token.content!r} is matched in any text, which tiktoken cannot do")
+        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
+            refuse(f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not have")
     return tokens, notes
 
 

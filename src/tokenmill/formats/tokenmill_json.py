@@ -16,12 +16,12 @@ from typing import Any
 from ..vocabulary import AddedToken, Vocabulary
 from .file_content import MAX_ID, Json, parse_json, read_bytes
 
-__all__ = ["NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
+__all__ = ["FLAGS", "NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
 
 NAME = "tokenmill.json"
 _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
-_FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the order of tokenizer.json
 
 
 def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
@@ -107,4 +107,4 @@ def added_token(item: Json) -> AddedToken:
         content.encode()
     except UnicodeEncodeError:
         item["content"].fail(f"the added token {content!r} is not Unicode text: it holds a lone surrogate")
-    return AddedToken(content, id, **{flag: item.get(flag, bool, False) for flag in _FLAGS})
+    return AddedToken(content, id, **{flag: item.get(flag, bool, False) for flag in FLAGS})

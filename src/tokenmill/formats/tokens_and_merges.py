@@ -14,7 +14,7 @@ from .rank_merges import merges_of_ranks, only_whole, ranks_of
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["check_bytes", "drop_added", "read_rows", "read_tokens", "tokens_and_merges"]
+__all__ = ["check_bytes", "drop_added", "read_rows", "read_tokens", "split_merges", "tokens_and_merges"]
 
 
 def read_tokens(
@@ -40,6 +40,15 @@ def read_tokens(
                     f"the token {show(text)} has characters outside of the byte alphabet, and it is not an added token"
                 )
     return place_tokens(found, list(vocab.values()), node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
+
+
+def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> tuple[list[str], list[str]]:
+    """The left and the right parts of merges written "a b". bad(n, what): raises the error of the nth."""
+    for n, merge in enumerate(merges):
+        if type(merge) is not str or merge.count(" ") != 1 or len(merge) < 3 or " " in (merge[0], merge[-1]):
+            bad(n, f"expected two tokens with a space between, found {show(merge)}")
+    sides = " ".join(merges).split(" ") if merges else []
+    return sides[::2], sides[1::2]
 
 
 def read_rows(
