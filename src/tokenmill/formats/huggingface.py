@@ -24,7 +24,15 @@ from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, parse_json, show
 from .huggingface_pretokenizers import pre_tokenizer_json, read_pre_tokenizer
 from .tokenmill_json import FLAGS, added_token
-from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, split_merges, tokens_and_merges
+from .tokens_and_merges import (
+    check_bytes,
+    drop_added,
+    put_added,
+    read_rows,
+    read_tokens,
+    split_merges,
+    tokens_and_merges,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,12 +144,8 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
     highest = max(vocab.values(), default=-1)
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
         for content, id in wanted.items():
-            needed = id == vocabulary.unknown or id < highest or not only_needed
-            if needed and vocab.setdefault(content, id) != id:
-                raise ConversionError(
-                    f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, "
-                    "and tokenizer.json can hold only one of them"
-                )
+            if id == vocabulary.unknown or id < highest or not only_needed:
+                put_added(vocab, content, id, "tokenizer.json")
         if assigned_ids(contents, vocab) == wanted:
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:

@@ -14,7 +14,7 @@ from .rank_merges import merges_of_ranks, only_whole, ranks_of
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["check_bytes", "drop_added", "read_rows", "read_tokens", "split_merges", "tokens_and_merges"]
+__all__ = ["check_bytes", "drop_added", "put_added", "read_rows", "read_tokens", "split_merges", "tokens_and_merges"]
 
 
 def read_tokens(
@@ -33,12 +33,9 @@ def read_tokens(
             found = [text.encode() for text in texts]
         except UnicodeEncodeError as error:
             node.fail(f"the token {show(error.object)} is not Unicode text: it holds a lone surrogate")
-    if None in found:
-        for text, token in zip(texts, found, strict=True):
-            if token is None and text not in added:
-                node.fail(
-                    f"the token {show(text)} has characters outside of the byte alphabet, and it is not an added token"
-                )
+    foreign = (text for text, token in zip(texts, found, strict=True) if token is None and text not in added)
+    if (text := next(foreign, None)) is not None:
+        node.fail(f"the token {show(text)} has characters outside of the byte alphabet, and it is not an added token")
     return place_tokens(found, list(vocab.values()), node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
 
 
@@ -66,11 +63,9 @@ def read_rows(
             rows[:, column] = np.fromiter(map(vocab.__getitem__, texts), np.int32, len(texts))
         except KeyError as error:
             n = texts.index(error.args[0])
-            what = ("left part", "right part", "result")[column]
-            bad(
-                n,
-                f"the {what} {show(texts[n])} of the merge {show(lefts[n])} + {show(rights[n])} is not in the vocabulary",
-            )
+            part = ("left part", "right part", "result")[column]
+            merge = f"{show(lefts[n])} + {show(rights[n])}"
+            bad(n, f"the {part} {show(texts[n])} of the merge {merge} is not in the vocabulary")
     pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
     _, last = np.unique(pairs[::-1], return_index=True)
     return rows if len(last) == len(pairs) else rows[np.sort(len(pairs) - 1 - last)]
@@ -89,6 +84,15 @@ def drop_added(tokens: list[bytes | None], added: Collection[AddedToken], rows: 
     while tokens and tokens[-1] is None:
         tokens.pop()
     return tokens
+
+
+def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None:
+    """Put an added token into the table that `target` holds; ConversionError if an ordinary token is spelt like it."""
+    if vocab.setdefault(content, id) != id:
+        raise ConversionError(
+            f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, and "
+            f"{target} can hold only one of them"
+        )
 
 
 def check_bytes(node: Json, tokens: Sequence[bytes | None]) -> None:
