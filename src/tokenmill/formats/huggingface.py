@@ -22,7 +22,7 @@ from ..errors import ConversionError
 from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
 from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, parse_json, show
-from .huggingface_pretokenizers import pre_tokenizer_json, read_pre_tokenizer
+from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .tokenmill_json import FLAGS, added_token
 from .tokens_and_merges import (
     check_bytes,
@@ -39,8 +39,20 @@ if TYPE_CHECKING:
 
 __all__ = ["parse_tokenizer_json", "tokenizer_config_json", "tokenizer_json"]
 
+_TO_EVERY_TEXT = (
+    "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
+)
 _END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
-_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+_MODEL = {
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "ignore_merges": False,
+}
 
 
 def assigned_ids(contents: Iterable[str], vocab: dict[str, int]) -> dict[str, int]:
@@ -82,34 +94,22 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     unknown = None
     if vocabulary.unknown is not None:
         unknown = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
-    pairs: list[Any]
-    if byte_level:
-        pairs = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
-    else:  # tokens may hold spaces here; the pairs are what newer readers write anyway
-        pairs = [[texts[left], texts[right]] for left, right, _ in rows]
+    pairs: list[Any] = [[texts[left], texts[right]] for left, right, _ in rows]
+    if byte_level:  # tokens of characters may hold spaces
+        pairs = list(map(" ".join, pairs))
     normalizers: list[dict[str, Any]] = [{"type": name} for name in vocabulary.normalizers]
+    normalizer = {"type": "Sequence", "normalizers": normalizers} if len(normalizers) > 1 else [*normalizers, None][0]
     head = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [_added_json(token) for token in added],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers}
-        if len(normalizers) > 1
-        else next(iter(normalizers), None),
+        "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer_json(vocabulary.split_patterns, byte_level, vocabulary.add_prefix_space),
         "post_processor": None,
-        "decoder": _BYTE_LEVEL if byte_level else {"type": "Fuse"},
+        "decoder": BYTE_LEVEL if byte_level else {"type": "Fuse"},
     }
-    model = {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": unknown,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        "ignore_merges": vocabulary.whole_pretokens,
-    }
+    model = _MODEL | {"unk_token": unknown, "ignore_merges": vocabulary.whole_pretokens}
     # One token and one merge a line: the file can be read and compared, and C writes it.
     lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(model, ensure_ascii=False, indent=2)[:-2]
     vocab_lines = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
@@ -207,17 +207,16 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
         if not root[section].absent:
             notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
-
     vocab: dict[str, int] = model["vocab"].expect(dict)
     added = _read_added(root["added_tokens"], vocab)
     tokens = read_tokens(model["vocab"], vocab, {token.content for token in added}, splitting.byte_level)
     events = _read_merges(model["merges"], vocab)
     tokens = drop_added(tokens, added, events)
     unknown = _read_unknown(model, vocab, splitting.byte_level)
-    if not splitting.byte_level and unknown is None:
-        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     if splitting.byte_level:
         check_bytes(model["vocab"], tokens)
+    elif unknown is None:
+        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     return Vocabulary(
         tokens=tuple(tokens),
         split_patterns=tuple(splitting.split_patterns),
@@ -284,30 +283,21 @@ def _note_post_processor(node: Json, notes: list[str]) -> None:
     elif kind == "TemplateProcessing":
         wanted = [item["SpecialToken"]["id"].value for item in node["single"] if not item["SpecialToken"].absent]
         if wanted:
-            notes.append(
-                f"a template adds {', '.join(map(str, wanted))} to every text in Hugging Face's encode; tokenmill adds "
-                "nothing, as encode(text, add_special_tokens=False) does"
-            )
+            notes.append(f"a template adds {', '.join(map(str, wanted))} {_TO_EVERY_TEXT}")
     elif kind != "ByteLevel":
-        notes.append(
-            f"the post-processor {kind} adds special tokens to every text in Hugging Face's encode; tokenmill adds nothing, "
-            "as encode(text, add_special_tokens=False) does"
-        )
+        notes.append(f"the post-processor {kind} adds special tokens {_TO_EVERY_TEXT}")
 
 
 def _read_added(node: Json, vocab: dict[str, int]) -> list[AddedToken]:
-    if node.absent:
-        return []
     tokens = []
     contents: dict[str, Json] = {}
     ids: dict[int, Json] = {}
     for item in node:
         token = added_token(item)
-        if token.content in contents:
-            item.fail(f"the added token {token.content!r} occurs twice (first at {contents[token.content].where})")
-        if token.id in ids:
-            item.fail(f"the id {token.id} of {token.content!r} is used already (at {ids[token.id].where})")
-        contents[token.content], ids[token.id] = item, item
+        if (first := contents.setdefault(token.content, item)) is not item:
+            item.fail(f"the added token {token.content!r} occurs twice (first at {first.where})")
+        if (first := ids.setdefault(token.id, item)) is not item:
+            item.fail(f"the id {token.id} of {token.content!r} is used already (at {first.where})")
         tokens.append(token)
     for content, id in assigned_ids(contents, vocab).items():
         item = contents[content]
