@@ -70,11 +70,11 @@ def parse_ddtok(
         what = f"the header tells of {told[1]} merges, and the file has {len(rows)}: it is cut short or changed"
         fail(merges_file, "", what)
     made = Counter(new for _, _, new in rows)
-    for id, token in enumerate(tokens):  # ddtokens gives a token two ids where two merges make the same bytes
-        if token is not None and (last := ids[token]) != id:
+    for id, held in enumerate(tokens):  # ddtokens gives a token two ids where two merges make the same bytes
+        if held is not None and (last := ids[held]) != id:
             made[last] -= 1
             if made[last] < 1:
-                fail(vocab_file, "", f"the token {show(token)} occurs twice, with the ids {id} and {last}")
+                fail(vocab_file, "", f"the token {show(held)} occurs twice, with the ids {id} and {last}")
     return Vocabulary(tuple(tokens), (), "merges", rows, tuple(added), whole_pretokens=False)  # type: ignore[arg-type]
 
 

@@ -159,14 +159,9 @@ def place_tokens(
 
     at(n): the place of the nth token in the file, for the messages. A token that is None only has its id checked.
     """
-    distinct = set(tokens)
-    if (
-        not set(map(type, ids)) <= {int}
-        or (ids and (min(ids) < 0 or max(ids) > MAX_ID))
-        or (len(distinct) < len(tokens) and len(distinct) - (None in distinct) < len(tokens) - tokens.count(None))
-        or b"" in distinct
-        or len(set(ids)) < len(ids)
-    ):
+    known = set(tokens) - {None}
+    valid_ids = set(map(type, ids)) <= {int} and len(set(ids)) == len(ids) and min(ids, default=0) >= 0
+    if not valid_ids or max(ids, default=0) > MAX_ID or b"" in known or len(known) < len(tokens) - tokens.count(None):
         _refuse_first(tokens, ids, file, at)
     placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
     for id, token in zip(ids, tokens, strict=True):

@@ -73,10 +73,8 @@ def to_tiktoken(vocabulary: Vocabulary, name: str = "tokenmill", *, lossy: bool 
 
     lossy: export the present tokens of a Picky vocabulary, encoded by rank; some texts then get other ids.
     """
-    if lossy:
-        vocabulary = present_by_rank(vocabulary)
-    tokens, _ = tiktoken_tokens(vocabulary)
-    return _encoding(name, tokens, vocabulary)
+    vocabulary = present_by_rank(vocabulary) if lossy else vocabulary
+    return _encoding(name, tiktoken_tokens(vocabulary)[0], vocabulary)
 
 
 def _encoding(name: str, tokens: Sequence[bytes | None], vocabulary: Vocabulary) -> tiktoken.Encoding:

@@ -132,11 +132,10 @@ def _partner(place: Path) -> tuple[Path, Path]:
         for own, other in (names, names[::-1]):
             if place.name.endswith(own):
                 partner = place.with_name(place.name.removesuffix(own) + other)
-                if not partner.is_file():
-                    raise InputError(
-                        f"{place}: this is half of a vocabulary. Put the other half, {partner.name}, beside it."
-                    )
-                return (place, partner) if own == names[0] else (partner, place)
+                if partner.is_file():
+                    return (place, partner) if own == names[0] else (partner, place)
+                half = "this is half of a vocabulary. Put the other half"
+                raise InputError(f"{place}: {half}, {partner.name}, beside it.")
     names_text = "; ".join(" and ".join(names) for names in _PAIRS)
     raise InputError(
         f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "
@@ -215,11 +214,8 @@ def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[s
 def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], list[str]]:
     names, content = (_PAIRS[0], pair_bytes) if format == "merges" else (_PAIRS[2], ddtok.ddtok_bytes)
     vocab, merges, notes = content(vocabulary)
-    return {
-        names[0]: vocab,
-        names[1]: merges,
-        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, vocab + merges),
-    }, notes
+    companion = tokenmill_json.companion_bytes(vocabulary, vocab + merges)
+    return {names[0]: vocab, names[1]: merges, tokenmill_json.NAME: companion}, notes
 
 
 def _write_files(files: dict[Path, bytes]) -> None:

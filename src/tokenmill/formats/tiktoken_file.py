@@ -30,6 +30,7 @@ __all__ = [
     "tiktoken_tokens",
 ]
 
+_Parsed = tuple[list[bytes], list[int], Sequence[int]]
 _CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \r\n"
 _decode = partial(binascii.a2b_base64, strict_mode=True)
 
@@ -50,21 +51,30 @@ def looks_like_tiktoken(data: bytes) -> bool:
 
 def parse_tiktoken(data: bytes, file: str) -> tuple[bytes | None, ...]:
     """The tokens by id. FormatError names the line of whatever is wrong."""
-    # All lines at once, in C loops. binascii skips characters that are not base64, so the data must have none.
-    fields = data.split()
+    tokens, ids, lines = _parse_at_once(data) or _parse_by_line(data, file)
+    if not ids:
+        fail(file, "", "holds no tokens")
+    placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
+    if missing := missing_bytes(placed):
+        what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
+        fail(file, "", f"{what}: the file is cut short, or is not a byte-level vocabulary")
+    return placed
+
+
+def _parse_at_once(data: bytes) -> _Parsed | None:
+    """The tokens, their ids and their lines, in C loops; None for a file with blank lines or with damage."""
+    fields, lines = data.split(), data.count(b"\n") + (not data.endswith(b"\n"))
+    # binascii skips characters that are not base64, so the data must have none.
     clean = not data.translate(None, _CHARACTERS) and data.count(b"=") == data.count(b"= ") + data.count(b"==")
-    if clean and len(fields) == 2 * (data.count(b"\n") + (not data.endswith(b"\n"))):
-        try:
-            tokens, ids = list(map(binascii.a2b_base64, fields[::2])), list(map(int, fields[1::2]))
-        except ValueError:
-            pass
-        else:
-            return _placed(tokens, ids, range(1, len(ids) + 1), file)
-    return _parse_by_line(data, file)
+    if not clean or len(fields) != 2 * lines:
+        return None
+    try:
+        return list(map(binascii.a2b_base64, fields[::2])), list(map(int, fields[1::2])), range(1, lines + 1)
+    except ValueError:
+        return None
 
 
-def _parse_by_line(data: bytes, file: str) -> tuple[bytes | None, ...]:
-    """The same, slower, for files with blank lines and for damaged ones."""
+def _parse_by_line(data: bytes, file: str) -> _Parsed:
     tokens, ids, lines = [], [], []
     for number, line in enumerate(data.split(b"\n"), 1):
         fields = line.split()
@@ -81,18 +91,7 @@ def _parse_by_line(data: bytes, file: str) -> tuple[bytes | None, ...]:
         except ValueError:
             fail(file, f"line {number}", f"the rank {show(fields[1])} is not an integer")
         lines.append(number)
-    return _placed(tokens, ids, lines, file)
-
-
-def _placed(tokens: list[bytes], ids: list[int], lines: Sequence[int], file: str) -> tuple[bytes | None, ...]:
-    if not ids:
-        fail(file, "", "holds no tokens")
-    placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
-    missing = missing_bytes(placed)
-    if missing:
-        what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
-        fail(file, "", f"{what}: the file is cut short, or is not a byte-level vocabulary")
-    return placed
+    return tokens, ids, lines
 
 
 def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:

@@ -135,15 +135,13 @@ def tokens_and_merges(
             f"{tokens[only_so]!r} (id {only_so}) is made only where a whole pretoken is this token, and {target} does not "
             "have that rule, so text would get other ids. Write tokenizer.json instead."
         )
-    last = {token: id for id, token in enumerate(tokens) if token is not None}
-    if len(last) < sum(token is not None for token in tokens):
-        made = {new for _, _, new in rows}
-        for id, token in enumerate(tokens):
-            if token is not None and last[token] != id:
-                if id in made or vocabulary.whole_pretokens:
-                    raise ConversionError(
-                        f"{token!r} has two ids, {id} and {last[token]}, and {target} can hold only one for each token"
-                    )
-                tokens[id] = None
-                notes.append(f"the id {id}, which is never given out, is left out: {token!r} has the id {last[token]}")
+    last = {token: id for id, token in enumerate(tokens)}
+    made = {new for _, _, new in rows}
+    for id, token in enumerate(tokens):
+        if token is not None and last[token] != id:
+            if id in made or vocabulary.whole_pretokens:
+                two_ids = f"{token!r} has two ids, {id} and {last[token]}"
+                raise ConversionError(f"{two_ids}, and {target} can hold only one for each token")
+            tokens[id] = None
+            notes.append(f"the id {id}, which is never given out, is left out: {token!r} has the id {last[token]}")
     return tokens, rows, notes
