@@ -227,24 +227,17 @@ class SortedRows:
         self.nbytes = nbytes
         self._batch: Rows | None = None
         self._hashes: np.ndarray
-        self._at = 0
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        import numpy as np
-
-        first, end = part << (64 - bits), (part + 1) << (64 - bits)
+        end = (part + 1) << (64 - bits)
         while True:
             if self._batch is None:
                 self._batch = next(self._batches, None)
                 if self._batch is None:
                     return
                 self._hashes = hashes_of(self._batch)
-                self._at = int(np.searchsorted(self._hashes, np.uint64(first)))
-            arena, offsets, counts = self._batch
-            stop = len(counts) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
-            merge.add_rows(arena, offsets[self._at : stop + 1], counts[self._at : stop])
-            self._at = stop
-            if stop < len(counts):
+            merge.add_rows(*part_of_rows(self._batch, self._hashes, part, bits))
+            if len(self._hashes) and int(self._hashes[-1]) >= end:
                 return
             self._batch = None
 
