@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from random_vocabularies import SWEEP, random_events, random_merges, random_ranks, random_text
 
+from naive_encoder import NaiveEncoder
 from tokenmill import formats
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
 from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger
-from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.vocabulary import Vocabulary
 
 MAKERS = {"ranks": random_ranks, "merges": random_merges, "events": random_events}

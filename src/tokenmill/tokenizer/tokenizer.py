@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     import tokenizers
 
     from ..counting import WordCounts
-    from .export_loss import ExportLoss, Progress, Sample
+    from ..jobs.progress import Progress
+    from .export_loss import ExportLoss, Sample
 
 __all__ = ["Tokenizer"]
 
@@ -366,7 +368,8 @@ class Tokenizer:
         return export_loss(self, sample, progress)
 
     def __reduce__(self) -> tuple:
-        return _restore, (self.vocabulary, self._name, self._core.cache_bytes)
+        make = functools.partial(Tokenizer, name=self._name, cache_bytes=self._core.cache_bytes)
+        return make, (self.vocabulary,)
 
     def __copy__(self) -> Tokenizer:
         return self
@@ -397,7 +400,3 @@ def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:
     if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
         return ids.astype("int64")  # type: ignore[union-attr]
     return ids
-
-
-def _restore(vocabulary: Vocabulary, name: str, cache_bytes: int) -> Tokenizer:
-    return Tokenizer(vocabulary, name=name, cache_bytes=cache_bytes)

@@ -19,7 +19,7 @@ from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, InitialEntries, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
@@ -76,8 +76,8 @@ class Encoder:
     def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
         cache.begin()
         self._merger = merger
-        self._first = cache
-        self._initial = cache.initial
+        self._model = cache
+        self._slots = cache.slots
         self._scanner = scanner
         self._cache_bytes = cache_bytes
         self._pool = []
@@ -91,10 +91,9 @@ class Encoder:
         if self._pool:
             state = self._pool.pop()
         else:
-            cache: PretokenCache = self._first if self._first is not None else PretokenCache(self._merger, self._initial)
-            self._first = None
+            first: cython.bint = self._states == 0
             self._states += 1
-            state = State(cache)
+            state = State(self._model if first else PretokenCache(self._merger, self._model, self._slots))
         state.cache.limit = self._cache_bytes // self._states
         state.ids.used = 0
         state.counted = 0
