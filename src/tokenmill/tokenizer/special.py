@@ -117,7 +117,7 @@ class AddedTokens:
         text, done = section.text, 0
         for match in _pattern(frozenset(tokens)).finditer(text):
             token, start, end = tokens[match.group()], match.start(), match.end()
-            if token.single_word and (_touches_word(text, start, end)):
+            if token.single_word and _touches_word(text, start, end):
                 continue
             if token.lstrip:
                 start = max(done, len(text[done:start].rstrip(_STRIP)) + done)
@@ -154,13 +154,9 @@ def _word_table() -> tuple[memoryview, bytes]:
 
 def _touches_word(text: str, start: int, end: int) -> bool:
     """Whether a word character stands right before `start` or right after `end`."""
-    return (start > 0 and _is_word(text[start - 1])) or (end < len(text) and _is_word(text[end]))
-
-
-def _is_word(character: str) -> bool:
     pages_of, pages = _word_table()
-    code = ord(character)
-    return pages[pages_of[code >> 7] * 128 + (code & 127)] == 1
+    codes = map(ord, text[max(start - 1, 0) : start] + text[end : end + 1])
+    return any(pages[pages_of[code >> 7] * 128 + (code & 127)] for code in codes)
 
 
 def refuse(token: str) -> NoReturn:

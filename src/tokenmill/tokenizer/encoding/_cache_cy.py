@@ -62,23 +62,15 @@ class PretokenCache:
         tm_pages_free(self.arena, self.arena_room)
         release(cython.address(self.work), 0)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of memory held."""
-        return self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
-
-    def __len__(self):
-        return self.used
-
-    @property
-    def mean_probe_length(self) -> float:
-        """How many slots past its home an entry is on average."""
+    def statistics(self) -> tuple:
+        """The bytes of memory held, the pretokens, and how many slots past its home an entry is on average."""
         i: cython.size_t
         steps: cython.size_t = 0
         for i in range(self.slots):
             if self.entries[i].hi != 0:
                 steps += i - _hash(self, self.entries + i) & self.slots - 1
-        return cython.cast(cython.double, steps) / max(self.used, 1)
+        held = self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
+        return held, self.used, cython.cast(cython.double, steps) / max(self.used, 1)
 
     def begin(self):
         """Make the present entries the initial ones, in the order of their slots. To be called once, on a cache without."""

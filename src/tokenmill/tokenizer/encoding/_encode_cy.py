@@ -108,20 +108,9 @@ class Encoder:
             state.text_size = 0
         self._pool.append(state)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of memory that the caches in the pool hold."""
-        return sum([cython.cast(State, state).cache.nbytes for state in self._pool])
-
-    @property
-    def cached(self) -> int:
-        """The number of pretokens in the caches of the pool."""
-        return sum([len(cython.cast(State, state).cache) for state in self._pool])
-
-    @property
-    def mean_probe_length(self) -> float:
-        """How many slots past its home an entry is on average, in the worst cache of the pool."""
-        return max([cython.cast(State, state).cache.mean_probe_length for state in self._pool], default=0)
+    def statistics(self) -> list:
+        """PretokenCache.statistics of each cache in the pool."""
+        return [cython.cast(State, state).cache.statistics() for state in self._pool]
 
     # ------------------------------------------------------------------ texts
 
@@ -342,9 +331,9 @@ class Encoder:
         longest: cython.size_t = 0
         cut: cython.size_t
         if finder is not None and finder.n > 0:
-            longest = finder.lengths[0]
-        if refused is not None and refused.n > 0 and refused.lengths[0] > longest:
-            longest = refused.lengths[0]
+            longest = finder.strings[0].length
+        if refused is not None and refused.n > 0 and refused.strings[0].length > longest:
+            longest = refused.strings[0].length
         if length <= longest:
             return 0
         cut = self._scanner.cut(text, 0, length - longest)
@@ -353,7 +342,7 @@ class Encoder:
         at = cut - longest if cut > longest else 0
         while at < cut:
             at = finder.search(text, at, length, cython.address(which))
-            if at < cut and at + finder.lengths[which] > cut:
+            if at < cut and at + finder.strings[which].length > cut:
                 cut = self._scanner.cut(text, 0, at)
                 at = cut - longest if cut > longest else 0
             else:
@@ -382,9 +371,9 @@ class Encoder:
             if at == state.section and at < length:
                 if not state.ids.reserve(1, 0):
                     return NO_MEMORY
-                state.ids.data[state.ids.used] = finder.ids[state.which]
+                state.ids.data[state.ids.used] = finder.strings[state.which].id
                 state.ids.used += 1
-                at += finder.lengths[state.which]
+                at += finder.strings[state.which].length
                 state.section = at
         state.at = at
         return 0
