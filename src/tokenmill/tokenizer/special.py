@@ -148,8 +148,8 @@ def _word_table() -> tuple[memoryview, bytes]:
 
 def _is_word(character: str) -> bool:
     pages_of, pages = _word_table()
-    code = ord(character)
-    return pages[pages_of[code >> 7] * 128 + (code & 127)] == 1
+    codes = map(ord, text[max(start - 1, 0) : start] + text[end : end + 1])
+    return any(pages[pages_of[code >> 7] * 128 + (code & 127)] for code in codes)
 
 
 def refuse(token: str) -> NoReturn:
