@@ -20,7 +20,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, Protocol, cast
+from types import ModuleType
 
 from ..errors import InputError, UsageError
 from .blocks import (
@@ -40,7 +40,7 @@ from .find import COMPRESSIONS, OnSkip, Skip, Source, find_sources, is_url, repo
 from .jsonl import ArraySource, LinesSource
 from .parquet import ParquetSource
 from .streams import ByteStream, Pause
-from .text import Check, text_source
+from .text import Check, CutSource, FileSource
 
 __all__ = ["FORMATS", "document_of", "open_source", "read_documents", "spans_of"]
 
@@ -54,12 +54,6 @@ SUFFIXES = {
     ".7z": "stackexchange",
 }
 HEAD = 4096
-
-
-class Reader(Protocol):
-    """What each reader module has."""
-
-    def document(self, record: Record, options: ReadOptions) -> Document | Drop: ...
 
 
 def open_source(
@@ -120,10 +114,10 @@ def _source(
     if format in ("wikipedia", "stackexchange"):
         from .xml import DumpSource
 
-        dump = DumpSource(source, options, None, ids)
-        dump.format, dump.reader = format, cast(Any, _reader(format))
-        return dump
-    return text_source(source, options, cut=cut, check=check, span=span)
+        return DumpSource(source, options, _reader(format), ids)
+    if options.unit == "file":
+        return FileSource(source, options, span, check, cut)
+    return CutSource(source, options, span, check)
 
 
 def _format_of(head: bytes, format: str | None) -> str:
@@ -217,5 +211,5 @@ def document_of(record: Record, options: ReadOptions) -> Document | Drop:
 
 
 @cache
-def _reader(format: str) -> Reader:
-    return cast(Reader, importlib.import_module(f".{format}", __package__))
+def _reader(format: str) -> ModuleType:
+    return importlib.import_module(f".{format}", __package__)

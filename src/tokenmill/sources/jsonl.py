@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from array import array
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -73,7 +74,7 @@ class LinesSource(CutSource):
     format = "jsonl"
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
-        super().__init__(source, ReadOptions("line", "", options.field, options.max_document_bytes), None, span)
+        super().__init__(source, replace(options, unit="line", separator=""), span)
         self._ids = ids
 
     def _fill(self, block: Block) -> None:
@@ -82,14 +83,11 @@ class LinesSource(CutSource):
         block.parse = partial(_parse, options=self._options, ids=self._ids, quick=quick)
 
 
-class ArraySource(CutSource):
+class ArraySource(LinesSource):
     """A JSON array: each item is a document. A place is behind the comma that follows an item."""
 
-    format = "jsonl"
-
     def __init__(self, source: Source, options: ReadOptions, ids: bool = False) -> None:
-        super().__init__(source, ReadOptions("line", "", options.field, options.max_document_bytes))
-        self._ids = ids
+        super().__init__(source, options, ids=ids)
         self.label = "item #"
         self._next = 1
 

@@ -99,7 +99,7 @@ def encode_files(
     key = {
         "sources": fingerprint(found),
         "tokenizer": tok.vocabulary.fingerprint(),
-        "options": {**settings.to_json(), "engine": job.engine},
+        "options": {**asdict(settings), "engine": job.engine},
     }
     with working_folder(path_beside(path), path, key, job.resumes(found)) as folder:
         groups = [[(source, size_of(source)) for source in found]]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import FormatError, UsageError
 from ..sources.blocks import ReadOptions
@@ -53,9 +53,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_format(self.format)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
