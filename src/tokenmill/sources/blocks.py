@@ -208,6 +208,18 @@ class Block:
         self.skips.append(Skip(self.source, self.label.replace("#", str(number)), reason))
         self._skipped.append(number)
 
+    def leave_out_long(self, limit: int | None) -> None:
+        """Add a skip in the place of each document of more than `limit` bytes."""
+        numbers, names = self.numbers, self.names
+        if limit is None or numbers is None:
+            return
+        texts = list(self.texts())
+        kept = [i for i, text in enumerate(texts) if len(text) <= limit]
+        for i in sorted({*range(len(texts))} - {*kept}):
+            self.leave_out(numbers[i], too_long(limit))
+        self.set_documents([texts[i] for i in kept], [numbers[i] for i in kept])
+        self.names = names and [names[i] for i in kept]
+
     def items(self) -> list[Record | Skip]:
         """The records and the skips, in the order of the source."""
         items = [*self.records(), *self.skips]

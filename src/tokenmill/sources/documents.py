@@ -19,6 +19,7 @@ import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from functools import cache
 from types import ModuleType
 
@@ -184,25 +185,20 @@ def read_documents(
     options = ReadOptions(unit, separator, field, max_document_bytes)
     block = Block()
     for source in find_sources(sources, on_skip):
-        opened = open_source(source, options, format, ids=True)
-        try:
+        with closing(open_source(source, options, format, ids=True)) as opened:
             while opened.draw(block):
-                for record in block.items():
-                    if isinstance(record, Skip):
-                        report_skips([record], on_skip)
-                        continue
+                for item in block.items():
                     try:
-                        document = document_of(record, options)
+                        document = item if isinstance(item, Skip) else document_of(item, options)
                     except Damaged as error:
-                        report_skips([Skip(record.source, record.position, str(error))], on_skip)
-                        continue
-                    if isinstance(document, Document):
+                        document = Skip(item.source, item.position, str(error))
+                    if isinstance(document, Skip):
+                        report_skips([document], on_skip)
+                    elif isinstance(document, Document):
                         if document.replaced:
                             reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
-                            report_skips([Skip(record.source, record.position, reason, left_out=False)], on_skip)
+                            report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
                         yield document
-        finally:
-            opened.close()
 
 
 def document_of(record: Record, options: ReadOptions) -> Document | Drop:

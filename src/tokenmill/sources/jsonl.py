@@ -23,7 +23,8 @@ from .text import CutSource
 
 __all__ = ["ArraySource", "LinesSource", "document", "without_surrogates"]
 
-# pyarrow takes a quarter of a second to import: as long as parsing so much without it.
+# pyarrow takes a quarter of a second to import: as long as parsing so much without it. With it, training on 256 MB of
+# JSON lines takes 13 % less processor time than without (two cores, November 2026).
 PYARROW_BYTES = 64 << 20
 MAX_DEPTH = 500  # of what pyarrow may parse; Python's json stops at about 1,000
 LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
@@ -100,7 +101,6 @@ class ArraySource(LinesSource):
     def _fill(self, block: Block) -> None:
         block.label = self.label
         items: list[bytes] = []
-        numbers = array("Q")
         limit = self._options.max_document_bytes
         try:
             while not items and not self.done:
@@ -114,13 +114,8 @@ class ArraySource(LinesSource):
                 elif not items and limit is not None and len(self._rest) > limit + BLOCK:
                     raise InputError(f"{self.name}: item {self._next:,} is {too_long(limit)}")
         finally:
-            first = self._next - len(items)
-            for number, item in enumerate(items, first):
-                if limit is None or len(item) <= limit:
-                    numbers.append(number)
-                else:
-                    block.leave_out(number, too_long(limit))
-            block.set_documents([item for item in items if limit is None or len(item) <= limit], numbers)
+            block.set_documents(items, range(self._next - len(items), self._next))
+            block.leave_out_long(limit)
             block.parse = partial(_parse, options=self._options, ids=self._ids, quick=False)
 
     def _items(self, buffer: bytearray, length: int, items: list[bytes]) -> tuple[int, bool]:

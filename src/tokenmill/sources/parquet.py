@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
-from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span, too_long
+from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, open_url, reason_of, size_of
 from .streams import Pause
 from .text import document
@@ -147,19 +147,7 @@ class ParquetSource(BlockSource):
             block.names = batch.column("id").to_pylist()
         limit = self._options.max_document_bytes
         if limit is not None and len(texts) and int(np.diff(ends).max()) > limit:
-            self._leave_out_long(block, limit)
-
-    def _leave_out_long(self, block: Block, limit: int) -> None:
-        texts, numbers, names = [], [], []
-        for i, text in enumerate(block.texts()):
-            if len(text) > limit:
-                block.leave_out(block.numbers[i] if block.numbers else 0, too_long(limit))
-            else:
-                texts.append(text)
-                numbers.append(block.numbers[i] if block.numbers else 0)
-                names.append(block.names[i] if block.names is not None else None)
-        block.set_documents(texts, numbers)
-        block.names = names if block.names is not None else None
+            block.leave_out_long(limit)
 
 
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:
