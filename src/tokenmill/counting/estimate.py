@@ -30,7 +30,7 @@ from .threads import Counter, cores
 
 if TYPE_CHECKING:
     from ..split import Splitter
-    from .local import Paths
+    from .count_files import Paths
 
 __all__ = ["Estimate", "estimate"]
 
@@ -80,14 +80,14 @@ def estimate(
     threads, limit = cores(num_threads), memory_limit_of(memory_limit)
     counter = Counter(splitter, 1 << 62, Spill(Path()), lambda: None)
     seen: list[tuple[int, int]] = []  # bytes and distinct pretokens after each block
-    ratio = _Ratio()
+    ratios: dict[str, list[int]] = {}
     seconds = -time.perf_counter()
-    for block in _sample(paths, splitter, read or ReadOptions(), binary, sample, ratio):
+    for block in _sample(paths, splitter, read or ReadOptions(), binary, sample, ratios):
         counter.count(block)
         seen.append((counter.total_bytes, len(counter.table)))
     seconds += time.perf_counter()
     sampled, distinct = counter.total_bytes, len(counter.table)
-    total = max(sampled, int(sum(size_of(path) * ratio.of(path) for path in paths)))
+    total = max(sampled, int(sum(size_of(path) * _ratio(ratios, path) for path in paths)))
     growth = _growth(seen)
 
     def distinct_in(nbytes: float) -> float:
@@ -131,28 +131,19 @@ def _growth(seen: list[tuple[int, int]]) -> float:
     return min(1.0, max(0.05, math.log(distinct / distinct_in_half) / math.log(whole / half)))
 
 
-class _Ratio:
-    """How much text comes out of a byte on disk, by the ending of the files' names."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, list[int]] = {}
-
-    def add(self, path: Source, on_disk: int, text: int) -> None:
-        read = self._read.setdefault(Path(path).suffix, [0, 0])
-        read[0] += on_disk
-        read[1] += text
-
-    def of(self, path: Source) -> float:
-        on_disk, text = self._read.get(Path(path).suffix, (1, 1))
-        return text / max(1, on_disk)
-
-
 def _sample(
-    paths: list[Source], splitter: Splitter, read: ReadOptions, binary: Binary, sample: int, ratio: _Ratio
+    paths: list[Source],
+    splitter: Splitter,
+    read: ReadOptions,
+    binary: Binary,
+    sample: int,
+    ratios: dict[str, list[int]],
 ) -> Iterator[Block]:
     """Blocks from all over the sources, in random order, since neighbouring text is alike.
 
     A compressed file can only be read from its front.
+
+    ratios: by suffix, the bytes read on disk and the bytes of text that came out of them, to be added to.
     """
     open = opener(splitter, read, binary)
     draws: list[tuple[Source, Span | None]] = []  # the first block of a span, or the next of a whole file
@@ -183,12 +174,20 @@ def _sample(
                 report_skips(block.skips, None)
                 yield block
                 plain = span is not None and isinstance(source, StreamSource)
-                ratio.add(path, raw if plain else source.stored_position() - before, block.nbytes)
+                read_bytes = ratios.setdefault(Path(path).suffix, [0, 0])
+                read_bytes[0] += raw if plain else source.stored_position() - before
+                read_bytes[1] += block.nbytes
             if span is not None:
                 source.close()
     finally:
         for source in whole.values():
             source.close()
+
+
+def _ratio(ratios: dict[str, list[int]], path: Source) -> float:
+    """How much text comes out of a byte on disk of this source."""
+    on_disk, text = ratios.get(Path(path).suffix, (1, 1))
+    return text / max(1, on_disk)
 
 
 def _sizes(table: CountTable) -> tuple[float, float]:

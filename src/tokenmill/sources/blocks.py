@@ -57,7 +57,7 @@ class ReadOptions:
     """How sources are cut into documents.
 
     unit: what a document is in text files: a "file", a "line", what stands between "blank" lines, or what stands
-        between each "separator". Empty lines, and documents of white space between separators, are no documents.
+        between each "separator". Empty lines, and white space between separators, are not documents.
     separator: the text between two documents, for the unit "separator".
     field: the field of JSON objects, or the column of Parquet, that holds the text.
     max_document_bytes: longer documents are skipped, which bounds the memory; None for no limit.
@@ -246,9 +246,9 @@ class Block:
 class BlockSource:
     """One source, or a span of it, from which threads draw blocks in turn.
 
-    span: where to begin and to end, for sources that are divided among machines; the kind of source says what the
-        numbers are. Neighbouring spans have all documents between them, each once.
-    ids: whether the blocks shall know the ids that are stored with the documents.
+    span: where to begin and to end, for sources that are divided among machines: bytes, or row groups of Parquet.
+        Each document is in exactly one of the neighbouring spans.
+    ids: whether to read the ids that are stored with the documents.
     """
 
     format = "text"

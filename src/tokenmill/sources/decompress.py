@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ..errors import MissingExtraError, require
-from .find import cpu_count
+from ..kernels.machine import available_cores
 
 __all__ = ["PLAIN_STEP", "Chunks", "Members", "Zlib", "decompressed"]
 
@@ -151,7 +151,7 @@ class _ParallelBzip2(Chunks):
         rapidgzip = require("rapidgzip", "corpus", "reading .bz2 on all cores")
         self._file = file
         self._slow = False
-        self._fast = rapidgzip.IndexedBzip2File(name, parallelization=cpu_count())
+        self._fast = rapidgzip.IndexedBzip2File(name, parallelization=available_cores())
         self._chunks = self._decompress()
 
     def stored_position(self) -> int:

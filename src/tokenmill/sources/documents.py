@@ -73,7 +73,8 @@ def open_source(
     format: one of FORMATS; None tells it from the name and the first bytes.
     cut: for callers that take a text document in parts; see text.FileSource.
     check: of the beginning of a text file; see text.TextSource.
-    span: one of `spans_of`; ids: whether the blocks shall have the ids that are stored with documents.
+    span: one of `spans_of`.
+    ids: whether to read the ids that are stored with documents.
     """
     if format is not None and format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
@@ -83,11 +84,8 @@ def open_source(
         try:
             stream = ByteStream(source, pause)
             format = _format_of(stream.peek(HEAD), format)
-        except InputError:  # met again, and told of, when the first block is drawn
+        except InputError:  # drawing the first block raises it again
             format = "text"
-            if stream is not None:
-                stream.close()
-            stream = None
     opened = _source(source, options, format or "text", cut, check, span, ids)
     if stream is not None:
         if isinstance(opened, StreamSource):

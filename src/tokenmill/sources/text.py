@@ -29,7 +29,7 @@ def document(record: Record, options: ReadOptions) -> Document:
 class TextSource(StreamSource):
     """What both kinds of text sources share: the check of the beginning.
 
-    check: gets the first 64 KiB and says why the file is not to be read, "" to leave it out without a word, or None.
+    check: gets the first 64 KiB and says why not to read the file, "" to leave it out silently, or None to read it.
     """
 
     def __init__(
