@@ -118,12 +118,17 @@ class Zlib:
     def __init__(self, wbits: int) -> None:
         self._zlib = zlib.decompressobj(wbits)
 
-    def __getattr__(self, name: str) -> Any:  # eof, unused_data
-        return getattr(self._zlib, name)
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
 
     @property
     def needs_input(self) -> bool:
         return not self._zlib.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
 
     def decompress(self, data: Any, size: int) -> bytes:
         return self._zlib.decompress(self._zlib.unconsumed_tail or data, size)
@@ -136,12 +141,15 @@ class _Zstd:
 
     def __init__(self, decompressor: Any) -> None:
         self._zstd = decompressor
+        self.decompress = lambda data, size: decompressor.decompress(data)
 
-    def __getattr__(self, name: str) -> Any:  # eof, unused_data
-        return getattr(self._zstd, name)
+    @property
+    def eof(self) -> bool:
+        return self._zstd.eof
 
-    def decompress(self, data: Any, size: int) -> bytes:
-        return self._zstd.decompress(data)
+    @property
+    def unused_data(self) -> bytes:
+        return self._zstd.unused_data
 
 
 class _ParallelBzip2(Chunks):
