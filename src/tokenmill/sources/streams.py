@@ -50,10 +50,13 @@ class ByteStream:
 
     pause: called now and then while a pipe has nothing to read; may raise.
     text: whether to drop a byte order mark, and to turn text that has one into UTF-8.
+    suffix: how it is stored, such as ".gz"; without it, the name of the source tells.
     position: how many bytes were given out, the mark not counted.
     """
 
-    def __init__(self, source: Source, pause: Pause = lambda: None, *, text: bool = True) -> None:
+    def __init__(
+        self, source: Source, pause: Pause = lambda: None, *, text: bool = True, suffix: str | None = None
+    ) -> None:
         self.name = shown(source)
         self.position = 0
         self._mark = 0  # bytes of the mark
@@ -62,7 +65,7 @@ class ByteStream:
         self._file: Any = _open_file(source, pause)
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None where the file is read directly
         try:
-            self._chunks = _plain_chunks(os.fspath(source), self._file)
+            self._chunks = _plain_chunks(os.fspath(source), self._file, suffix)
             self.seekable = self._chunks is None and self._file.seekable()
             if text:
                 self._read_mark()
@@ -240,9 +243,9 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def _plain_chunks(name: str, file: Any) -> Iterator[bytes] | None:
+def _plain_chunks(name: str, file: Any, suffix: str | None) -> Iterator[bytes] | None:
     """Chunks of the plain bytes of `file`, none of them empty; None where it is not compressed."""
-    suffix = Path(name).suffix.lower()
+    suffix = Path(name).suffix.lower() if suffix is None else suffix
     if suffix == ".7z":
         from .sevenzip import open_member
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
+from ..jobs.progress import Progress
 from ..sources.documents import read_documents
 from ..vocabulary import Vocabulary
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Agreement", "Difference", "check", "document_texts", "proof"]
 
-Progress = Callable[[str, int, "int | None"], None]
 Encode = Callable[[str], list[int]]
 
 _PART = 1 << 16  # characters

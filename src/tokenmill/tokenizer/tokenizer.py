@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import tokenizers
 
     from ..counting import WordCounts
-    from .export_loss import ExportLoss, Progress, Sample
+    from ..jobs.progress import Progress
+    from .export_loss import ExportLoss, Sample
 
 __all__ = ["Tokenizer"]
 
