@@ -33,7 +33,7 @@ def cut_of(splitter: Splitter) -> Cut | None:
 
 
 def why_binary(head: bytes, binary: Binary = "error") -> str | None:
-    """Why a file with this beginning is not text: "" where it is to be left out without a word, None for text."""
+    """Why a file with this beginning is not text: "" to leave it out silently, None for text."""
     nul = head.find(0)
     if nul >= 0:
         found = f"a NUL byte at offset {nul}"
