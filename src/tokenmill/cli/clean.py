@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import _options as opt
 from ._console import console, progress_bar, say
-from ._reading import FieldOption, SeparatorOption, UnitOption
 from .main import app
 
 if TYPE_CHECKING:
@@ -19,38 +18,16 @@ if TYPE_CHECKING:
 SHOWN_SKIPS = 5
 
 
-class Kind(StrEnum):
-    wikipedia = "wikipedia"
-    stackexchange = "stackexchange"
-    fineweb = "fineweb"
-    text = "text"
-
-
-class Form(StrEnum):
-    jsonl = "jsonl"
-    text = "text"
-
-
-class Engine(StrEnum):
-    local = "local"
-    ray = "ray"
-
-
 @app.command()
 def clean(
-    kind: Annotated[Kind, typer.Argument(help="What the sources are.", show_default=False)],
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed; - is standard input."
-        ),
-    ],
+    kind: Annotated[str, typer.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
+    sources: opt.Sources,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")
     ],
     format: Annotated[
-        Form, typer.Option(help="Shards of JSON lines (.jsonl.zst) or of plain text (.txt).")
-    ] = Form.jsonl,
+        str, typer.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")
+    ] = "jsonl",
     filters: Annotated[
         str | None,
         typer.Option(
@@ -66,9 +43,9 @@ def clean(
         ),
     ] = None,
     keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
-    unit: UnitOption = "line",
-    separator: SeparatorOption = "",
-    field: FieldOption = "text",
+    unit: opt.Unit = "line",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
     max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
     strict: Annotated[
         bool, typer.Option(help="Stop at the first document that cannot be read; do not skip it.")
@@ -78,11 +55,9 @@ def clean(
     memory_limit_mb: Annotated[int, typer.Option(help="Megabytes of memory for one document.")] = 1024,
     shard_mb: Annotated[int, typer.Option(help="Close a shard once it holds so many megabytes of text.")] = 256,
     overwrite: Annotated[bool, typer.Option(help="Remove the output of another run that stands there.")] = False,
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Resume an interrupted run.")] = True,
-    engine: Annotated[
-        Engine, typer.Option(help="Processes of this machine, or tasks on a Ray cluster.")
-    ] = Engine.local,
-    ray_address: Annotated[str | None, typer.Option(help="The Ray cluster; without it one is started here.")] = None,
+    resume: opt.Resume = True,
+    engine: opt.Engine = "local",
+    ray_address: opt.RayAddress = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on stdout.")] = False,
 ) -> None:
     """Clean a dump into shards of text, with a report beside them.
@@ -99,16 +74,16 @@ def clean(
 
     names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
     unwanted = chosen_filters(no_filter or [])
-    filters_of_kind = CleanOptions(filters=None if names is None else tuple(names)).for_kind(kind.value).filters or ()
+    filters_of_kind = CleanOptions(filters=None if names is None else tuple(names)).for_kind(kind).filters or ()
     chosen = tuple(name for name in filters_of_kind if name not in unwanted)
     start = time.perf_counter()
     with progress_bar() as progress:
         report = clean_sources(
-            kind.value,
+            kind,
             sources,
             output,
             CleanOptions(
-                format.value,
+                format,
                 chosen,
                 min_chars,
                 keep_code,
@@ -119,7 +94,7 @@ def clean(
                 ReadOptions(unit, separator, field, max_document_mb << 20),
             ),
             overwrite=overwrite,
-            job=JobOptions(engine.value, ray_address, num_workers, resume),
+            job=JobOptions(engine, ray_address, num_workers, resume),
             progress=progress,
         )
     if json:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError, UnknownTokenError, UsageError
-from ._reading import FieldOption, SeparatorOption, SkipDamagedOption, UnitOption, say_skips
+from . import _options as opt
+from ._console import progress_bar, report, say, say_skips
 from .main import app
 
 if TYPE_CHECKING:
@@ -23,13 +24,10 @@ if TYPE_CHECKING:
 
 FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 
-TOKENIZER = typer.Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")
-DOWNLOAD = typer.Option("--download", help="Allow the download of a published encoding.")
-
 
 @app.command()
 def encode(
-    tokenizer: Annotated[str, TOKENIZER],
+    tokenizer: opt.TokenizerOption,
     sources: Annotated[
         list[str] | None, typer.Argument(help="Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = None,
@@ -41,9 +39,7 @@ def encode(
             "unless named; else text."
         ),
     ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")
-    ] = None,
+    split: opt.Split = None,
     special: Annotated[
         bool, typer.Option("--special", help="Text that spells a special token becomes that token.")
     ] = False,
@@ -56,20 +52,16 @@ def encode(
     no_end_of_text: Annotated[
         bool, typer.Option("--no-end-of-text", help="Token files: no token after a document.")
     ] = False,
-    unit: UnitOption = "file",
-    separator: SeparatorOption = "",
-    field: FieldOption = "text",
-    skip_damaged: SkipDamagedOption = False,
-    resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="Token files: go on where an earlier call was interrupted.")
-    ] = True,
-    num_threads: Annotated[int | None, typer.Option(help="Token files: threads; all cores unless told.")] = None,
-    engine: Annotated[str, typer.Option(help="Token files: local, or ray: on a Ray cluster.")] = "local",
-    ray_address: Annotated[
-        str | None, typer.Option(help="The cluster for --engine ray; without it a Ray is started on this machine.")
-    ] = None,
-    download: Annotated[bool, DOWNLOAD] = False,
-    json: Annotated[bool, typer.Option("--json", help="Token files: print the summary as JSON on stdout.")] = False,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
+    skip_damaged: opt.SkipDamaged = False,
+    resume: opt.Resume = True,
+    num_threads: opt.Threads = None,
+    engine: opt.Engine = "local",
+    ray_address: opt.RayAddress = None,
+    download: opt.Download = False,
+    json: opt.Summary = False,
 ) -> None:
     """Encode text: a line of ids for each document, or a token file, which trainers read.
 
@@ -126,15 +118,13 @@ def encode(
 
 @app.command()
 def decode(
-    tokenizer: Annotated[str, TOKENIZER],
+    tokenizer: opt.TokenizerOption,
     source: Annotated[
         Path | None,
         typer.Argument(help="A token file, or a file of ids with white space between; standard input if left out."),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the text here, not to stdout.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")
-    ] = None,
+    split: opt.Split = None,
     jsonl: Annotated[bool, typer.Option("--jsonl", help='Write {"text": ...} in a line for each document.')] = False,
     any_tokenizer: Annotated[
         bool, typer.Option("--any-tokenizer", help="Do not check that the token file was made with this tokenizer.")
@@ -142,7 +132,7 @@ def decode(
     dtype: Annotated[
         str | None, typer.Option(help="uint16 or uint32, for a .bin without the metadata beside it.")
     ] = None,
-    download: Annotated[bool, DOWNLOAD] = False,
+    download: opt.Download = False,
 ) -> None:
     """Decode a token file, or lines of ids: the text of each document, one after the other, byte for byte what was encoded.
 
@@ -186,7 +176,6 @@ def _encode_to_token_file(
     as_json: bool,
 ) -> None:
     from ..token_files import encode_files
-    from ._console import progress_bar, report, say
 
     skips: list[Skip] = []
     start = time.perf_counter()

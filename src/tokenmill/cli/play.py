@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import _options as opt
 from ._console import progress_bar, report, say
 from .main import app
 
@@ -27,16 +28,9 @@ def play(
     paths: Annotated[
         bool, typer.Option("--paths", help="Let the page open any file of this machine by its path.")
     ] = False,
-    split: Annotated[
-        str | None, typer.Option(help="The split pattern, for files that do not hold one (an unknown .tiktoken).")
-    ] = None,
-    counts: Annotated[
-        Path | None,
-        typer.Option(help="Word counts: the vocabulary view then shows each token's count and IoS."),
-    ] = None,
-    export: Annotated[
-        Path | None, typer.Option(help="Write a static site to this folder instead, for any file host.")
-    ] = None,
+    split: opt.Split = None,
+    counts: Annotated[Path | None, typer.Option(help="Word counts, to show each token's count and IoS.")] = None,
+    export: Annotated[Path | None, typer.Option(help="Write a static site to this folder, for any file host.")] = None,
 ) -> None:
     """See tokens, compare tokenizers, search vocabularies and step through training, in the browser.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
@@ -14,11 +14,14 @@ from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, Text
 from .junk import THRESHOLDS, Swallowed, swallowed_tokens
 from .metrics import (
-    ALPHA,
+    DENSITY,
+    RENYI,
     RENYI_CAUTION,
+    USED,
+    Measure,
     mean_token_characters,
+    measured_table,
     ratio,
-    renyi_efficiency,
     scripts_table,
     word_initial_share,
 )
@@ -80,9 +83,10 @@ def compare(
         swallowed[name] = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
         by_script[name] = scripts_table(zip(parts, usages[name].values(), strict=True))
     totals = {name: reduce(add, by_domain.values()) for name, by_domain in usages.items()}
+    judged = {name: (tok, totals[name]) for name, tok in named.items()}
     tables = [
-        _compression(named, totals),
-        _vocabularies(named, totals, swallowed, thresholds),
+        _compression(judged),
+        _vocabularies(judged, swallowed, thresholds),
         _by_domain("domain_bytes", "Bytes per token, by domain", usages, lambda u: ratio(u.bytes, u.tokens)),
         _by_domain(
             "domain_fertility", "Tokens per word (fertility), by domain", usages, lambda u: ratio(u.tokens, u.words)
@@ -103,70 +107,41 @@ def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     return named
 
 
-def _compression(named: Mapping[str, Tokenizer], totals: Mapping[str, Usage]) -> Table:
-    base = next(iter(totals.values())).tokens
-    rows = []
-    for name, usage in totals.items():
-        rows.append(
-            (
-                name,
-                len(ordinary_tokens(named[name])),
-                usage.tokens,
-                ratio(usage.tokens, base),
-                ratio(usage.bytes, usage.tokens),
-                ratio(usage.characters, usage.tokens),
-                ratio(usage.words, usage.tokens),
-                ratio(usage.tokens, usage.words),
-            )
-        )
-    columns = (
-        Column("tokenizer"),
-        Column("ordinary tokens", "count"),
-        Column("tokens of the text", "count"),
-        Column("relative", "share", "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"),
-        Column("bytes per token", "number", digits=3),
-        Column("characters per token", "number", digits=3),
-        Column("words per token", "number", digits=3),
-        Column("tokens per word", "number", "fertility", 3),
+def _compression(judged: Mapping[str, tuple[Tokenizer, Usage]]) -> Table:
+    base = next(iter(judged.values()))[1].tokens
+    help = "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"
+    measures = (
+        Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok))),
+        Measure(Column("tokens of the text", "count"), lambda tok, usage: usage.tokens),
+        Measure(Column("relative", "share", help), lambda tok, usage: ratio(usage.tokens, base)),
+        *DENSITY,
     )
-    return Table("compression", "Compression", columns, rows)
+    return measured_table("compression", "Compression", judged, "tokenizer", measures)
 
 
 def _vocabularies(
-    named: Mapping[str, Tokenizer],
-    totals: Mapping[str, Usage],
+    judged: Mapping[str, tuple[Tokenizer, Usage]],
     swallowed: Mapping[str, Sequence[Swallowed]],
     thresholds: Sequence[float],
 ) -> Table:
-    import numpy as np
+    ios = {judged[name][0]: [token.ios for token in found] for name, found in swallowed.items()}
 
-    rows = []
-    for name, tok in named.items():
-        ids = list(ordinary_tokens(tok))
-        by_id = totals[name].by_id
-        junk = [sum(token.ios >= threshold for token in swallowed[name]) for threshold in thresholds]
-        rows.append(
-            (
-                name,
-                ratio(int(np.count_nonzero(by_id[ids])), len(ids)),
-                *(ratio(number, len(ids)) for number in junk),
-                mean_token_characters(tok),
-                word_initial_share(tok),
-                renyi_efficiency(by_id, len(ids)),
-            )
+    def junk(threshold: float) -> Measure:
+        column = Column(f"IoS ≥ {threshold}", "share", "tokens that this threshold would call junk")
+        return Measure(
+            column,
+            lambda tok, usage: ratio(sum(value >= threshold for value in ios[tok]), len(ordinary_tokens(tok))),
         )
-    columns = (
-        Column("tokenizer"),
-        Column("vocabulary used", "share"),
-        *(
-            Column(f"IoS ≥ {threshold}", "share", "tokens that this threshold would call junk")
-            for threshold in thresholds
-        ),
-        Column("mean token characters", "number"),
-        Column("word-initial", "share"),
-        Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
+
+    measures = (
+        USED,
+        *map(junk, thresholds),
+        Measure(Column("mean token characters", "number"), lambda tok, usage: mean_token_characters(tok)),
+        Measure(Column("word-initial", "share"), lambda tok, usage: word_initial_share(tok)),
+        RENYI,
     )
-    return Table("vocabularies", "What the vocabularies are spent on", columns, rows, RENYI_CAUTION)
+    table = measured_table("vocabularies", "What the vocabularies are spent on", judged, "tokenizer", measures)
+    return replace(table, note=RENYI_CAUTION)
 
 
 def _by_domain(
@@ -190,14 +165,8 @@ def _by_script(by_script: Mapping[str, Table]) -> Table:
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:
-    """The share of the row's tokens that the column's vocabulary also has."""
     tokens = {name: set(ordinary_tokens(tok).values()) for name, tok in named.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
     columns = (Column("tokens of"), *(Column(f"in {name}", "share", digits=1) for name in named))
-    return Table(
-        "overlap",
-        "Tokens in common",
-        columns,
-        rows,
-        "The share of the row's tokens that the column's vocabulary also has.",
-    )
+    note = "The share of the row's tokens that the column's vocabulary also has."
+    return Table("overlap", "Tokens in common", columns, rows, note)

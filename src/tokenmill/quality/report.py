@@ -128,7 +128,7 @@ def _headlines(found: Inspection) -> list[tuple[str, str]]:
     if found.usage is not None:
         shown += [
             ("bytes per token", "bytes per token"),
-            ("tokens per word (fertility)", "tokens per word"),
+            ("tokens per word", "tokens per word"),
             ("vocabulary used", "of the vocabulary used"),
         ]
     figures = [(label, str(values[key])) for key, label in shown if str(values[key]) != "unknown"]

@@ -12,11 +12,12 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from ..vocabulary import Vocabulary
+from .tables import Token
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment"]
+__all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment", "token_cells"]
 
 SLICE = 1 << 18  # about how many bytes of pretokens are encoded at a time
 
@@ -180,6 +181,11 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
 def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
     """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
     return _ordinary(tok.vocabulary)
+
+
+def token_cells(tok: Tokenizer) -> list[Token]:
+    """The ordinary tokens as cells of a table, by id."""
+    return [Token(id, content) for id, content in ordinary_tokens(tok).items()]
 
 
 @lru_cache(maxsize=4)
