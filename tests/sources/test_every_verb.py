@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from tokenmill.quality.evaluation_text import EvaluationText
 
 import tokenmill
 from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.counting import CountOptions, count, count_to_folder
 from tokenmill.counting.estimate import estimate
+from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.token_files import EncodeOptions, encode_files
 from tokenmill.tokenizer.check import document_texts

@@ -9,7 +9,7 @@ import typer
 from ..errors import UsageError, printable
 from . import _options as opt
 from ._console import progress_bar, say
-from ._tables import check_forms, short_name, show
+from ._tables import check_forms, show
 from .main import app
 
 __all__ = ["compare"]
@@ -52,7 +52,9 @@ def compare(
 
 def _names(paths: list[str]) -> list[str]:
     """Short names if they are distinct, else the paths."""
-    short = [short_name(path) for path in paths]
+    from ..quality.names import tokenizer_name
+
+    short = [tokenizer_name(path) for path in paths]
     names = short if len(set(short)) == len(short) else list(map(printable, paths))
     if len(set(names)) < len(names):
         raise UsageError("the same tokenizer is given twice")

@@ -8,7 +8,7 @@ import typer
 
 from . import _options as opt
 from ._console import progress_bar, say
-from ._tables import check_forms, short_name, show
+from ._tables import check_forms, show
 from .main import app
 
 __all__ = ["inspect"]
@@ -40,6 +40,7 @@ def inspect(
     from ..api import load
     from ..quality import InspectionOptions
     from ..quality import inspect as inspect_tokenizer
+    from ..quality.names import tokenizer_name
     from ..quality.report import require_plots, write_report
 
     check_forms(json, markdown)
@@ -51,8 +52,8 @@ def inspect(
             tok,
             sources or None,
             baseline=None if baseline is None else load(baseline),
-            name=short_name(tokenizer),
-            baseline_name=None if baseline is None else short_name(baseline),
+            name=tokenizer_name(tokenizer),
+            baseline_name=None if baseline is None else tokenizer_name(baseline),
             options=InspectionOptions(junk_at=threshold, rare_below=rare_below),
             num_threads=num_threads,
             progress=progress,

@@ -37,20 +37,20 @@ def play(
     tokenmill play my-tokenizer cl100k_base
     """
     from ..api import load
-    from ..playground.server import name_of, serve
+    from ..playground.server import serve
+    from ..quality.names import free_name, tokenizer_name
 
-    loaded: list[tuple[str, Tokenizer]] = []
+    loaded: dict[str, Tokenizer] = {}
     for path in tokenizers or []:
-        loaded.append((_free_name(name_of(Path(path)), [name for name, _ in loaded]), load(path, split=split)))
-    usage = {name: _usage(tok, counts) for name, tok in loaded} if counts is not None else {}
-    vocabularies = [(name, tok.vocabulary) for name, tok in loaded]
+        loaded[free_name(tokenizer_name(path), loaded)] = load(path, split=split)
+    usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
+    vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
     if export is not None:
         from ..playground.export import export as write
 
         sizes = write(vocabularies, export, usage)
-        report(
-            {"site": str(export), "bytes": sum(sizes.values()), "files": {k: f"{v:,}" for k, v in sizes.items()}}, False
-        )
+        files = {name: f"{size:,}" for name, size in sizes.items()}
+        report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
         return
 
     serve(vocabularies, port, counts=usage, allow_paths=paths, ready=lambda address: announce(address, browser))
@@ -65,14 +65,6 @@ def announce(address: str, browser: bool = True) -> None:
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-
-
-def _free_name(name: str, taken: list[str]) -> str:
-    number = 2
-    free = name
-    while free in taken:
-        free, number = f"{name} ({number})", number + 1
-    return free
 
 
 def _usage(tok: Tokenizer, folder: Path) -> TokenCounts:

@@ -25,6 +25,7 @@ from .metrics import (
     scripts_table,
     word_initial_share,
 )
+from .names import free_name
 from .replay import replay
 from .tables import Column, Table, TableSet
 from .usage import Usage, ordinary_tokens
@@ -100,10 +101,7 @@ def compare(
 def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     named: dict[str, Tokenizer] = {}
     for tok in tokenizers:
-        name, number = tok.name, 2
-        while name in named:
-            name, number = f"{tok.name} ({number})", number + 1
-        named[name] = tok
+        named[free_name(tok.name, named)] = tok
     return named
 
 
