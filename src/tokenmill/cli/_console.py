@@ -74,6 +74,7 @@ def report(rows: dict, as_json: bool) -> None:
         print(json.dumps({key.replace(" ", "_"): value for key, value in rows.items()}))
         return
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
@@ -84,5 +85,5 @@ def report(rows: dict, as_json: bool) -> None:
         elif isinstance(value, int):
             value = f"{value:,}"
         if value not in (None, "0"):
-            table.add_row(key, str(value))
+            table.add_row(Text(key), Text(str(value)))
     console().print(table)

@@ -20,17 +20,13 @@ Split = Annotated[str | None, typer.Option(help="The split pattern, for a tokeni
 
 # How sources are read.
 Unit = Annotated[
-    str,
-    typer.Option(
-        help="What a document is in text files: a file, a line, blank (blank lines separate documents), or separator."
-    ),
+    str, typer.Option(help="A document of a text file: file, line, blank (what blank lines separate), or separator.")
 ]
 Separator = Annotated[str, typer.Option(help="The text between two documents, for --unit separator.")]
 Field = Annotated[str, typer.Option(help="The field of JSON objects, or the column of Parquet, that holds the text.")]
 Binary = Annotated[str, typer.Option(help="What to do with a file that is not text: error, skip, or count its bytes.")]
 SkipDamaged = Annotated[
-    bool,
-    typer.Option("--skip-damaged", help="Leave out what cannot be read: a line, a row, a damaged file from there on."),
+    bool, typer.Option("--skip-damaged", help="Leave out what cannot be read: a line, a row, the rest of a file.")
 ]
 
 # How a job runs.

@@ -25,10 +25,7 @@ def check(
     against: Annotated[str, typer.Option(help="The other tokenizer.")],
     sources: Annotated[list[str] | None, typer.Argument(help="Text to compare on: files, folders, globs.")] = None,
     split: opt.Split = None,
-    library: Annotated[
-        bool,
-        typer.Option("--library", help="Encode the other side with the library of its format instead of tokenmill."),
-    ] = False,
+    library: Annotated[bool, typer.Option("--library", help="Encode with the library of the other format.")] = False,
     fuzz: Annotated[int, typer.Option(min=0, help="The number of generated texts.")] = 5000,
     seed: Annotated[int, typer.Option(help="The seed of the generated texts.")] = 0,
     download: opt.Download = False,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import _options as opt
-from ._console import console, progress_bar, say
+from ._console import progress_bar, say
+from ._console import report as print_report
 from .main import app
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def clean(
     kind: Annotated[str, typer.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
     sources: opt.Sources,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")
+        Path, typer.Option("--output", "-o", help="The folder for the shards; the report goes beside it.")
     ],
     format: Annotated[
         str, typer.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")
@@ -37,19 +38,14 @@ def clean(
     ] = None,
     no_filter: Annotated[list[str] | None, typer.Option(help="A filter not to apply; may be given again.")] = None,
     min_chars: Annotated[
-        int | None,
-        typer.Option(
-            help="Drop documents that are shorter after cleaning; by default 100 for wikipedia and stackexchange, else 1."
-        ),
+        int | None, typer.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
     ] = None,
     keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
     unit: opt.Unit = "line",
     separator: opt.Separator = "",
     field: opt.Field = "text",
     max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
-    strict: Annotated[
-        bool, typer.Option(help="Stop at the first document that cannot be read; do not skip it.")
-    ] = False,
+    strict: Annotated[bool, typer.Option(help="Stop at the first document that cannot be read.")] = False,
     num_workers: Annotated[int | None, typer.Option(help="Processes; one for each core unless told.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds of processor time for one document.")] = 30.0,
     memory_limit_mb: Annotated[int, typer.Option(help="Megabytes of memory for one document.")] = 1024,
@@ -107,33 +103,20 @@ def clean(
 
 def _show(report: CleaningReport, output: Path, seconds: float) -> None:
     """The report as a table on stderr."""
-    from rich.table import Table
-    from rich.text import Text
-
     from ..corpus.cleaning import report_path
 
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column()
-    table.add_column(justify="right")
-
-    def row(name: str, value: str) -> None:
-        table.add_row(Text(name), value)
-
-    row("documents in", f"{report.documents_in:,}")
-    row("  kept", f"{report.documents_kept:,}")
-    for reason, count in report.dropped.items():
-        row(f"  dropped: {reason}", f"{count:,}")
-    if report.skipped_count:
-        row("  skipped: could not be read", f"{report.skipped_count:,}")
-    row("bytes in", f"{report.bytes_in:,}")
-    row("bytes out", f"{report.bytes_out:,}")
-    row("shards", f"{len(report.shards):,}")
-    row("seconds", f"{seconds:,.1f}")
+    rows: dict[str, Any] = {"documents in": report.documents_in, "  kept": report.documents_kept}
+    rows |= {f"  dropped: {reason}": count for reason, count in report.dropped.items()}
+    rows |= {
+        "  skipped: could not be read": report.skipped_count,
+        "bytes in": report.bytes_in,
+        "bytes out": report.bytes_out,
+        "shards": len(report.shards),
+        "seconds": f"{seconds:,.1f}",
+    }
     if report.most_removed:
-        row("removed most often", "")
-    for what, count in report.most_removed:
-        row(f"  {what}", f"{count:,}")
-    console().print(table)
+        rows |= {"removed most often": "", **{f"  {what}": count for what, count in report.most_removed}}
+    print_report(rows, False)
     for skip in report.skipped[:SHOWN_SKIPS]:
         say(f"skipped: {skip}")
     if report.skipped_count > SHOWN_SKIPS:

@@ -24,13 +24,10 @@ def count(
     sources: opt.Sources,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder for the word counts.")] = None,
     merge: Annotated[
-        bool,
-        typer.Option(
-            "--merge", help="The sources are word counts (folders, .ddfreq, .tsv): add them up into -o, one of these."
-        ),
+        bool, typer.Option("--merge", help="Add up word counts (folders, .ddfreq, .tsv) into -o.")
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only read a sample, and predict pretokens, memory, disk and time.")
+        bool, typer.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
     ] = False,
     split: Annotated[
         list[str] | None,

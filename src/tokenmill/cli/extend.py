@@ -29,10 +29,7 @@ def extend(
     min_pair_count: opt.MinPairCount = 1,
     max_token_bytes: opt.MaxTokenBytes = None,
     refine: Annotated[
-        float | None,
-        typer.Option(
-            help="Picky BPE: remove new tokens whose IoS reaches this threshold. A Picky tokenizer keeps its own."
-        ),
+        float | None, typer.Option(help="Picky BPE with this threshold. A Picky tokenizer keeps its own by default.")
     ] = None,
     sample: opt.Sample = None,
     split: opt.Split = None,

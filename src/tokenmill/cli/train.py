@@ -30,17 +30,15 @@ def train(
     sources: Annotated[
         list[str],
         typer.Argument(
-            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or a folder of saved word counts."
+            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
         ),
     ],
-    vocab_size: Annotated[
-        int, typer.Option(help="The number of tokens, including the 256 bytes and the special tokens.")
-    ],
+    vocab_size: Annotated[int, typer.Option(help="The number of tokens, including bytes and special tokens.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: Annotated[
         str | None,
         typer.Option(
-            help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
+            help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
         ),
     ] = None,
     special_token: opt.SpecialToken = None,
@@ -48,15 +46,10 @@ def train(
     min_pair_count: opt.MinPairCount = 1,
     max_token_bytes: opt.MaxTokenBytes = None,
     alphabet: Annotated[str, typer.Option(help="The initial tokens: bytes or characters.")] = "bytes",
-    coverage: Annotated[
-        float, typer.Option(help="With --alphabet characters: the share of all characters to keep.")
-    ] = 1.0,
-    unknown_token: Annotated[
-        str | None, typer.Option(help="With --alphabet characters: the token for all other characters.")
-    ] = None,
+    coverage: Annotated[float, typer.Option(help="The share of all characters in --alphabet characters.")] = 1.0,
+    unknown_token: Annotated[str | None, typer.Option(help="The token for characters outside the alphabet.")] = None,
     refine: Annotated[
-        float | None,
-        typer.Option(help="Picky BPE: remove intermediate tokens whose IoS reaches this threshold, such as 0.9."),
+        float | None, typer.Option(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
     ] = None,
     sample: opt.Sample = None,
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",

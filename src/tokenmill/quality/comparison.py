@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from ..counting import WordCounts
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, Text
-from .junk import THRESHOLDS, Swallowed, swallowed_tokens
+from .judgement import Judgement, judge
+from .junk import THRESHOLDS
 from .metrics import (
     DENSITY,
     RENYI,
@@ -22,36 +21,27 @@ from .metrics import (
     mean_token_characters,
     measured_table,
     ratio,
-    scripts_table,
     word_initial_share,
 )
 from .names import free_name
-from .replay import replay
 from .tables import Column, Table, TableSet
-from .usage import Usage, ordinary_tokens
+from .usage import ordinary_tokens
 
 __all__ = ["Comparison", "compare"]
 
 
 @dataclass(eq=False)
 class Comparison(TableSet):
-    """The result of `compare`: its tables, and the data that the pictures show.
+    """The result of `compare`: its tables, and what they are made from, by name of the tokenizer."""
 
-    By name of the tokenizer: usages by domain, totals on all text, figures by script, each token with its highest IoS.
-    """
-
-    tokenizers: dict[str, Tokenizer]
+    judgements: dict[str, Judgement]
     tables: list[Table]
-    usages: dict[str, dict[str, Usage]]
-    totals: dict[str, Usage]
-    scripts: dict[str, Table]
-    swallowed: dict[str, list[Swallowed]]
 
     def title(self) -> str:
-        return "Comparison of " + ", ".join(self.tokenizers)
+        return "Comparison of " + ", ".join(self.judgements)
 
     def about(self) -> dict[str, object]:
-        return {"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in self.tokenizers.items()}}
+        return {"tokenizers": {name: of.tok.vocabulary.fingerprint() for name, of in self.judgements.items()}}
 
 
 @suggests_options()
@@ -75,27 +65,22 @@ def compare(
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads)
-    usages: dict[str, dict[str, Usage]] = {}
-    swallowed: dict[str, list[Swallowed]] = {}
-    by_script: dict[str, Table] = {}
-    for name, tok in named.items():
-        usages[name] = domains.usages(tok, progress)
-        parts = [domains.counts(domain, tok) for domain in domains.names]
-        swallowed[name] = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
-        by_script[name] = scripts_table(zip(parts, usages[name].values(), strict=True))
-    totals = {name: reduce(add, by_domain.values()) for name, by_domain in usages.items()}
-    judged = {name: (tok, totals[name]) for name, tok in named.items()}
+    judged = {name: judge(tok, domains, progress) for name, tok in named.items()}
+    fertility = {name: of.fertility() for name, of in judged.items()}
+    scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in judged.items()}
+    density = {
+        name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.usages.items()}
+        for name, of in judged.items()
+    }
     tables = [
         _compression(judged),
-        _vocabularies(judged, swallowed, thresholds),
-        _by_domain("domain_bytes", "Bytes per token, by domain", usages, lambda u: ratio(u.bytes, u.tokens)),
-        _by_domain(
-            "domain_fertility", "Tokens per word (fertility), by domain", usages, lambda u: ratio(u.tokens, u.words)
-        ),
-        _by_script(by_script),
+        _vocabularies(judged, thresholds),
+        _side_by_side("domain_bytes", "Bytes per token, by domain", "domain", density),
+        _side_by_side("domain_fertility", "Tokens per word (fertility), by domain", "domain", fertility),
+        _side_by_side("scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts),
         _overlap(named),
     ]
-    return Comparison(named, tables, usages, totals, by_script, swallowed)
+    return Comparison(judged, tables)
 
 
 def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
@@ -105,8 +90,8 @@ def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     return named
 
 
-def _compression(judged: Mapping[str, tuple[Tokenizer, Usage]]) -> Table:
-    base = next(iter(judged.values()))[1].tokens
+def _compression(judged: Mapping[str, Judgement]) -> Table:
+    base = next(iter(judged.values())).usage.tokens
     help = "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"
     measures = (
         Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok))),
@@ -114,52 +99,32 @@ def _compression(judged: Mapping[str, tuple[Tokenizer, Usage]]) -> Table:
         Measure(Column("relative", "share", help), lambda tok, usage: ratio(usage.tokens, base)),
         *DENSITY,
     )
-    return measured_table("compression", "Compression", judged, "tokenizer", measures)
+    rows = {name: (of.tok, of.usage) for name, of in judged.items()}
+    return measured_table("compression", "Compression", rows, "tokenizer", measures)
 
 
-def _vocabularies(
-    judged: Mapping[str, tuple[Tokenizer, Usage]],
-    swallowed: Mapping[str, Sequence[Swallowed]],
-    thresholds: Sequence[float],
-) -> Table:
-    ios = {judged[name][0]: [token.ios for token in found] for name, found in swallowed.items()}
-
-    def junk(threshold: float) -> Measure:
-        column = Column(f"IoS ≥ {threshold}", "share", "tokens that this threshold would call junk")
-        return Measure(
-            column,
-            lambda tok, usage: ratio(sum(value >= threshold for value in ios[tok]), len(ordinary_tokens(tok))),
-        )
-
-    measures = (
-        USED,
-        *map(junk, thresholds),
-        Measure(Column("mean token characters", "number"), lambda tok, usage: mean_token_characters(tok)),
-        Measure(Column("word-initial", "share"), lambda tok, usage: word_initial_share(tok)),
-        RENYI,
+def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) -> Table:
+    rows = []
+    for name, of in judged.items():
+        junk = [ratio(sum(token.ios >= value for token in of.swallowed), of.size) for value in thresholds]
+        figures = (mean_token_characters(of.tok), word_initial_share(of.tok), RENYI.of(of.tok, of.usage))
+        rows.append((name, USED.of(of.tok, of.usage), *junk, *figures))
+    help = "tokens that this threshold would call junk"
+    columns = (
+        Column("tokenizer"),
+        USED.column,
+        *(Column(f"IoS ≥ {value}", "share", help) for value in thresholds),
+        Column("mean token characters", "number"),
+        Column("word-initial", "share"),
+        RENYI.column,
     )
-    table = measured_table("vocabularies", "What the vocabularies are spent on", judged, "tokenizer", measures)
-    return replace(table, note=RENYI_CAUTION)
+    return Table("vocabularies", "What the vocabularies are spent on", columns, rows, RENYI_CAUTION)
 
 
-def _by_domain(
-    key: str, title: str, usages: Mapping[str, Mapping[str, Usage]], figure: Callable[[Usage], float | None]
-) -> Table:
-    names = list(usages)
-    rows = [(domain, *(figure(usages[name][domain]) for name in names)) for domain in usages[names[0]]]
-    return Table(key, title, (Column("domain"), *(Column(name, "number", digits=3) for name in names)), rows)
-
-
-def _by_script(by_script: Mapping[str, Table]) -> Table:
-    names = list(by_script)
-    figures = {
-        name: dict(zip(table.column("script"), table.column("bytes per token"), strict=True))
-        for name, table in by_script.items()
-    }
-    scripts = by_script[names[0]].column("script")
-    rows = [(script, *(figures[name].get(script) for name in names)) for script in scripts]
-    columns = (Column("script"), *(Column(name, "number", digits=3) for name in names))
-    return Table("scripts", "Bytes per token, by script of the pretoken's first letter", columns, rows)
+def _side_by_side(key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]]) -> Table:
+    """A column for each name in `figures`, and a row for each of the first one's figures."""
+    rows = [(row, *(of.get(row) for of in figures.values())) for row in next(iter(figures.values()))]
+    return Table(key, title, (Column(first), *(Column(name, "number", digits=3) for name in figures)), rows)
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:

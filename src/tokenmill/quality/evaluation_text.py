@@ -115,7 +115,8 @@ class EvaluationText:
         if isinstance(part, WordCounts):
             return None
         if name not in self._words:
-            self._words[name] = _number_of_words(self._count(part, (WORD,), progress))
+            counts = self._count(part, (WORD,), progress)  # of words, and of the gaps between them
+            self._words[name] = sum(times for pretoken, times in counts.items() if not SPACE.match(pretoken))
         return self._words[name]
 
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
@@ -133,37 +134,16 @@ class EvaluationText:
         added: Counter[int] = Counter()
 
         def sections() -> Iterator[str]:
-            for text in _texts(files):
-                for section, token in tokens.split(text, frozenset()):
+            for document in read_documents(files, unit="file", max_document_bytes=None):
+                for section, token in tokens.split(document.text, frozenset()):
                     if token is not None:
                         added[token.id] += 1
                     else:
                         prefix = vocabulary.add_prefix_space and not section.startswith(" ")
                         yield " " + section if prefix else section
 
-        patterns = vocabulary.split_patterns
-        counts = count_iterator(sections(), split=patterns, num_threads=self.num_threads, progress=progress)
-        return counts, added
-
-
-def _number_of_words(counts: WordCounts) -> int:
-    """How many pretokens of the pattern WORD are words, not gaps."""
-    import numpy as np
-
-    gap = np.zeros(len(counts), bool)
-    first = counts.arena[counts.offsets[:-1].astype(np.int64)] if len(counts) else np.zeros(0, np.uint8)
-    gap[((first >= 9) & (first <= 13)) | (first == 32)] = True
-    for i in np.flatnonzero(np.isin(first, [0xC2, 0xE1, 0xE2, 0xE3])).tolist():  # first bytes of other white space
-        start, stop = int(counts.offsets[i]), int(counts.offsets[i + 1])
-        gap[i] = SPACE.match(counts.arena[start : min(stop, start + 3)].tobytes()) is not None
-    return int(counts.counts[~gap].sum(dtype=np.uint64))
-
-
-def _texts(files: list[Path | str]) -> Iterator[str]:
-    """The documents of `files`, as counting reads them."""
-    for file in files:
-        for document in read_documents([file], unit="file", max_document_bytes=None):
-            yield document.text
+        patterns, threads = vocabulary.split_patterns, self.num_threads
+        return count_iterator(sections(), split=patterns, num_threads=threads, progress=progress), added
 
 
 def _apart(files: list[Path | str]) -> str:

@@ -14,17 +14,16 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 from itertools import islice
+from typing import Any
 
 from ..errors import require
 from ..jobs.outputs import atomic_file
-from ..tokenizer import Tokenizer
 from .comparison import Comparison
 from .inspection import Inspection
-from .junk import Swallowed
-from .metrics import ratio
+from .judgement import Judgement
 from .plots import Picture, bars, ios_distribution, rank_frequency, token_lengths, usage_by_id
 from .tables import NUMERIC, Column, Table, Token, cell_text, visible
-from .usage import Usage, ordinary_tokens
+from .usage import ordinary_tokens
 
 __all__ = ["render_comparison", "render_inspection", "require_plots", "write_report"]
 
@@ -48,12 +47,8 @@ def write_report(found: Inspection | Comparison, path: str | os.PathLike[str], t
 def render_inspection(found: Inspection, top: int | None = 200) -> str:
     """The page for one tokenizer."""
     tables = {table.key: table.head(top) for table in found.tables}
-    toks = {found.name: found.tok}
-    pictures = [token_lengths(toks, {})]
-    if found.usage is not None:
-        usages = {found.name: found.usages} if len(found.usages) > 1 else {}
-        totals, swallowed = {found.name: found.usage}, {found.name: found.swallowed}
-        pictures = _pictures(toks, totals, usages, swallowed, {found.name: tables["scripts"]})
+    judged = found.judgement
+    pictures = _pictures({found.name: judged}) if judged else [token_lengths({found.name: found.tok}, {})]
     contents: list[tuple[str, str, Sequence[str]]] = [
         ("By domain and script", "", ("domains", "baseline", "scripts")),
         (
@@ -75,80 +70,57 @@ def render_inspection(found: Inspection, top: int | None = 200) -> str:
         ("Pictures", "", pictures),
     ]
     sections += [(title, lead, [tables[key] for key in keys if key in tables]) for title, lead, keys in contents]
-    lead = "Judged without a text, from the vocabulary alone."
-    if found.usages:
-        lead = f"Judged on {', '.join(found.usages)}."
+    lead = f"Judged on {', '.join(judged.usages)}." if judged else "Judged without a text, from the vocabulary alone."
     return _page(found.title(), lead, _headlines(found), [section for section in sections if section[2]])
 
 
 def render_comparison(found: Comparison, top: int | None = 200) -> str:
     """The page for several tokenizers. Pictures show the first four."""
     tables = {table.key: table.head(top) for table in found.tables}
-    toks, totals, usages, swallowed, scripts = (
-        dict(islice(by_name.items(), MOST_SERIES))
-        for by_name in (found.tokenizers, found.totals, found.usages, found.swallowed, found.scripts)
-    )
-    introduction = f"Of the first {MOST_SERIES} tokenizers." if len(toks) < len(found.tokenizers) else ""
+    shown = dict(islice(found.judgements.items(), MOST_SERIES))
+    introduction = f"Of the first {MOST_SERIES} tokenizers." if len(shown) < len(found.judgements) else ""
     sections: list[Section] = [
         ("Side by side", "", [tables["compression"], tables["vocabularies"]]),
-        ("Pictures", introduction, _pictures(toks, totals, usages, swallowed, scripts)),
+        ("Pictures", introduction, _pictures(shown)),
         ("By domain and script", "", [tables[key] for key in ("domain_bytes", "domain_fertility", "scripts")]),
         ("The vocabularies", "", [tables["overlap"]]),
     ]
-    domains = ", ".join(next(iter(found.usages.values())))
+    domains = ", ".join(next(iter(found.judgements.values())).usages)
     return _page(found.title(), f"Judged on {domains}. Figures are relative to the first.", [], sections)
 
 
-def _pictures(
-    toks: Mapping[str, Tokenizer],
-    totals: Mapping[str, Usage],
-    usages: Mapping[str, Mapping[str, Usage]],
-    swallowed: Mapping[str, Sequence[Swallowed]],
-    scripts: Mapping[str, Table],
-) -> list[Picture]:
-    """The pictures of tokenizers on a text; fertility only for `usages` by domain, if the words are known."""
-    sizes = {name: len(ordinary_tokens(tok)) for name, tok in toks.items()}
+def _pictures(judged: Mapping[str, Judgement]) -> list[Picture]:
+    """The pictures of tokenizers on a text; fertility only if the words are known, by domain."""
+    toks = {name: of.tok for name, of in judged.items()}
+    usages = {name: of.usage for name, of in judged.items()}
+    scripts: Any = {name: of.scripts.pairs("script", "characters per token") for name, of in judged.items()}
+    note = "How many characters a token holds, by the script of the pretoken's first letter. More is better."
     pictures = [
-        rank_frequency(totals),
-        usage_by_id(toks, totals),
-        token_lengths(toks, totals),
-        ios_distribution(swallowed, sizes),
-        _by_script(scripts),
+        rank_frequency(usages),
+        usage_by_id(toks, usages),
+        token_lengths(toks, usages),
+        ios_distribution({name: of.swallowed for name, of in judged.items()}, {n: of.size for n, of in judged.items()}),
+        bars("by_script", "Characters per token, by script", "characters per token", scripts, note),
     ]
-    words = all(total.words is not None for total in totals.values())
-    return [_fertility(usages), *pictures] if usages and words else pictures
+    first = next(iter(judged.values()))
+    if first.usage.words is not None and (len(judged) > 1 or len(first.usages) > 1):
+        note = "Tokens per word by domain, a word being a run of anything but white space. Fewer is better."
+        fertility = {name: of.fertility() for name, of in judged.items()}
+        pictures.insert(0, bars("fertility", "Fertility", "tokens per word", fertility, note))
+    return pictures
 
 
 def _headlines(found: Inspection) -> list[tuple[str, str]]:
     """The figures at the top of the page."""
     values = {"ordinary tokens": f"{len(ordinary_tokens(found.tok)):,}"}
-    if found.usage is not None:
+    if found.judgement is not None:
         text = dict(found.table("text").rows)
         values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
         values["of the vocabulary used"] = str(text["vocabulary used"])
-        values["tokens with IoS ≥ 0.9"] = f"{sum(token.ios >= 0.9 for token in found.swallowed):,}"
+        values["tokens with IoS ≥ 0.9"] = f"{sum(token.ios >= 0.9 for token in found.judgement.swallowed):,}"
     values["tokens that no text produces"] = f"{len(found.table('unreachable').rows):,}"
     values["tokens that are not whole UTF-8"] = f"{len(found.table('partial').rows):,}"
     return [(name, value) for name, value in values.items() if value != "unknown"]
-
-
-def _fertility(usages: Mapping[str, Mapping[str, Usage]]) -> Picture:
-    """Tokens per word by domain; `usages` by tokenizer and domain, with known words."""
-    figures = {
-        name: {domain: ratio(usage.tokens, usage.words) for domain, usage in of.items()} for name, of in usages.items()
-    }
-    note = "Tokens per word by domain, a word being a run of anything but white space. Fewer is better."
-    return bars("fertility", "Fertility", "tokens per word", figures, note)
-
-
-def _by_script(tables: Mapping[str, Table]) -> Picture:
-    """Characters per token by script; `tables` by tokenizer, as `scripts_table` makes them."""
-    figures = {
-        name: dict(zip(table.column("script"), table.column("characters per token"), strict=True))
-        for name, table in tables.items()
-    }
-    note = "How many characters a token holds, by the script of the pretoken's first letter. More is better."
-    return bars("by_script", "Characters per token, by script", "characters per token", figures, note)
 
 
 def _page(title: str, lead: str, figures: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:

@@ -94,6 +94,10 @@ class Table:
         place = [column.name for column in self.columns].index(name)
         return [row[place] for row in self.rows]
 
+    def pairs(self, key: str, value: str) -> dict[Cell, Cell]:
+        """The cells of two columns: `value` by `key`."""
+        return dict(zip(self.column(key), self.column(value), strict=True))
+
     def head(self, length: int | None) -> Table:
         """This table, cut to its first `length` rows if it is a list (None: not cut)."""
         if length is None or not self.listing or len(self.rows) <= length:
