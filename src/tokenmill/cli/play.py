@@ -67,21 +67,18 @@ def announce(address: str, browser: bool = True) -> None:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
-def _usage(tok: Tokenizer, folder: Path) -> TokenCounts:
+def _usage(tok: Tokenizer, counts: Path) -> TokenCounts:
     """Each token's count and highest IoS over word counts."""
     import numpy as np
 
     from ..counting import WordCounts
     from ..playground.pack import TokenCounts
-    from ..quality.junk import swallowed_tokens
-    from ..quality.replay import replay
-    from ..quality.usage import measure_usage
+    from ..quality.evaluation_text import EvaluationText
+    from ..quality.judgement import judge
 
-    counted = WordCounts.load(folder)
     with progress_bar() as progress:
-        used = measure_usage(tok, counted, progress=progress)
-        found = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, counted, progress))
+        judged = judge(tok, EvaluationText(WordCounts.load(counts)), progress)
     ios = np.full(len(tok.vocabulary.tokens), np.nan)
-    for token in found:
+    for token in judged.swallowed:
         ios[token.id] = token.ios
-    return TokenCounts(used.by_id, ios, folder.name)
+    return TokenCounts(judged.usage.by_id, ios, counts.name)

@@ -91,7 +91,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
         if progress is not None:
             progress("replay", stop, len(counts))
     left, right = _frequencies(events, table, happened, start)
-    return Replay(events, happened, left, right, final[:-1], _alphabet(vocabulary, events))
+    return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
 
 
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
@@ -103,7 +103,8 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
     return merges_of_ranks(vocabulary.tokens)[0]
 
 
-def _alphabet(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
+def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
+    """The tokens that no event makes."""
     made = set(events[events[:, 1] >= 0, 2].tolist())
     return frozenset(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made)
 
