@@ -40,8 +40,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     left_of,
     put_place,
 )
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, set_pair, token_at
-from cython.cimports.tokenmill.training._queue_cy import Queue
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, token_at
 from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
 from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
 
@@ -77,7 +76,6 @@ class PickyLoop:
 
     corpus: Corpus
     pairs: Pairs
-    queue: Queue
     tokens: Tokens
     numerator: uint64_t
     denominator: uint64_t
@@ -111,7 +109,7 @@ class PickyLoop:
     def __cinit__(
         self,
         corpus: Corpus,
-        queue: Queue,
+        pairs: Pairs,
         tokens: Tokens,
         numerator: uint64_t,
         denominator: uint64_t,
@@ -120,14 +118,13 @@ class PickyLoop:
         expected_pairs: cython.size_t = 0,
     ):
         self.corpus = corpus
-        self.pairs = queue.pairs
-        self.queue = queue
+        self.pairs = pairs
         self.tokens = tokens
         self.numerator = numerator
         self.denominator = denominator
         self.least = min_pair_count
         self.max_bytes = max_bytes
-        self.segments = Segments(queue, corpus.wide, expected_pairs)
+        self.segments = Segments(pairs, corpus.wide, expected_pairs)
         self.pairs.add_ids(1)
 
     @property
@@ -138,16 +135,16 @@ class PickyLoop:
     def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
         """Go on until `wanted` tokens are present or about `work` positions were seen. False at the end."""
         spent: cython.size_t = 0
-        pair: cython.size_t
+        pair: uint32_t
         with cython.nogil:
             while spent < work:
                 if self.stage == IDLE:
                     if self.tokens.n_tokens - self.tokens.n_removed >= wanted:
                         break
-                    pair = self.queue.pop()
+                    pair = self.pairs.pop()
                     if pair == 0 or self.pairs.pair[pair].count < self.least:
                         break
-                    self._begin(self.pairs, self.tokens, cython.cast(uint32_t, pair))
+                    self._begin(self.pairs, self.tokens, pair)
                     spent += 8
                 elif self.stage == SWEEP:
                     spent += self._sweep(work)
@@ -155,7 +152,7 @@ class PickyLoop:
                     spent += self._split(work)
                 else:
                     spent += self.segments.n_fresh
-                    if self.segments.lay_out(self.pairs, work):
+                    if self.segments.lay_out(work):
                         self._judge(self.pairs, self.tokens)
         return spent >= work
 
@@ -165,17 +162,17 @@ class PickyLoop:
     @cython.nogil
     @cython.exceptval(-1)
     def _begin(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.int:
-        known: cython.size_t = tokens.n_tokens
+        known: uint32_t = tokens.n_tokens
         self.merged = merged
         self.x1 = pairs.pair[merged].left
         self.x2 = pairs.pair[merged].right
         self.counts[0] = tokens.token[self.x1].count
         self.counts[1] = tokens.token[self.x2].count
-        self.x3 = cython.cast(uint32_t, tokens.join(self.x1, self.x2))
+        self.x3 = tokens.join(self.x1, self.x2)
         self.unseen = self.x3 == known
         self.first_successor = pairs.n_pairs
-        self._take(self.segments.gather_pair(self.corpus, pairs, merged))
-        self.segments.reserve(pairs, 2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
+        self._take(self.segments.gather_pair(self.corpus, merged))
+        self.segments.reserve(2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
         self.times = 0
         self.before = 0
         self.swapped = 0
@@ -206,24 +203,22 @@ class PickyLoop:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
-    def _wanted(self, left: uint32_t, right: uint32_t) -> cython.longlong:
+    @cython.exceptval(0)
+    def _wanted(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """What the node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is too long."""
         return FREE | left if self._too_long(left, right) else self.pairs.find(left, right)
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
-    def _with_new(self, left: uint32_t, right: uint32_t) -> cython.longlong:
+    @cython.exceptval(0)
+    def _with_new(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """As `_wanted`, for a pair with x3 that is asked for once in this step.
 
         If x3 is new, so is the pair, and it is not looked up before the end of the sweep. It gets its place in the map then.
         """
         if not self.unseen or self._too_long(left, right):
             return self._wanted(left, right)
-        set_pair(self.pairs, self.pairs.n_pairs, left, right)
-        self.pairs.n_pairs += 1
-        return self.pairs.n_pairs - 1
+        return new_pair(self.pairs, left, right)
 
     @cython.cfunc
     @cython.nogil
@@ -234,13 +229,13 @@ class PickyLoop:
         right: uint32_t = self.pairs.pair[old].right
         swapped: cython.bint = left == self.x2 and right == self.x1
         if on_left or swapped:
-            self.pairs.pair[old].successor = cython.cast(uint32_t, self._with_new(left, self.x3))
+            self.pairs.pair[old].successor = self._with_new(left, self.x3)
         else:
-            self.pairs.pair[old].successor = cython.cast(uint32_t, self._with_new(self.x3, right))
+            self.pairs.pair[old].successor = self._with_new(self.x3, right)
         if swapped:
             self.swapped = old
-            self.after_swapped = cython.cast(uint32_t, self._with_new(self.x3, right))
-            self.doubled = cython.cast(uint32_t, self._with_new(self.x3, self.x3))
+            self.after_swapped = self._with_new(self.x3, right)
+            self.doubled = self._with_new(self.x3, self.x3)
         self.pairs.pair[old].step = self.step
         return 0
 
@@ -370,14 +365,13 @@ class PickyLoop:
         i: cython.size_t
         tokens.remove(x)
         self.removed = x
-        self._take(self.segments.gather_token(self.corpus, pairs, x, cython.address(tokens.token[x].births)))
+        self._take(self.segments.gather(self.corpus, x, True, cython.address(tokens.token[x].births)))
         self.segments.reserve(
-            pairs,
             2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart,
             self.size * (tokens.n_apart + 1),
         )
         for i in range(tokens.n_apart - 1):
-            tokens.apart[i].held = cython.cast(uint32_t, self._wanted(tokens.apart[i].token, tokens.apart[i + 1].token))
+            tokens.apart[i].held = self._wanted(tokens.apart[i].token, tokens.apart[i + 1].token)
         self.moved = 0
         self.stage = SPLIT
         return 0
@@ -416,12 +410,12 @@ class PickyLoop:
             old = node[left]
             if old < FREE:
                 if pair[old].step != self.step:
-                    pair[old].successor = cython.cast(uint32_t, self._wanted(pair[old].left, first))
+                    pair[old].successor = self._wanted(pair[old].left, first)
                     pair[old].step = self.step
                 pair[old].count -= count
                 self._put(left, pair[old].successor, count)
             elif old != SENTINEL:  # too long with the whole token, perhaps not with its first part
-                self._put(left, cython.cast(uint32_t, self._wanted(old & TOKEN, first)), count)
+                self._put(left, self._wanted(old & TOKEN, first), count)
             self._put_parts(place, count)
         self.cursor = cursor
         self.at = stop
@@ -449,14 +443,14 @@ class PickyLoop:
                 held = apart[j].held
             elif old < FREE:
                 if pair[old].step != self.step:
-                    pair[old].successor = cython.cast(uint32_t, self._wanted(last, pair[old].right))
+                    pair[old].successor = self._wanted(last, pair[old].right)
                     pair[old].step = self.step
                 held = pair[old].successor
                 pair[old].count -= count
             elif node[place + span] == SENTINEL:
                 held = FREE | last
             else:
-                held = cython.cast(uint32_t, self._wanted(last, token_at(node, pair, place + span)))
+                held = self._wanted(last, token_at(node, pair, place + span))
             self._put(place, held, count)
             if span > 1:
                 node[place + span - 1] = LAST | span
@@ -476,7 +470,7 @@ class PickyLoop:
             part = tokens.apart[j].token
             tokens.token[part].count += self.moved
             if j > 0 and part >= tokens.n_alphabet and self.live:
-                self.segments.add_moved(cython.address(tokens.token[part].births), pairs, self.places, self.live, offset)
+                self.segments.add_moved(cython.address(tokens.token[part].births), self.places, self.live, offset)
             offset += tokens.token[part].span
         self._keep_births(pairs, tokens, tokens.apart[0].token)
         self.at = 0

@@ -85,7 +85,8 @@ class Training:
             events = np.array(rows, np.int32).reshape(-1, 3)
         else:
             events = loops.merge(self.corpus, tokens, options, self.weight, self.progress)
-            loops.append_tokens(tokens, events)
+            for left, right, _ in events.tolist():
+                tokens.append(tokens[left] + tokens[right])
         return self._vocabulary(tokens, [], events, "merges")
 
     def _picky(self) -> Vocabulary:
