@@ -77,19 +77,26 @@ class Corpus:
         k: cython.Py_ssize_t
         i: cython.size_t
         j: cython.size_t
-        span: cython.size_t = 1
+        end: cython.size_t
+        span: cython.size_t
         spread: cython.bint = spans.shape[0] > 0
         node: cython.pointer(uint32_t) = self.node + first
         with cython.nogil:
             for k in range(order.shape[0]):
-                for i in range(offsets[order[k]], offsets[order[k] + 1]):
-                    if spread:
+                i = offsets[order[k]]
+                end = offsets[order[k] + 1]
+                if not spread:
+                    for i in range(i, end):
+                        node[0] = FREE | ids[i]
+                        node += 1
+                else:
+                    for i in range(i, end):
                         span = spans[ids[i]]
                         for j in range(1, span):
                             node[j] = FREE
                         if span > 1:
                             node[span - 1] = LAST | cython.cast(uint32_t, span)
-                    node[0] = FREE | ids[i]
-                    node += span
+                        node[0] = FREE | ids[i]
+                        node += span
                 node[0] = SENTINEL
                 node += 1

@@ -32,14 +32,14 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
 
     from ._corpus_cy import Corpus
 
-    ends = start.offsets if start.nodes is None else start.nodes
-    order = order[ends[order + 1] - ends[order] > 1]  # other pretokens have no pairs
+    sizes = np.diff(start.offsets if start.nodes is None else start.nodes)
+    order = order[sizes[order] > 1]  # other pretokens have no pairs
     counts = counts[order]
-    # Before the first pretoken and after each stands a sentinel.
-    first = np.ones(len(order) + 1, np.uint64)
-    np.cumsum(ends[order + 1] - ends[order] + np.uint64(1), out=first[1:])
-    first[1:] += np.uint64(1)
-    runs = np.flatnonzero(np.diff(counts, prepend=np.uint64(0)))
+    first = np.empty(len(order) + 1, np.uint64)
+    first[0] = 1  # there is a sentinel before the first pretoken, and one after each
+    np.cumsum(sizes[order], out=first[1:])
+    first[1:] += np.arange(2, len(order) + 2, dtype=np.uint64)
+    runs = np.flatnonzero(np.concatenate([counts[:1] > 0, counts[1:] != counts[:-1]]))
     n_nodes = int(first[-1])
     corpus = Corpus(n_nodes, first[runs], counts[runs], n_nodes > _MAX_NODES_32)
     spans = np.asarray(start.spans or (), np.uint32)

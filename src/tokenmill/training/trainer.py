@@ -85,7 +85,7 @@ class Training:
             events = np.array(rows, np.int32).reshape(-1, 3)
         else:
             events = loops.merge(self.corpus, tokens, options, self.weight, self.progress)
-            for left, right, _ in events.tolist():
+            for left, right in zip(events[:, 0].tolist(), events[:, 1].tolist(), strict=True):
                 tokens.append(tokens[left] + tokens[right])
         return self._vocabulary(tokens, [], events, "merges")
 
