@@ -13,13 +13,13 @@ kernel counts how often each event happens. All frequencies follow from these co
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..counting import WordCounts
 from ..errors import UsageError
 from ..events import event_table
+from ..jobs.progress import Progress
 from ..vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ..events._replay_cy import EventTable
 
 __all__ = ["Replay", "replay"]
-
-Progress = Callable[[str, int, "int | None"], None]
 SLICE = 1 << 18  # bytes of pretokens taken at a time
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..jobs.progress import Progress
 from .options import Options, exact
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from .alphabet import Alphabet
 
 __all__ = ["load_corpus", "merge", "refine"]
-
-Progress = Callable[[str, int, "int | None"], None]
 
 _SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
 _PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
 from ..errors import InputError, UsageError
+from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Training", "estimate_memory", "train_from_counts"]
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 def train_from_counts(
