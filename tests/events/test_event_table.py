@@ -6,8 +6,8 @@ import signal
 
 import numpy as np
 import pytest
-from event_counts import count_events
 
+from event_counts import count_events
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.events._replay_cy import EventTable
@@ -169,12 +169,6 @@ def _interrupted(call):
 def test_merges_of_other_lengths_are_refused_beside_removals():
     with pytest.raises(UsageError, match="event 1 merges tokens of 2 and 1 symbols into one of 2"):
         make_table([(0, 1, 2), (2, 1, 2), (2, -1, -1)], [1, 1, 2])
-
-
-def test_a_token_is_not_a_symbol():
-    table = make_table([(0, 1, 2), (2, -1, -1)], [1, 1, 2])
-    with pytest.raises(UsageError, match="spans 2 symbols"):
-        replay(table, [([0, 2], 1)], 2, 3)
 
 
 def test_parts_of_a_merge_are_refused():

@@ -4,9 +4,9 @@ import os
 import random
 from fractions import Fraction
 
-from event_counts import count_events
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
+from event_counts import count_events
 from tokenmill import WordCounts
 from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
 from tokenmill.quality.replay import replay

@@ -5,9 +5,9 @@ import random
 
 import numpy as np
 import pytest
-from event_counts import count_events
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
+from event_counts import count_events
 from tokenmill import WordCounts, count_iterator
 from tokenmill.errors import UsageError
 from tokenmill.events.naive import replay_events

@@ -79,53 +79,47 @@ class PairIndex:
         This reads the pairs of the phase that has ended, so clear them afterwards.
         """
         stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
-        i: cython.Py_ssize_t
-        with cython.nogil:
-            self._compact(stop)
-        if self.at < self.corpus.n_nodes:
-            return False
-        self.corpus.runs[self.n_runs].start = self.target
-        self.corpus.n_runs = self.n_runs
-        self.corpus.n_nodes = self.target
-        for i in range(self.spans.shape[0]):
-            self.spans[i] = 1
-        self.at = 1
-        self.run = 0
-        return True
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _compact(self, stop: cython.size_t) -> cython.void:
         node: cython.pointer(uint32_t) = self.corpus.node
         runs: cython.pointer(Run) = self.corpus.runs
         source: cython.size_t = self.at
         target: cython.size_t = self.target
         first: cython.size_t
         token: uint32_t
-        while source < stop:
-            self.run = run_at(runs, self.run, self.corpus.n_runs, source)
-            first = target
-            token = node[source]
-            while token != SENTINEL:
-                token = self.pairs.pair[token].left if token < FREE else token & TOKEN
-                node[target] = FREE | token
-                target += 1
-                source += self.spans[token]
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            while source < stop:
+                self.run = run_at(runs, self.run, self.corpus.n_runs, source)
+                first = target
                 token = node[source]
-            source += 1
-            if target - first < 2:
-                target = first
-                continue
-            # The table is overwritten up to this run. Later starts are still read, but not this run's own.
-            if self.n_runs == 0 or runs[self.n_runs - 1].count != runs[self.run].count:
-                runs[self.n_runs].count = runs[self.run].count
-                runs[self.n_runs].start = first
-                self.n_runs += 1
-            node[target] = SENTINEL
-            target += 1
+                while token != SENTINEL:
+                    token = self.pairs.pair[token].left if token < FREE else token & TOKEN
+                    node[target] = FREE | token
+                    target += 1
+                    source += self.spans[token]
+                    token = node[source]
+                source += 1
+                if target - first < 2:
+                    target = first
+                    continue
+                # The table is overwritten up to this run. Later starts are still read, but not this run's own.
+                if self.n_runs == 0 or runs[self.n_runs - 1].count != runs[self.run].count:
+                    runs[self.n_runs].count = runs[self.run].count
+                    runs[self.n_runs].start = first
+                    self.n_runs += 1
+                node[target] = SENTINEL
+                target += 1
         self.at = source
         self.target = target
+        if source < self.corpus.n_nodes:
+            return False
+        runs[self.n_runs].start = target
+        self.corpus.n_runs = self.n_runs
+        self.corpus.n_nodes = target
+        for i in range(self.spans.shape[0]):
+            self.spans[i] = 1
+        self.at = 1
+        self.run = 0
+        return True
 
     def count(self, nodes: cython.size_t) -> bool:
         """Count the pairs at the next nodes. True at the end."""

@@ -118,14 +118,9 @@ class MergeLoop:
         free(self.successors)
 
     def merge(self, wanted: cython.size_t, work: cython.size_t) -> bool:
-        """Go on until there are `wanted` merges or about `work` positions were seen. False if no pair is left."""
+        """Go on until there are `wanted` merges, at most as many as `merges` has rows, or about `work` positions were seen. False if no pair is left."""
         spent: cython.size_t = 0
         pair: uint32_t
-        room: cython.size_t
-        if self.stage == 0 and wanted > self.n_merges:
-            room = min(self.merges.shape[0] - self.n_merges, self.lengths.shape[0] - self.n_tokens)
-            if wanted - self.n_merges > room:
-                raise ValueError("more merges than there is room for")
         with cython.nogil:
             while spent < work:
                 if self.stage == 0:

@@ -31,13 +31,14 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
 
     from ._corpus_cy import Corpus
 
-    sizes = np.diff(start.offsets if start.nodes is None else start.nodes)
-    order = order[sizes[order] > 1]  # other pretokens have no pairs
+    sizes = np.diff(start.offsets if start.nodes is None else start.nodes)[order]
+    paired = sizes > 1  # other pretokens have no pairs
+    order, sizes = order[paired], sizes[paired]
     counts = counts[order]
-    first = np.empty(len(order) + 1, np.uint64)
-    first[0] = 1  # there is a sentinel before the first pretoken, and one after each
-    np.cumsum(sizes[order], out=first[1:])
-    first[1:] += np.arange(2, len(order) + 2, dtype=np.uint64)
+    sizes += np.uint64(1)
+    first = np.zeros(len(order) + 1, np.uint64)
+    np.cumsum(sizes, out=first[1:])
+    first += np.uint64(1)  # there is a sentinel before the first pretoken, and one after each
     runs = np.flatnonzero(np.concatenate([counts[:1] > 0, counts[1:] != counts[:-1]]))
     n_nodes = int(first[-1])
     corpus = Corpus(n_nodes, first[runs], counts[runs], n_nodes > _MAX_NODES_32)

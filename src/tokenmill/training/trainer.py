@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
@@ -99,7 +98,8 @@ class Training:
                 self.pretokens, tokens, options.n_ordinary, options.refine, options.min_pair_count, options.max_bytes
             )
             events = np.array(rows, np.int32).reshape(-1, 3)
-            removed = sorted(removed_at_the_end(rows))
+            is_removed = {left if right < 0 else new: right < 0 for left, right, new in rows}  # the last event counts
+            removed = sorted(id for id, gone in is_removed.items() if gone)
         else:
             events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress)
         gone = set(removed)
@@ -183,17 +183,6 @@ def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
         f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens was seen "
         f"{int(counts.counts.max())} times. Lower min_count"
     )
-
-
-def removed_at_the_end(events: Iterable[tuple[int, int, int]]) -> set[int]:
-    """The tokens that were removed and did not come back."""
-    removed: set[int] = set()
-    for left, right, new in events:
-        if right < 0:
-            removed.add(left)
-        else:
-            removed.discard(new)
-    return removed
 
 
 def _as_lists(start: Alphabet, counts: np.ndarray, order: np.ndarray) -> list[tuple[list[int], int]]:
