@@ -53,9 +53,12 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
     return path
 
 
-def run_job(arguments: list[str], timeout: float = 1800) -> dict:
-    """Run `-m arguments...` in a fresh Python process; return its JSON with wall, CPU and peak memory added."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
+def run_job(arguments: list[str], src: Path = ROOT / "src") -> dict:
+    """Run `-m arguments...` in a fresh Python process; return its JSON with wall, CPU and peak memory added.
+
+    src: the folder that holds the package tokenmill, compiled.
+    """
+    environment = {**os.environ, "PYTHONPATH": f"{src}:{ROOT}", "TOKENIZERS_PARALLELISM": "true"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that not every process compiles installed packages again
     subprocess.run([sys.executable, "-S", "-c", "b = bytearray(1 << 30); b[::4096] = bytes(1 << 18)"], check=True)
     start = time.perf_counter()

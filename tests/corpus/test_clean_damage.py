@@ -161,7 +161,7 @@ def test_posts_that_are_none(tmp_path):
     source = tmp_path / "Posts.xml"
     source.write_text('\ufeff<?xml version="1.0"?>\n<posts>\n' + "\n".join(rows) + "\n</posts>", encoding="utf-8")
     texts, skipped = cleaned("stackexchange", source, tmp_path)
-    assert texts == ["T\n" + BODY.strip(), BODY.strip()]
+    assert texts == ["T\n\n" + BODY.strip(), BODY.strip()]
     assert [reason.partition(": ")[2] for reason in skipped] == [
         "a row without its end",
         "a row without a Body, but with Id, Text: not a post",
@@ -269,7 +269,7 @@ def test_a_mixed_bag(tmp_path):
     (folder / "g.7z").write_bytes(b"7z\xbc\xaf\x27\x1c and no more")
     (folder / "h.txt").write_bytes(b"")
     texts, skipped = cleaned("text", folder, tmp_path)
-    assert texts == [BODY.strip()] * 4
+    assert texts == [BODY] * 4
     assert [skip.removeprefix("in/")[:40] for skip in skipped] == [
         "a.txt, line 2: not UTF-8: the byte 0xe9 ",
         "b.jsonl, line 2: not JSON: Expecting val",

@@ -58,6 +58,7 @@ def filtered(text, chosen):
         ),
         ("repeats", "Hmmmmm 1000000 3333 $0.00001 ______ a    b", "Hmmmmm 1000000 3333 $0.00001 ______ a    b"),
         ("repeats", "a-----b!!!!", "a---b!!!"),
+        ("repeats", "#### Four\n###### Six\nx ##### y", "#### Four\n###### Six\nx ### y"),
         ("repeats", "哈哈哈哈哈 ๆๆๆๆ ـــــ", "哈哈哈哈哈 ๆๆๆๆ ـــــ"),
         ("repeats", "😀😀😀😀😀", "😀😀😀"),
         ("spaced-repeats", "1000000 -----", "1000000  --- "),

@@ -165,9 +165,8 @@ def test_fineweb_stays_as_it_is(shared, tmp_path):
 
 
 def test_fineweb_with_the_rules_of_ddtokens(shared, tmp_path):
-    report = clean(
-        "fineweb", shared / "corpus" / "fineweb-schema-sample.parquet", tmp_path / "out", filters=["ddtokens"]
-    )
+    source = shared / "corpus" / "fineweb-schema-sample.parquet"
+    report = clean("fineweb", source, tmp_path / "out", CleanOptions(filters=("ddtokens",), min_chars=100))
     assert report.documents_in == 4000
     assert report.dropped == {"under 100 characters": 7}
     for document in documents_of(tmp_path / "out"):

@@ -44,7 +44,9 @@ _EMAIL = re.compile(
 )
 _HEX = re.compile(r"[0-9A-Fa-f]{32,}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
-_REPEATED = regex.compile(r"([\p{P}\p{S}--_])\1{3,}", regex.V1)
+_REPEATED = regex.compile(  # but not the marks of a heading
+    r"(?!^#{1,6} )(?<!#(?=#))([\p{P}\p{S}--_])\1{3,}", regex.V1 | regex.M
+)
 _REPEATED_STRICT = re.compile(r"([^\w\s])\1{3,}")
 _LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
 _CONTROL = regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1)
@@ -109,7 +111,7 @@ def hex_runs(text: str, removed: Counter) -> str:
 def base64_runs(text: str, removed: Counter) -> str:
     """Removes runs of 40 or more characters of base64.
 
-    Base64 of that length has capitals, small letters and digits, and few slashes: DNA, long words and paths stay.
+    Base64 of that length has digits, many capitals, many small letters and few slashes. DNA, long words and paths stay.
 
     >>> base64_runs("ACGT" * 14, Counter()) == "ACGT" * 14
     True
@@ -118,8 +120,9 @@ def base64_runs(text: str, removed: Counter) -> str:
 
     def decide(found: re.Match) -> str:
         run = found[0]
-        cased = run.upper() != run != run.lower()
-        return remove(found) if cased and re.search(r"\d", run) and run.count("/") * 16 <= len(run) else run
+        capitals, small = sum(map(str.isupper, run)), sum(map(str.islower, run))
+        mixed = 8 * min(capitals, small) >= len(run) >= 16 * run.count("/")
+        return remove(found) if mixed and any(map(str.isdigit, run)) else run
 
     return _BASE64.sub(decide, text)
 

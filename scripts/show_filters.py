@@ -1,0 +1,98 @@
+"""What each cleaning filter changes on real dumps: docs/reference/filters.md.
+
+    python scripts/show_filters.py DUMP... > docs/reference/filters.md
+
+Each DUMP is KIND=FILE[,FILE...], with KIND wikipedia, stackexchange or fineweb. Every filter runs alone on the text of
+each document, after the markup is gone. The examples are drawn with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import random
+import sys
+from collections import Counter
+
+from tokenmill import read_documents
+from tokenmill.corpus.filters import FILTER_SETS, FILTERS
+from tokenmill.corpus.html import html_to_text
+from tokenmill.corpus.wikitext import wikitext_to_text
+
+EXAMPLES = 10
+WIDTH = 50  # characters shown on each side of a change
+
+
+def texts(kind: str, files: list[str]) -> list[str]:
+    """The prose of every document, as the filters get it."""
+    found = []
+    for document in read_documents(files, max_document_bytes=None):
+        if kind == "wikipedia":
+            found += [s.text for s in wikitext_to_text(document.text) if not s.verbatim]
+        elif kind == "stackexchange":
+            found += [s.text for s in html_to_text(document.text) if not s.verbatim]
+        else:
+            found.append(document.text)
+    return found
+
+
+def example(before: str, after: str, rng: random.Random) -> tuple[str, str]:
+    """A random changed place of a line, before and after."""
+    old, new = before.split("\n"), after.split("\n")
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    changes = [code for code in changes if any(map(str.strip, old[code[1] : code[2]]))] or changes
+    _, a, b, c, d = rng.choice(changes)
+    lines, others = old[a:b], new[c:d]
+    if len(lines) == len(others):  # the same lines, changed
+        at = rng.randrange(len(lines))
+        lines, others = lines[at : at + 1], others[at : at + 1]
+    left, right = "\n".join(lines).strip("\n"), "\n".join(others).strip("\n")
+    same = 0
+    while same < min(len(left), len(right)) and left[same] == right[same]:
+        same += 1
+    start = max(0, same - WIDTH // 2)
+    return left[start : start + WIDTH], right[start : start + WIDTH]
+
+
+def cell(text: str) -> str:
+    shown = text.replace("\n", "⏎").replace("\t", "⇥")
+    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
+    return f"`` {shown.replace('|', '¦').replace('``', '` `')} ``" if shown else "(nothing)"
+
+
+def main() -> None:
+    dumps = {}
+    for argument in sys.argv[1:]:
+        kind, _, files = argument.partition("=")
+        dumps[kind] = texts(kind, files.split(","))
+    print(__doc__.split("\n")[0].split(":")[0].replace("What", "# What", 1) + "\n")
+    print(
+        "This page helps you choose filters for `tokenmill clean`. A script runs each filter alone on real samples and"
+    )
+    print("counts what changes; the examples are random. The sets are:\n")
+    for name, members in FILTER_SETS.items():
+        print(f"- `{name}`: {', '.join(f'`{member}`' for member in members)}")
+    print("\nIn the examples ⏎ is the end of a line, ⇥ a tab, and ¦ a pipe.\n")
+    for name, apply in FILTERS.items():
+        print(f"## {name}\n\n{(apply.__doc__ or '').strip().split(chr(10))[0]}\n")
+        print("| sample | texts | changed | characters before | characters fewer |")
+        print("| --- | --- | --- | --- | --- |")
+        places: list[tuple[str, str, str]] = []
+        for kind, documents in dumps.items():
+            rng = random.Random(f"{name} {kind}")
+            changed = [(text, new) for text in documents if (new := apply(text, Counter())) != text]
+            size, fewer = sum(map(len, documents)), sum(len(old) - len(new) for old, new in changed)
+            print(f"| {kind} | {len(documents):,} | {len(changed):,} | {size:,} | {fewer:,} |")
+            for old, new in rng.sample(changed, min(3 * EXAMPLES, len(changed))):
+                before, after = example(old, new, rng)
+                if before.strip() and sum(place[0] == kind for place in places) < EXAMPLES:
+                    places.append((kind, before, after))
+        if places:
+            print("\n| sample | before | after |\n| --- | --- | --- |")
+            for kind, old, new in places:
+                print(f"| {kind} | {cell(old)} | {cell(new)} |")
+        print()
+
+
+if __name__ == "__main__":
+    main()
