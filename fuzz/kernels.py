@@ -17,6 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from tokenmill.tokenizer.naive import NaiveEncoder
 
 from tokenmill.counting import WordCounts, count, count_iterator
 from tokenmill.errors import TokenmillError
@@ -26,7 +27,6 @@ from tokenmill.split import Splitter
 from tokenmill.split.reference import reference_pretokens
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.tokenizer.check_texts import EDGE_CASES
-from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, Vocabulary
 from tokenmill.vocabulary.patterns import PATTERNS

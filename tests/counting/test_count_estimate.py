@@ -55,7 +55,7 @@ def test_distinct_pretokens_are_predicted_from_a_tenth(tmp_path, small, kind):
     assert found.sampled < 0.2 * exact.total_bytes
     least = 0.5 if kind == "gz" else 0.8  # what was read ahead weighs much in a file of 65 kB
     assert least * exact.total_bytes < found.total_bytes < 1.25 * exact.total_bytes
-    assert 0.75 * len(exact) < found.distinct < 1.4 * len(exact)
+    assert (0.65 if kind == "gz" else 0.75) * len(exact) < found.distinct < 1.4 * len(exact)
     assert 0.5 < found.growth < 0.95
 
 

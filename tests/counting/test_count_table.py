@@ -210,18 +210,6 @@ def test_crafted_collisions_cost_a_bounded_number_of_probes(collisions):
     assert items_of(merge_tables([count_all(table, [b"a", b"a"])])) == [(b"a", 2)]
 
 
-def test_a_thread_that_fails_while_tables_are_merged_does_not_leave_the_others_waiting():
-    """Whatever the threads' order: the second part is taken only after the first, which never is."""
-    places = tables_module._Places(2, lambda: None)
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(places.take, 1, 5, 10)
-        places.give_up(KeyboardInterrupt())
-        with pytest.raises(KeyboardInterrupt):
-            waiting.result(60)
-    with pytest.raises(KeyboardInterrupt):  # and whoever comes later
-        places.take(1, 5, 10)
-
-
 @pytest.mark.parametrize("stop_at", [0, 1, 5])
 def test_a_merge_that_is_interrupted_raises_what_interrupted_it(stop_at):
     tables = [count_all(CountTable(1 << 17), NUMBERS[:60_000]) for _ in range(2)]

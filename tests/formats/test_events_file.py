@@ -92,7 +92,7 @@ def beside(picky):
         ("r 256", "x 256", "line 6: expected an event"),
         ("r 256", "r -256", "line 6: expected an event"),
         ("r 256", "r 999999999999", "line 6: expected an event"),
-        ("r 256", "r 1000", "line 6: an id is not below the number of tokens, 261"),
+        ("r 256", "r 1000", r"line 6: \(1000, -1, -1\) names the id 1000, and no token has it"),
         ("r 256", "r 258", "line 6: the token 258 is not there: no earlier event makes it"),
         ("r 256", "r 97", "line 6: the token 97 is removed, and no merge makes it"),
         ("m 32 257 258", "m 32 256 258", "line 8: the token 256 is not there: an earlier event removed it"),

@@ -1,7 +1,6 @@
 """Ranks and merges: derived merges give the ids that ranks give, and vocabularies that differ are told apart."""
 
 import dataclasses
-import itertools
 import os
 import random
 
@@ -11,25 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenmill.errors import ConversionError
-from tokenmill.formats.rank_merges import encode_by_rank, merges_of_ranks, only_whole, present_by_rank, ranks_of
+from tokenmill.formats.rank_merges import merges_of_ranks, only_whole, present_by_rank, ranks_of
+from tokenmill.tokenizer.naive import merge_by_list, merge_by_ranks
 from tokenmill.vocabulary import Vocabulary
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
 
-def encode_by_merges(pretoken, rows, tokens, whole_pretokens=True):
-    """Merge order with the whole-pretoken rule, the textbook loop."""
+def encode_by_merges(pretoken, rows, tokens):
+    """Merge order with the whole-pretoken rule."""
     ids = {token: id for id, token in enumerate(tokens) if token is not None}
-    if whole_pretokens and pretoken in ids:
-        return [ids[pretoken]]
     places = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
-    parts = [ids[pretoken[i : i + 1]] for i in range(len(pretoken))]
-    while True:
-        found = [(places[pair][0], i) for i, pair in enumerate(itertools.pairwise(parts)) if pair in places]
-        if not found:
-            return parts
-        _, i = min(found)
-        parts[i : i + 2] = [places[parts[i], parts[i + 1]][1]]
+    starts = [ids[pretoken[i : i + 1]] for i in range(len(pretoken))]
+    return [ids[pretoken]] if pretoken in ids else merge_by_list(starts, places)
 
 
 @st.composite
@@ -49,7 +42,7 @@ def test_derived_merges_give_the_ids_of_the_ranks(tokens, data):
     letters = sorted({token for token in tokens if len(token) == 1})
     for _ in range(4):
         pretoken = b"".join(data.draw(st.lists(st.sampled_from(letters), min_size=1, max_size=14)))
-        expected = [ranks[pretoken]] if pretoken in ranks else encode_by_rank(pretoken, ranks)
+        expected = [ranks[pretoken]] if pretoken in ranks else merge_by_ranks(pretoken, ranks)
         assert encode_by_merges(pretoken, rows, tokens) == expected
 
 
@@ -66,7 +59,7 @@ def test_a_token_that_no_pair_builds_is_told_and_joined_from_higher_ids():
     assert unbuilt == [3, 5]
     assert [0, 4, 3] in rows.tolist()  # abc out of a and bc, though bc comes later
     ranks = {token: id for id, token in enumerate(tokens)}
-    assert encode_by_rank(b"aabc", ranks) == [0, 3] == encode_by_merges(b"aabc", rows.tolist(), tokens)
+    assert merge_by_ranks(b"aabc", ranks) == [0, 3] == encode_by_merges(b"aabc", rows.tolist(), tokens)
 
 
 def test_holes_and_missing_bytes_are_passed_over():
@@ -79,10 +72,12 @@ def test_every_token_of_cl100k_is_built_by_one_pair(cl100k):
     rows, unbuilt = merges_of_ranks(cl100k.tokens)
     assert len(rows) == 100_000 and unbuilt == []
     assert (rows[:, 2] == np.arange(256, 100_256)).all()
-    ranks = {token: id for id, token in enumerate(cl100k.tokens)}
-    picked = random.Random(5).sample(range(256, 100_256), 2000)
-    for id in picked:
-        assert encode_by_rank(cl100k.tokens[id], ranks, below=id) == rows[id - 256, :2].tolist()
+    picked = {*random.Random(5).sample(range(256, 100_256), 2000)}
+    lower = {}
+    for id, token in enumerate(cl100k.tokens):
+        if id in picked:
+            assert merge_by_ranks(token, lower) == rows[id - 256, :2].tolist()
+        lower[token] = id
 
 
 def test_a_trained_vocabulary_is_ranks_as_it_stands(plain):

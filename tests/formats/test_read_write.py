@@ -34,7 +34,8 @@ def test_compressed_files_are_read_whatever_their_name(suffix, file, ranked, tmp
     packed = tmp_path / f"packed{suffix}"
     packed.write_bytes(PACKERS[suffix](source.read_bytes()))
     split = {"split": "gpt2", "special_tokens": ranked.special_tokens} if "tiktoken" in file else {}
-    assert encoded(read(packed, **split)) == encoded(ranked)
+    misnamed = shutil.copy(packed, tmp_path / "misnamed.json")
+    assert encoded(read(packed, **split)) == encoded(ranked) == encoded(read(misnamed, **split))
     packed.write_bytes(PACKERS[suffix](source.read_bytes())[:-9])
     with pytest.raises(FormatError, match=str(packed)):
         read(packed, **split)

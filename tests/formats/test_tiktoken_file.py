@@ -10,6 +10,7 @@ from tiktoken.load import load_tiktoken_bpe
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
+from tokenmill.tokenizer.naive import merge_by_ranks
 from tokenmill.vocabulary.patterns import PATTERNS
 
 
@@ -147,14 +148,12 @@ def test_what_tiktoken_cannot_do_is_refused(plain):
 
 
 def test_the_object_encodes_as_the_naive_encoder(ranked):
-    from tokenmill.formats.rank_merges import encode_by_rank
-
     encoding = to_tiktoken(ranked, "mine")
     assert isinstance(encoding, tiktoken.Encoding) and encoding.name == "mine"
     assert encoding.special_tokens_set == set(ranked.special_tokens)
     assert encoding.n_vocab == ranked.n_vocab
     ranks = {token: id for id, token in enumerate(ranked.tokens) if token is not None}
-    assert encoding.encode(" lowest") == encode_by_rank(b" lowest", ranks)
+    assert encoding.encode(" lowest") == merge_by_ranks(b" lowest", ranks)
     assert encoding.encode("<|user|>", allowed_special="all") == [ranked.special_tokens["<|user|>"]]
 
 

@@ -1,6 +1,5 @@
 """Jobs in parts: each part is done once, however often the job is interrupted; and nobody else's job is resumed."""
 
-import contextlib
 import fcntl
 import os
 import signal
@@ -172,33 +171,28 @@ def test_a_pipe_is_not_resumed_and_not_read_by_tasks(tmp_path):
         JobOptions("ray").resumes(["-"])
 
 
-def test_what_is_left_of_another_pipe_is_not_taken_up(tmp_path):
+def test_what_is_left_of_another_pipe_is_not_taken_up(tmp_path, monkeypatch):
     """Standard input has the same name each time, and is never the same."""
-    command = [
-        sys.executable,
-        "-m",
-        "tokenmill",
-        "encode",
-        "-",
-        "--tokenizer",
-        tmp_path / "tok",
-        "-o",
-        tmp_path / "t.bin",
-    ]
     tok = tokenmill.train_from_iterator(["a text"], vocab_size=258, special_tokens=["<|endoftext|>"])
-    tok.save(tmp_path / "tok")
-    environment = {**os.environ, "PYTHONPATH": str(Path(tokenmill.__file__).parents[1])}
-    with subprocess.Popen([*map(str, command)], env=environment, stdin=subprocess.PIPE) as process:
-        ids = path_beside(tmp_path / "t.bin") / "part-00000" / "ids"
-        chunk = b"first " * 500_000
-        while not (ids.exists() and ids.stat().st_size > 0):
-            process.stdin.write(chunk)
-        process.send_signal(signal.SIGINT)
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.close()
-        assert process.wait(timeout=60) == 130
-    subprocess.run([*map(str, command)], env=environment, input=b"second", check=True)
-    assert [tok.decode(ids) for ids in tokenmill.load_tokens(tmp_path / "t.bin", tok)] == ["second"]
+    output = tmp_path / "t.bin"
+
+    def encode(text, progress=None):
+        (tmp_path / "input").write_text(text)
+        with open(tmp_path / "input") as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            tokenmill.encode_files(tok, "-", output, job=JobOptions(checkpoint_every=0), progress=progress)
+
+    def stop_at_the_second_call(*now):
+        calls.append(now)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    calls = []
+    with pytest.raises(KeyboardInterrupt):
+        encode("first " * 2_000_000, stop_at_the_second_call)
+    assert list(path_beside(output).glob("encode-*.json")), "there is something to take up"
+    encode("second")
+    assert [tok.decode(ids) for ids in tokenmill.load_tokens(output, tok)] == ["second"]
 
 
 KILLED = """

@@ -6,10 +6,10 @@ import pytest
 from quality_examples import BYTES, make_vocabulary, random_text
 
 import tokenmill
+from naive_encoder import NaiveEncoder
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality import extend
-from tokenmill.tokenizer.naive import NaiveEncoder
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 30
 OTHER = "the patient was given the medicine; the medicine was slow\n" * 30
@@ -41,9 +41,7 @@ def test_old_ids_are_fixed(order):
     for text in (TEXT, OTHER, "neither low nor medicine"):
         assert larger.decode(larger.encode(text)) == text
     # What it was trained on is cut as training left it: by the old merges first, then by the new ones.
-    slow = tokenmill.tokenizer.naive.NaiveEncoder(
-        larger.vocabulary, tokenmill.Splitter(*larger.vocabulary.split_patterns).ends
-    )
+    slow = NaiveEncoder(larger.vocabulary, tokenmill.Splitter(*larger.vocabulary.split_patterns).ends)
     assert larger.encode(OTHER) == slow.encode(OTHER.encode())
 
 

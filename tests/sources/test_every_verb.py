@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from tokenmill.quality.domains import Domains
 
 import tokenmill
 from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.counting import CountOptions, count, count_to_folder
 from tokenmill.counting.estimate import estimate
+from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.token_files import EncodeOptions, encode_files
 from tokenmill.tokenizer.check import document_texts
@@ -108,7 +108,7 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
     elif read.unit == "file" and on_skip is None:
         found = estimate(path, WHOLE, read=read)
         assert (found.sampled, found.distinct) == (counts.total_bytes, len(counts))
-        domain = Domains([path])
+        domain = EvaluationText([path])
         assert dict(domain._count(domain.parts[domain.names[0]], (WHOLE,), None).items()) == dict(counts.items())
 
 

@@ -18,7 +18,7 @@ import zstandard
 
 from tokenmill.corpus import find_sources, read_documents
 from tokenmill.errors import InputError, MissingExtraError, UsageError
-from tokenmill.sources import streams as streams_module
+from tokenmill.sources import decompress
 from tokenmill.sources.streams import ByteStream
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -66,7 +66,7 @@ def test_a_file_that_was_cut_off_gives_what_it_has_and_one_error(tmp_path, suffi
     if parallel_bz2:
         if suffix != ".bz2":
             pytest.skip("only .bz2 is read in parallel")
-        monkeypatch.setattr(streams_module, "PARALLEL_BZ2_BYTES", 0)
+        monkeypatch.setattr(decompress, "PARALLEL_BZ2_BYTES", 0)
     whole = COMPRESS[suffix](PLAIN)
     rng = random.Random(0)
     file = tmp_path / f"a.txt{suffix}"
@@ -84,9 +84,9 @@ def test_damage_inside_a_bz2_is_found_at_the_same_place_by_one_core_and_by_many(
     whole[len(whole) * 3 // 4] ^= 0xFF
     file = tmp_path / "a.bz2"
     file.write_bytes(whole)
-    monkeypatch.setattr(streams_module, "PARALLEL_BZ2_BYTES", 1 << 40)
+    monkeypatch.setattr(decompress, "PARALLEL_BZ2_BYTES", 1 << 40)
     serial, serial_error = drain(ByteStream(file))
-    monkeypatch.setattr(streams_module, "PARALLEL_BZ2_BYTES", 0)
+    monkeypatch.setattr(decompress, "PARALLEL_BZ2_BYTES", 0)
     parallel, parallel_error = drain(ByteStream(file))
     assert len(serial) > 500_000
     assert serial == parallel

@@ -11,7 +11,7 @@ from token_file_examples import corpus, tokenizer
 
 import tokenmill
 from tokenmill.errors import FormatError, UsageError
-from tokenmill.token_files import LAYOUTS
+from tokenmill.token_files import FORMATS
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def tok():
     return tokenizer()
 
 
-@pytest.mark.parametrize("kind", LAYOUTS)
+@pytest.mark.parametrize("kind", FORMATS)
 def test_a_pickle_holds_the_path_and_not_the_ids(tok, tmp_path, monkeypatch, kind):
     paths, _ = corpus(tmp_path / "sources")
     monkeypatch.chdir(tmp_path)
@@ -46,7 +46,7 @@ def test_a_pickle_of_a_file_that_is_gone_is_one_error(tok, tmp_path):
         len(pickle.loads(data))
 
 
-@pytest.mark.parametrize("kind", LAYOUTS)
+@pytest.mark.parametrize("kind", FORMATS)
 def test_slices_are_lists_of_documents(tok, tmp_path, kind):
     paths, documents = corpus(tmp_path / "sources")
     tokens = tokenmill.load_tokens(tokenmill.encode_files(tok, paths, tmp_path / "t", kind).path, tok)

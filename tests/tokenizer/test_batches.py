@@ -143,7 +143,7 @@ def test_only_the_texts_that_need_python_go_there(tok, text, threads, collect):
     result = collect(Batch(tok.core.kernel, tuple(texts), None, None, fallback, 1))
     assert asked == list(odd.values())
     if collect is Batch.flat:
-        ids, ends = list(memoryview(result[0])), list(memoryview(result[1]).cast("q"))
+        ids, ends = list(memoryview(result[0]).cast("B").cast("I")), list(memoryview(result[1]).cast("q"))
         result = [ids[a:b] for a, b in pairwise(ends)]
     assert result == expected
     assert both(tok, texts, threads) == expected

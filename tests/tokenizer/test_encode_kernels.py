@@ -1,4 +1,4 @@
-"""The kernels give the ids of the definitions in naive.py, for any vocabulary and any bytes."""
+"""The kernels give the ids of the definitions in naive_encoder.py, for any vocabulary and any bytes."""
 
 from collections import Counter
 from random import Random
@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from random_vocabularies import SWEEP, random_events, random_merges, random_ranks, random_text
 
+from naive_encoder import NaiveEncoder
 from tokenmill import formats
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
-from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger
-from tokenmill.tokenizer.naive import NaiveEncoder
+from tokenmill.tokenizer.encoding._encode_cy import Encoder
+from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger, token_cache
 from tokenmill.vocabulary import Vocabulary
 
 MAKERS = {"ranks": random_ranks, "merges": random_merges, "events": random_events}
@@ -143,3 +144,16 @@ def test_tokens_of_any_length():
     for size in (17, 255, 256, 257, 70_000):
         for text in ("a" * size, "a" * size + "b", "ab" * size, "".join(rng.choices("ab", [9, 1], k=size))):
             assert tok.encode_section(text) == judge.encode_ordinary(text)
+
+
+def test_ids_of_more_than_24_bits_in_the_cache():
+    """An entry has the number of its ids in the top byte of the fourth; an id that needs that byte is kept elsewhere."""
+    first = (1 << 24) - 128  # half of the ids have more than 24 bits
+    merger = list_merger((None,) * (first + 256), np.empty((0, 3), np.int32), [*range(first, first + 256)], None, None)
+    encoder = Encoder(merger, token_cache(merger, ()), None, 0, 1 << 20)
+    data = bytes(range(1, 255)) * 8
+    for size in range(1, 8):
+        ends = np.append(np.arange(size, len(data), size), len(data)).astype(np.uintp)
+        for _ in range(2):  # the second time from the cache
+            ids = np.frombuffer(encoder.encode_to_ids(data, None, None, ends), np.uint32)
+            assert np.array_equal(ids - first, np.frombuffer(data, np.uint8))

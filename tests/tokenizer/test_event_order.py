@@ -6,10 +6,10 @@ import pytest
 from random_vocabularies import SWEEP, random_text
 
 import tokenmill
+from naive_encoder import NaiveEncoder
 from tokenmill import Tokenizer, WordCounts
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
-from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.training import train_from_counts
 from tokenmill.training.naive_picky import train_naive_picky
 

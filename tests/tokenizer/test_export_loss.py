@@ -5,11 +5,11 @@ import random
 import pytest
 
 import tokenmill
+from naive_encoder import NaiveEncoder
 from tokenmill import Splitter, Tokenizer, WordCounts
 from tokenmill.errors import ConversionError, InputError, UsageError
 from tokenmill.formats.rank_merges import present_by_rank
 from tokenmill.tokenizer.export_loss import ExportLoss, export_loss, sample_counts
-from tokenmill.tokenizer.naive import NaiveEncoder
 
 
 def some_text(seed: int, words: int = 3000) -> str:

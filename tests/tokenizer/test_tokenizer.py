@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import tokenmill
+from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import FormatError, UnknownTokenError, UsageError
-from tokenmill.tokenizer.naive import NaiveEncoder
 
 BYTES = tuple(bytes([i]) for i in range(256))
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.training import extend_vocabulary, train_from_counts
 from tokenmill.training.naive import train_naive
 

@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from naive_encoder import NaiveEncoder
 from tokenmill import AddedToken, Tokenizer, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.formats import read, write
-from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.training import extend_vocabulary, loops, train_from_counts
 from tokenmill.training.naive_picky import train_naive_picky
 

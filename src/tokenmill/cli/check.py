@@ -47,9 +47,7 @@ def check(
     from ..tokenizer.check import document_texts
 
     first, other = _load(tokenizer, split, download), _load(against, split, download)
-    encode = None
-    if library:
-        encode = encode_with_library(against, other.vocabulary)
+    encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
         found = check_tokenizers(
             first,
@@ -57,7 +55,7 @@ def check(
             document_texts(sources or []),
             fuzz=fuzz,
             seed=seed,
-            library=encode,
+            library=encoder.encode if encoder else None,
             progress=progress,
         )
     rows: dict[str, Any] = {"agree": found.difference is None, **agreement_rows(found)}

@@ -16,7 +16,7 @@ from .check import agreement_rows, difference_json, show_difference
 from .main import app
 
 if TYPE_CHECKING:
-    from ..formats.libraries import LibraryEncoder
+    from collections.abc import Callable
 
 __all__ = ["convert"]
 
@@ -61,10 +61,10 @@ def convert(
     certificate: dict[str, Any] = {"from": tokenizer, "to": str(output), "format": to, "notes": notes}
     difference = None
     if vocabulary.order != "events" or not lossy:
-        readers: list[tuple[str, LibraryEncoder | None]] = [("tokenmill", None)]
-        encode = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
-        if encode is not None and vocabulary.order != "events":
-            readers.append((encode.library, encode))
+        readers: list[tuple[str, Callable[[str], list[int]] | None]] = [("tokenmill", None)]
+        encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
+        if encoder is not None and vocabulary.order != "events":
+            readers.append(encoder)
         for name, library in readers:
             with progress_bar() as progress:
                 found = check(first, again, document_texts(sample or []), library=library, progress=progress)

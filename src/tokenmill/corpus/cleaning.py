@@ -25,6 +25,7 @@ from ..jobs.work import JobOptions, Task, do_parts, group_by_size
 from ..jobs.worker_pool import WorkerPool
 from ..jobs.worker_process import Answers
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
+from ..kernels.machine import available_cores
 from ..sources.blocks import Block, Record
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, find_sources, shown
@@ -118,13 +119,13 @@ class CleanParts:
         self.options = options
         self.parts = parts
         self._folder = folder
-        self._num_workers = job.num_workers or (1 if job.engine == "ray" else len(os.sched_getaffinity(0)))
+        self._num_workers = job.num_workers or (1 if job.engine == "ray" else available_cores())
 
     def settings(self) -> dict[str, Any]:
         """All that decides the output, as JSON has it."""
         values = {
             "tokenmill": __version__,
-            "options": {"kind": self.kind, **self.options.to_json()},
+            "options": {"kind": self.kind, **asdict(self.options)},
             "parts": [[[shown(source), size] for source, size in part] for part in self.parts],
         }
         return json.loads(json.dumps(values))
@@ -139,7 +140,7 @@ class CleanParts:
             return step
         pool = WorkerPool(
             f"{Cleaner.__module__}:{Cleaner.__name__}",
-            (self.kind, options.to_json()),
+            (self.kind, asdict(options)),
             self._num_workers,
             options.time_limit,
             options.memory_limit,

@@ -1,8 +1,8 @@
-"""What a cleaning run is told."""
+"""The options of `clean`."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import UsageError
@@ -57,9 +57,6 @@ class CleanOptions:
         filters = ("careful" if pages else "minimal",) if self.filters is None else self.filters
         min_chars = (100 if pages else 1) if self.min_chars is None else self.min_chars
         return replace(self, filters=chosen_filters(filters), min_chars=min_chars)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> CleanOptions:

@@ -43,15 +43,12 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Count all that the other counted."""
-        self.documents_in += other.documents_in
-        self.documents_kept += other.documents_kept
-        self.bytes_in += other.bytes_in
-        self.bytes_out += other.bytes_out
+        for name in ("documents_in", "documents_kept", "bytes_in", "bytes_out", "skipped_count"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.dropped.update(other.dropped)
         self.removed.update(other.removed)
         if len(self.removed) > 2 * LISTED_REMOVALS:
             self.removed = Counter(dict(most_frequent(self.removed, LISTED_REMOVALS)))
-        self.skipped_count += other.skipped_count
         self.skipped += other.skipped[: LISTED_SKIPS - len(self.skipped)]
 
     def to_json(self) -> dict[str, Any]:
@@ -102,20 +99,10 @@ class CleaningReport:
         kinds: Counter = Counter()
         for what, count in tally.removed.items():
             kinds[what.partition(":")[0]] += count
-        return cls(
-            kind,
-            tally.documents_in,
-            tally.documents_kept,
-            dict(most_frequent(tally.dropped)),
-            tally.skipped_count,
-            tally.skipped,
-            tally.bytes_in,
-            tally.bytes_out,
-            most_frequent(tally.removed, 10),
-            dict(most_frequent(kinds)),
-            list(shards),
-            settings,
-        )
+        values = vars(tally) | {"kind": kind, "dropped": dict(most_frequent(tally.dropped))}
+        del values["removed"]
+        removed = {"most_removed": most_frequent(tally.removed, 10), "removed_by_kind": dict(most_frequent(kinds))}
+        return cls(**values, **removed, shards=list(shards), settings=settings)
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON can hold it."""

@@ -142,12 +142,3 @@ def count_pretokens(table: CountTable, text: cython.const[uint8_t][::1], pretoke
             start += n
     table.check()
     return start
-
-
-def cut(scanner: Scanner, text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
-    """The last offset in (start, length) where a pretoken begins whatever the text around it is, or 0 (see Scanner.cut)."""
-    place: cython.size_t = 0
-    if length > 0:
-        with cython.nogil:
-            place = scanner.cut(cython.address(text[0]), start, length)
-    return place

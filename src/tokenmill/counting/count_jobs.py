@@ -99,7 +99,7 @@ def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
     runs = [_run(task.folder, run) for run in state["spill"]["runs"]]
     for run in runs:
         if not run.path.is_file():
-            raise task.missing(run.path)
+            raise task.working_folder.missing(run.path)
     shutil.rmtree(task.folder / "output", ignore_errors=True)
     for path in set(task.folder.glob("run-*")) - {run.path for run in runs}:
         path.unlink()

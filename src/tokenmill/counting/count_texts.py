@@ -77,22 +77,13 @@ def _blocks(texts: Iterable[str | bytes]) -> Iterator[Block]:
     for text in texts:
         if not isinstance(text, (str, bytes, bytearray, memoryview)):
             raise UsageError(f"the texts must be strings or bytes, but one is {type(text).__name__}: {text!r:.60}")
-        documents.append(_encode(text))
+        documents.append(without_surrogates(text)[0].encode() if isinstance(text, str) else bytes(text))
         size += len(documents[-1])
         if size >= BLOCK:
             yield _block(documents)
             documents, size = [], 0
     if documents:
         yield _block(documents)
-
-
-def _encode(text: str | bytes) -> bytes:
-    """UTF-8, with pairs of surrogates joined and lone ones replaced by U+FFFD, as tiktoken does. Bytes stay as they are.
-
-    >>> _encode("a\\ud800b")
-    b'a\\xef\\xbf\\xbdb'
-    """
-    return without_surrogates(text)[0].encode() if isinstance(text, str) else bytes(text)
 
 
 def _block(documents: list[bytes]) -> Block:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from ..errors import FormatError
 from ..jobs.outputs import atomic_file
@@ -21,6 +21,8 @@ from ..sources.streams import ByteStream
 from ._ddfreq_cy import format_entries, parse_entries
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .tables import Rows
 
 __all__ = ["SUFFIXES", "escape", "read_counts_file", "unescape", "write_counts_file"]
@@ -70,17 +72,26 @@ def read_counts_file(path: Path) -> Iterator[Rows]:
 
 def write_counts_file(path: Path, batches: Iterable[Rows]) -> tuple[int, int]:
     """Write rows to a .ddfreq or .tsv file. Returns how many there were, and the sum of their counts."""
+    is_ddfreq = path.suffix == ".ddfreq"
+    distinct = total = 0
     with atomic_file(path, "wb") as file:
-        return (_write_ddfreq if path.suffix == ".ddfreq" else _write_tsv)(file, batches)
+        file.write(bytes(8) if is_ddfreq else b"pretoken\tcount\n")
+        for rows in batches:
+            file.write(_entries(rows) if is_ddfreq else _tsv_lines(rows))
+            distinct += len(rows[2])
+            total += int(rows[2].sum())
+        if is_ddfreq:
+            file.seek(0)
+            file.write(distinct.to_bytes(8, "little"))
+    return distinct, total
 
 
 def _read_ddfreq(path: Path) -> Iterator[Rows]:
     import numpy as np
 
-    stream = ByteStream(path, text=False)
-    try:
-        header = bytearray(8)
-        if stream.readinto(memoryview(header)) < 8:
+    with ByteStream(path, text=False) as stream:
+        header = stream.read(8)
+        if len(header) < 8:
             raise FormatError(f"{path} is not a .ddfreq file: it has fewer than 8 bytes")
         left = total = int.from_bytes(header, "little")
         buffer = bytearray(CHUNK)
@@ -89,11 +100,8 @@ def _read_ddfreq(path: Path) -> Iterator[Rows]:
             filled += stream.readinto(memoryview(buffer)[filled:])
             data = np.frombuffer(buffer, np.uint8)[:filled]
             most = min(left, filled // 16 + 1)
-            arena, offsets, counts = (
-                np.empty(filled, np.uint8),
-                np.zeros(most + 1, np.uint64),
-                np.empty(most, np.uint64),
-            )
+            arena, counts = np.empty(filled, np.uint8), np.empty(most, np.uint64)
+            offsets = np.zeros(most + 1, np.uint64)
             used, rows = parse_entries(data, arena, offsets, counts)
             del data  # it holds the buffer
             left -= rows
@@ -114,24 +122,15 @@ def _read_ddfreq(path: Path) -> Iterator[Rows]:
             filled -= used
             if filled == len(buffer):  # one entry of more than that
                 buffer.extend(bytes(len(buffer)))
-    finally:
-        stream.close()
 
 
-def _write_ddfreq(file: IO[bytes], batches: Iterable[Rows]) -> tuple[int, int]:
+def _entries(rows: Rows) -> np.ndarray:
     import numpy as np
 
-    file.write(bytes(8))
-    distinct = total = 0
-    for arena, offsets, counts in batches:
-        out = np.empty(16 * len(counts) + int(offsets[-1]) - int(offsets[0]), np.uint8)
-        format_entries(arena, offsets, counts, out)
-        file.write(out)
-        distinct += len(counts)
-        total += int(counts.sum())
-    file.seek(0)
-    file.write(distinct.to_bytes(8, "little"))
-    return distinct, total
+    arena, offsets, counts = rows
+    out = np.empty(16 * len(counts) + int(offsets[-1]) - int(offsets[0]), np.uint8)
+    format_entries(arena, offsets, counts, out)
+    return out
 
 
 def _read_tsv(path: Path) -> Iterator[Rows]:
@@ -156,30 +155,21 @@ def _read_tsv(path: Path) -> Iterator[Rows]:
     yield _rows(pretokens, counts)
 
 
-def _write_tsv(file: IO[bytes], batches: Iterable[Rows]) -> tuple[int, int]:
-    file.write(b"pretoken\tcount\n")
-    distinct = total = 0
-    for arena, offsets, counts in batches:
-        data, ends = arena.tobytes(), offsets.tolist()
-        lines = [f"{escape(data[ends[i] : ends[i + 1]])}\t{count}\n" for i, count in enumerate(counts.tolist())]
-        file.write("".join(lines).encode())
-        distinct += len(counts)
-        total += int(counts.sum())
-    return distinct, total
+def _tsv_lines(rows: Rows) -> bytes:
+    arena, offsets, counts = rows
+    data, ends = arena.tobytes(), offsets.tolist()
+    lines = [f"{escape(data[ends[i] : ends[i + 1]])}\t{count}\n" for i, count in enumerate(counts.tolist())]
+    return "".join(lines).encode()
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    stream = ByteStream(path)
-    try:
-        buffer = bytearray(CHUNK)
-        rest = b""
-        while got := stream.readinto(memoryview(buffer)):
-            *lines, rest = (rest + bytes(buffer[:got])).split(b"\n")
+    rest = b""
+    with ByteStream(path) as stream:
+        while chunk := stream.read(CHUNK):
+            *lines, rest = (rest + chunk).split(b"\n")
             yield from lines
-        if rest:
-            yield rest
-    finally:
-        stream.close()
+    if rest:
+        yield rest
 
 
 def _rows(pretokens: list[bytes], counts: list[int]) -> Rows:

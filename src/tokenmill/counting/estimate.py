@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING
 from ..sources.blocks import BLOCK, Block, BlockSource, ReadOptions, Span, StreamSource
 from ..sources.documents import spans_of
 from ..sources.find import COMPRESSIONS, Source, find_sources, is_url, report_skips, size_of
-from ._count_cy import count_pretokens
 from ._table_cy import CountTable
 from .memory import memory_limit_of
 from .options import make_splitter
 from .spill import Spill
 from .storage import About, CountsFile
-from .tables import ENTRY, grow, merge_tables
+from .tables import ENTRY, merge_tables
 from .text_sources import Binary, cut_of, opener
 from .threads import Counter, cores
 
 if TYPE_CHECKING:
     from ..split import Splitter
-    from .local import Paths
+    from .count_files import Paths
 
 __all__ = ["Estimate", "estimate"]
 
@@ -80,18 +79,16 @@ def estimate(
     paths = find_sources(sources)
     threads, limit = cores(num_threads), memory_limit_of(memory_limit)
     counter = Counter(splitter, 1 << 62, Spill(Path()), lambda: None)
-    blocks = _Incidence(splitter)
-    ratio = _Ratio()
+    seen: list[tuple[int, int]] = []  # bytes and distinct pretokens after each block
+    ratios: dict[str, list[int]] = {}
     seconds = -time.perf_counter()
-    for block in _sample(paths, splitter, read or ReadOptions(), binary, sample, ratio):
+    for block in _sample(paths, splitter, read or ReadOptions(), binary, sample, ratios):
         counter.count(block)
-        seconds += time.perf_counter()
-        blocks.add(block)
-        seconds -= time.perf_counter()
+        seen.append((counter.total_bytes, len(counter.table)))
     seconds += time.perf_counter()
     sampled, distinct = counter.total_bytes, len(counter.table)
-    total = max(sampled, int(sum(size_of(path) * ratio.of(path) for path in paths)))
-    growth = blocks.growth()
+    total = max(sampled, int(sum(size_of(path) * _ratio(ratios, path) for path in paths)))
+    growth = _growth(seen)
 
     def distinct_in(nbytes: float) -> float:
         return distinct * (nbytes / sampled) ** growth if sampled else 0.0
@@ -124,60 +121,29 @@ def estimate(
     )
 
 
-class _Incidence:
-    """In how many blocks of the sample each pretoken is.
-
-    Of the V pretokens in n blocks, taken in random order, the last block brings q / n new ones, with q the pretokens that are
-    in one block only; so at the sample's end V grows with the exponent q / V.
-    """
-
-    def __init__(self, splitter: Splitter):
-        self._one = Counter(splitter, 1 << 62, Spill(Path()), lambda: None)
-        self._all = CountTable()
-        self._blocks = 0
-
-    def add(self, block: Block) -> None:
-        self._one.count(block)
-        arena, offsets, counts = merge_tables([self._one.table])
-        while self._all.room < len(
-            counts
-        ):  # first, since rows in canonical order would fill a growing table at its front
-            grow(self._all, 2 * self._all.slots)
-        count_pretokens(self._all, arena, offsets[1:], 0)
-        self._one.table.clear()
-        self._blocks += 1
-
-    def growth(self) -> float:
-        import numpy as np
-
-        if self._blocks < 8:
-            return TYPICAL_GROWTH
-        once = int(np.count_nonzero(merge_tables([self._all])[2] == 1))
-        return min(1.0, max(0.05, once / max(1, len(self._all))))
-
-
-class _Ratio:
-    """How much text comes out of a byte on disk, by the ending of the files' names."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, list[int]] = {}
-
-    def add(self, path: Source, on_disk: int, text: int) -> None:
-        read = self._read.setdefault(Path(path).suffix, [0, 0])
-        read[0] += on_disk
-        read[1] += text
-
-    def of(self, path: Source) -> float:
-        on_disk, text = self._read.get(Path(path).suffix, (1, 1))
-        return text / max(1, on_disk)
+def _growth(seen: list[tuple[int, int]]) -> float:
+    """The exponent of Heaps' law over the second half of the sample."""
+    if len(seen) < 8:
+        return TYPICAL_GROWTH
+    (half, distinct_in_half), (whole, distinct) = seen[len(seen) // 2 - 1], seen[-1]
+    if whole == half:
+        return TYPICAL_GROWTH
+    return min(1.0, max(0.05, math.log(distinct / distinct_in_half) / math.log(whole / half)))
 
 
 def _sample(
-    paths: list[Source], splitter: Splitter, read: ReadOptions, binary: Binary, sample: int, ratio: _Ratio
+    paths: list[Source],
+    splitter: Splitter,
+    read: ReadOptions,
+    binary: Binary,
+    sample: int,
+    ratios: dict[str, list[int]],
 ) -> Iterator[Block]:
     """Blocks from all over the sources, in random order, since neighbouring text is alike.
 
     A compressed file can only be read from its front.
+
+    ratios: by suffix, the bytes read on disk and the bytes of text that came out of them, to be added to.
     """
     open = opener(splitter, read, binary)
     draws: list[tuple[Source, Span | None]] = []  # the first block of a span, or the next of a whole file
@@ -208,12 +174,20 @@ def _sample(
                 report_skips(block.skips, None)
                 yield block
                 plain = span is not None and isinstance(source, StreamSource)
-                ratio.add(path, raw if plain else source.stored_position() - before, block.nbytes)
+                read_bytes = ratios.setdefault(Path(path).suffix, [0, 0])
+                read_bytes[0] += raw if plain else source.stored_position() - before
+                read_bytes[1] += block.nbytes
             if span is not None:
                 source.close()
     finally:
         for source in whole.values():
             source.close()
+
+
+def _ratio(ratios: dict[str, list[int]], path: Source) -> float:
+    """How much text comes out of a byte on disk of this source."""
+    on_disk, text = ratios.get(Path(path).suffix, (1, 1))
+    return text / max(1, on_disk)
 
 
 def _sizes(table: CountTable) -> tuple[float, float]:

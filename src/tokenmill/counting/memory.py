@@ -10,7 +10,7 @@ from ..kernels.machine import free_memory
 __all__ = ["LEAST", "memory_limit_of", "parse_size"]
 
 LEAST = 100_000_000  # bytes; Python and its libraries alone take about 70 MB
-UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+UNITS = "_KMGT"
 
 
 def parse_size(text: str | int) -> int:
@@ -24,8 +24,8 @@ def parse_size(text: str | int) -> int:
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(I?)(B?)\s*", text.upper())
     if not match or (match[3] and not match[2]):
         raise UsageError(f"{text!r} is not a size; write it like 4GB, 512MiB or 1.5G")
-    unit = 1024 ** "_KMGT".index(match[2]) if match[3] else UNITS[match[2]]
-    return int(float(match[1]) * unit)
+    base = 1024 if match[3] else 1000
+    return int(float(match[1]) * base ** UNITS.index(match[2] or UNITS[0]))
 
 
 def memory_limit_of(limit: str | int | None) -> int:

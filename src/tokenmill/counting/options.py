@@ -1,4 +1,4 @@
-"""What a count is told, and what it answers."""
+"""The options and the result of a count into a folder."""
 
 from __future__ import annotations
 

@@ -15,29 +15,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import FormatError, OutputError, require
 from ._table_cy import CountTable
 from .storage import from_arrow, to_batch
-from .tables import (
-    Pause,
-    RowSource,
-    SortedRows,
-    TableRows,
-    bits_for,
-    filter_rows,
-    merged,
-    no_pause,
-    ordered_map,
-)
+from .tables import Pause, RowSource, SortedRows, TableRows, bits_for, filter_rows, merge_groups, merged_part, no_pause
 
 if TYPE_CHECKING:
     from .tables import Rows
 
 __all__ = ["Run", "Spill", "temporary_spill", "write_run"]
 
-AHEAD = 4  # parts that one task merges
 PURPOSE = "counting more pretokens than fit into the memory limit"
 
 
@@ -82,16 +71,10 @@ def write_run(
     """
     pa = require("pyarrow", "corpus", PURPOSE)
     schema = pa.schema([("pretoken", pa.large_binary()), ("count", pa.uint64())])
-    all_of_it = sources(0, 0)
-    bits = bits_for(sum(source.rows for source in all_of_it), sum(source.nbytes for source in all_of_it))
+    bits = bits_for(sources(0, 0))
     dropped = rows = nbytes = 0
-
-    def merge_parts(first: int) -> list[Rows]:
-        parts = range(first, min(first + AHEAD, 1 << bits))
-        return list(merged(sources(first, bits), bits, parts, pause))
-
     with disk_errors(path), open(path, "wb") as file, pa.ipc.new_file(file, schema) as writer:
-        for group in ordered_map(pool, merge_parts, range(0, 1 << bits, AHEAD)):
+        for group in merge_groups(sources, pool, pause):
             for part in group:
                 kept = filter_rows(part, min_count)
                 dropped += len(part[2]) - len(kept[2])
@@ -107,7 +90,7 @@ def write_run(
 
 
 class Spill:
-    """The runs of one count, in a folder of their own.
+    """The runs of one count, in a folder of their own; None is a temporary one (see `temporary_spill`).
 
     approximate_prune: leave out of each run the pretokens seen once since the last run. Then a count may be too low, by at
         most `prunes` for each pretoken.
@@ -116,7 +99,7 @@ class Spill:
 
     MANY = 64  # runs that are merged at once: each has a batch in memory
 
-    def __init__(self, folder: Path, approximate_prune: bool = False, durable: bool = False):
+    def __init__(self, folder: Path | None, approximate_prune: bool = False, durable: bool = False):
         self.folder = folder
         self.runs: list[Run] = []
         self.dropped = 0
@@ -167,13 +150,13 @@ class Spill:
         self, part: int, bits: int, min_count: int = 1, tables: Sequence[CountTable] = (), pause: Pause = no_pause
     ) -> Iterator[Rows]:
         """The rows of one part of the hash range, in canonical order: of all runs and tables, merged."""
-        sources = self.sources(tables, part, bits)
-        more = max(0, bits_for(sum(each.rows for each in sources), sum(each.nbytes for each in sources)) - bits)
-        for rows in merged(sources, bits + more, range(part << more, (part + 1) << more), pause):
+        for rows in merged_part(self.sources(tables, part, bits), part, bits, pause):
             yield filter_rows(rows, min_count)
 
     def _new_path(self) -> Path:
         with self._lock:
+            if self.folder is None:
+                self.folder = Path(tempfile.mkdtemp(prefix="tokenmill-count-"))
             while True:
                 self._number += 1
                 path = self.folder / f"run-{self._number:05d}.arrow"
@@ -184,25 +167,12 @@ class Spill:
 @contextlib.contextmanager
 def temporary_spill() -> Iterator[Spill]:
     """A spill into a temporary folder, which is made when it is needed."""
-    spill = _TemporarySpill()
+    spill = Spill(None)
     try:
         yield spill
     finally:
-        if spill.made:
+        if spill.folder is not None:
             shutil.rmtree(spill.folder, ignore_errors=True)
-
-
-class _TemporarySpill(Spill):
-    def __init__(self) -> None:
-        super().__init__(Path())
-        self.made = False
-        self._making = threading.Lock()
-
-    def write(self, *arguments: Any, **options: Any) -> None:
-        with self._making:
-            if not self.made:
-                self.folder, self.made = Path(tempfile.mkdtemp(prefix="tokenmill-count-")), True
-        super().write(*arguments, **options)
 
 
 @contextlib.contextmanager

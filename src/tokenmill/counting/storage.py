@@ -284,19 +284,24 @@ def open_folder(folder: Path) -> tuple[About | None, list[Iterator[Rows]]]:
     return found[0], files
 
 
-def size_of(files: Iterable[Path]) -> tuple[int, int]:
-    """How many rows files of word counts have, and about how many bytes of pretokens."""
+def _open_file(path: Path) -> Any:
+    """A Parquet file, open for reading."""
     pa = require("pyarrow", "corpus", "reading word counts")
     parquet = require("pyarrow.parquet", "corpus", "reading word counts")
+    try:
+        return parquet.ParquetFile(path, page_checksum_verification=True)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
+
+
+def size_of(files: Iterable[Path]) -> tuple[int, int]:
+    """How many rows files of word counts have, and about how many bytes of pretokens."""
     rows = nbytes = 0
     for path in files:
-        try:
-            metadata = parquet.read_metadata(path)
-            groups = [metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups)]
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
+        with _open_file(path) as file:
+            metadata = file.metadata
         rows += metadata.num_rows
-        nbytes += sum(groups)
+        nbytes += sum(metadata.row_group(i).column(0).total_uncompressed_size for i in range(metadata.num_row_groups))
     return rows, nbytes
 
 
@@ -306,23 +311,19 @@ def is_saved(path: str | os.PathLike) -> bool:
     files = sorted(path.glob("*.parquet")) if path.is_dir() else []
     if not files:
         return False
-    pa = require("pyarrow", "corpus", "reading word counts")
-    parquet = require("pyarrow.parquet", "corpus", "reading word counts")
     try:
-        return {"pretoken", "count"} <= set(parquet.read_schema(files[0]).names)
-    except (OSError, ValueError, pa.ArrowException):
+        with _open_file(files[0]) as file:
+            return {"pretoken", "count"} <= set(file.schema_arrow.names)
+    except FormatError:
         return files[0].name.startswith("counts-")  # `load_rows` reports damaged counts
 
 
 def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
     """The schema of one Parquet file of word counts, and its rows, one row group at a time."""
-    pa = require("pyarrow", "corpus", "reading word counts")
-    parquet = require("pyarrow.parquet", "corpus", "reading word counts")
-    try:
-        file = parquet.ParquetFile(path, page_checksum_verification=True)
-        schema = file.schema_arrow
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise FormatError(f"{path} is not a readable Parquet file: {error}") from error
+    import pyarrow as pa
+
+    file = _open_file(path)
+    schema = file.schema_arrow
     _check_columns(path, schema)
     expected = (file.metadata.metadata or {}).get(ROWS_KEY)
     about = (schema.metadata or {}).get(KEY)
@@ -359,7 +360,8 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
 
 def _check_columns(path: Path, schema: Any) -> None:
     """Raise FormatError where the columns are not those of word counts."""
-    pa = require("pyarrow", "corpus", "reading word counts")
+    import pyarrow as pa
+
     names = set(schema.names)
     if not {"pretoken", "count"} <= names:
         raise FormatError(

@@ -20,12 +20,11 @@ from .tables import (
     ArrayRows,
     RowSource,
     SortedRows,
-    bits_for,
     concatenate,
     filter_rows,
     hashes_of,
     is_canonical,
-    merged,
+    merged_part,
     sort_rows,
 )
 from .word_counts import check_patterns
@@ -86,8 +85,7 @@ def add_up(
 
         def part_of(part: int, bits: int) -> Iterator[Rows]:
             sources: list[RowSource] = [each.open(part, bits) for each in [*spill.runs, *saved]]
-            more = max(0, bits_for(sum(s.rows for s in sources), sum(s.nbytes for s in sources)) - bits)
-            for rows in merged(sources, bits + more, range(part << more, (part + 1) << more)):
+            for rows in merged_part(sources, part, bits):
                 yield filter_rows(rows, min_count)
 
         if output.suffix in SUFFIXES:

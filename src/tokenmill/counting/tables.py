@@ -10,7 +10,7 @@ order. A part fits into the processor's cache, and every way of dividing the wor
 
 from __future__ import annotations
 
-import threading
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
@@ -36,9 +36,10 @@ __all__ = [
     "grow",
     "hashes_of",
     "is_canonical",
+    "merge_groups",
     "merge_rows",
     "merge_tables",
-    "merged",
+    "merged_part",
     "ordered_map",
     "part_of_rows",
     "sort_rows",
@@ -51,6 +52,7 @@ ENTRY = 32  # bytes of one slot
 PART_ROWS = 1 << 14  # rows of one part of a merge, about
 PART_BYTES = 1 << 21  # bytes of their pretokens, about
 MAX_BITS = 20
+AHEAD = 4  # parts that one task merges
 DONE: Any = object()
 T = TypeVar("T")
 R = TypeVar("R")
@@ -61,7 +63,7 @@ class RowSource(Protocol):
     """Rows that can be merged with others, part by part of the hash range, in ascending order of the parts."""
 
     rows: int
-    nbytes: int  # of the pretokens' bytes
+    nbytes: int  # of the pretokens, at most
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
         """Add the rows whose hash begins with the `bits` bits `part`."""
@@ -71,13 +73,9 @@ def no_pause() -> None:
     pass
 
 
-def bits_for(rows: int, nbytes: int) -> int:
-    """Into how many parts, as a power of two, a merge of so many rows is divided.
-
-    >>> bits_for(1000, 10_000), bits_for(2**26, 2**29)
-    (0, 12)
-    """
-    parts = max(rows // PART_ROWS, nbytes // PART_BYTES)
+def bits_for(sources: Sequence[RowSource]) -> int:
+    """Into how many parts, as a power of two, a merge of sources is divided."""
+    parts = max(sum(each.rows for each in sources) // PART_ROWS, sum(each.nbytes for each in sources) // PART_BYTES)
     return min(MAX_BITS, max(0, (parts - 1).bit_length()))
 
 
@@ -89,19 +87,25 @@ def grow(table: CountTable, slots: int, pause: Pause = no_pause) -> None:
 
 def concatenate(batches: Sequence[Rows]) -> Rows:
     """Many batches of rows as one."""
-    import numpy as np
-
     if len(batches) == 1:
         return batches[0]
-    offsets = np.zeros(sum(len(counts) for _, _, counts in batches) + 1, np.uint64)
-    row, position = 1, 0
-    for arena, ends, counts in batches:
-        np.add(ends[1:], np.uint64(position), out=offsets[row : row + len(counts)])
-        row += len(counts)
-        position += len(arena)
-    arenas = [arena for arena, _, _ in batches] or [np.empty(0, np.uint8)]
-    sums = [counts for _, _, counts in batches] or [np.empty(0, np.uint64)]
-    return np.concatenate(arenas), offsets, np.concatenate(sums)
+    return _collect(batches, sum(len(counts) for _, _, counts in batches), sum(len(arena) for arena, _, _ in batches))
+
+
+def _collect(batches: Iterable[Rows], rows: int, nbytes: int) -> Rows:
+    """Batches as they come in as one, of `rows` rows and `nbytes` bytes of pretokens at most."""
+    import numpy as np
+
+    # Memory that nobody touches is not taken.
+    arena, offsets, counts = np.empty(nbytes, np.uint8), np.zeros(rows + 1, np.uint64), np.empty(rows, np.uint64)
+    row = position = 0
+    for some, ends, numbers in batches:
+        first, row = row, row + len(numbers)
+        np.add(ends[1:], np.uint64(position), out=offsets[first + 1 : row + 1])
+        counts[first:row] = numbers
+        arena[position : position + len(some)] = some
+        position += len(some)
+    return arena[:position], offsets[: row + 1], counts[:row]
 
 
 def filter_rows(rows: Rows, min_count: int) -> Rows:
@@ -185,8 +189,7 @@ class TableRows:
         self._table = table
         self._sorted: list[ArrayRows] = []
         self.rows = len(table)
-        self.nbytes = table.arena_bytes + 8 * self.rows
-        self.most_bytes = table.arena_bytes + SHORT * self.rows
+        self.nbytes = table.arena_bytes + SHORT * self.rows
         if table.seeded:  # its slots are in no order
             one = RowMerge()
             for first in range(0, table.slots, SLOTS):
@@ -209,7 +212,7 @@ class ArrayRows:
         self._rows = rows
         self._hashes = hashes_of(rows) if hashes is None else hashes
         self.rows = len(rows[2])
-        self.nbytes = self.most_bytes = int(rows[1][-1]) - int(rows[1][0])
+        self.nbytes = int(rows[1][-1]) - int(rows[1][0])
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
         merge.add_rows(*part_of_rows(self._rows, self._hashes, part, bits))
@@ -224,24 +227,17 @@ class SortedRows:
         self.nbytes = nbytes
         self._batch: Rows | None = None
         self._hashes: np.ndarray
-        self._at = 0
 
     def add_to(self, merge: RowMerge, part: int, bits: int) -> None:
-        import numpy as np
-
-        first, end = part << (64 - bits), (part + 1) << (64 - bits)
+        end = (part + 1) << (64 - bits)
         while True:
             if self._batch is None:
                 self._batch = next(self._batches, None)
                 if self._batch is None:
                     return
                 self._hashes = hashes_of(self._batch)
-                self._at = int(np.searchsorted(self._hashes, np.uint64(first)))
-            arena, offsets, counts = self._batch
-            stop = len(counts) if end == 1 << 64 else int(np.searchsorted(self._hashes, np.uint64(end)))
-            merge.add_rows(arena, offsets[self._at : stop + 1], counts[self._at : stop])
-            self._at = stop
-            if stop < len(counts):
+            merge.add_rows(*part_of_rows(self._batch, self._hashes, part, bits))
+            if len(self._hashes) and int(self._hashes[-1]) >= end:
                 return
             self._batch = None
 
@@ -257,14 +253,40 @@ def merged(sources: Sequence[RowSource], bits: int, parts: Iterable[int], pause:
         yield _rows_of(one)
 
 
+def merged_part(sources: Sequence[RowSource], part: int, bits: int, pause: Pause = no_pause) -> Iterator[Rows]:
+    """The sum of `sources`, opened at `part`, in that part of the hash range alone."""
+    more = max(0, bits_for(sources) - bits)
+    return merged(sources, bits + more, range(part << more, (part + 1) << more), pause)
+
+
+def merge_groups(
+    sources: Callable[[int, int], Sequence[RowSource]], pool: Executor | None, pause: Pause, at_once: int = 4
+) -> Iterator[list[Rows]]:
+    """The sum of sources in canonical order, merged by `at_once` threads of the pool; each item is some parts of it.
+
+    sources(part, bits): the sources, opened at that part.
+    """
+    bits = bits_for(sources(0, 0))
+
+    def merge(first: int) -> list[Rows]:
+        return list(merged(sources(first, bits), bits, range(first, min(first + AHEAD, 1 << bits)), pause))
+
+    return ordered_map(pool, merge, range(0, 1 << bits, AHEAD), at_once)
+
+
 def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
-    """The sum of several tables as rows in canonical order, in memory, by one thread of the pool for each table."""
-    return _merge_in_memory([TableRows(table, pause) for table in tables], pool, pause)
+    """The sum of several tables as rows in canonical order, in memory."""
+    sources = [TableRows(table, pause) for table in tables]
+    groups = merge_groups(lambda part, bits: sources, pool if len(tables) > 1 else None, pause, len(tables))
+    return _collect(
+        itertools.chain.from_iterable(groups), sum(each.rows for each in sources), sum(each.nbytes for each in sources)
+    )
 
 
 def merge_rows(groups: Iterable[Rows], pause: Pause = no_pause) -> Rows:
     """The sum of several groups of rows, in canonical order; a pretoken may be in any of them, in any order."""
-    return _merge_in_memory([ArrayRows(rows) for group in groups for rows in sort_rows(group, pause)], None, pause)
+    sources = [ArrayRows(rows) for group in groups for rows in sort_rows(group, pause)]
+    return concatenate(list(merged_part(sources, 0, 0, pause)))
 
 
 def sort_rows(rows: Rows, pause: Pause = no_pause) -> list[Rows]:
@@ -289,79 +311,6 @@ def _rows_of(merge: RowMerge) -> Rows:
     arena, offsets, counts = np.empty(size, np.uint8), np.zeros(n + 1, np.uint64), np.empty(n, np.uint64)
     merge.write(arena, offsets[1:], counts, 0)
     return arena, offsets, counts
-
-
-def _merge_in_memory(sources: Sequence[TableRows] | Sequence[ArrayRows], pool: Executor | None, pause: Pause) -> Rows:
-    """The sum of sources that can be read at any part by any thread.
-
-    Each thread takes the next part of the hash range, merges it, and writes it where the part before it ends.
-    """
-    import numpy as np
-
-    rows, nbytes = sum(source.rows for source in sources), sum(source.nbytes for source in sources)
-    # As long as they can be: memory that nobody touches is not taken.
-    arena = np.empty(sum(source.most_bytes for source in sources), np.uint8)
-    offsets, counts = np.empty(rows + 1, np.uint64), np.empty(rows, np.uint64)
-    offsets[0] = 0
-    bits = bits_for(2 * rows, nbytes)  # half as large as elsewhere: every thread has one in hand
-    places = _Places(1 << bits, pause)
-
-    def work() -> None:
-        one = RowMerge()
-        try:
-            while (part := places.next_part()) is not None:
-                one.begin()
-                for source in sources:
-                    source.add_to(one, part, bits)
-                n, size = one.finish()
-                first, position = places.take(part, n, size)
-                one.write(arena, offsets[first + 1 : first + n + 1], counts[first : first + n], position)
-        except BaseException as error:
-            places.give_up(error)
-            raise
-
-    if pool is None or len(sources) < 2:
-        work()
-    else:
-        working = [pool.submit(work) for _ in sources]
-        wait(working)
-        for future in working:
-            future.result()
-    return arena[: places.position], offsets[: places.row + 1], counts[: places.row]
-
-
-class _Places:
-    """Hands out parts to threads, and to each part its place after the part before it."""
-
-    def __init__(self, parts: int, pause: Pause):
-        self.row = self.position = 0  # where the next part begins
-        self._parts = iter(range(parts))
-        self._pause = pause
-        self._turn = 0
-        self._error: BaseException | None = None
-        self._changed = threading.Condition()
-
-    def next_part(self) -> int | None:
-        self._pause()
-        with self._changed:
-            return next(self._parts, None)
-
-    def take(self, part: int, rows: int, nbytes: int) -> tuple[int, int]:
-        """The first row and byte of a part, once the parts before it are known."""
-        with self._changed:
-            while self._turn != part:
-                if self._error is not None:
-                    raise self._error
-                self._changed.wait()
-            place = self.row, self.position
-            self._turn, self.row, self.position = part + 1, self.row + rows, self.position + nbytes
-            self._changed.notify_all()
-        return place
-
-    def give_up(self, error: BaseException) -> None:
-        with self._changed:
-            self._error = self._error or error
-            self._changed.notify_all()
 
 
 def ordered_map(

@@ -11,7 +11,6 @@ from ..sources.documents import open_source
 from ..sources.find import Source
 from ..sources.streams import Pause
 from ..split import Splitter
-from ._count_cy import cut
 
 __all__ = ["Binary", "cut_of", "opener", "why_binary"]
 
@@ -30,11 +29,11 @@ def opener(splitter: Splitter, read: ReadOptions, binary: Binary) -> Callable[..
 
 def cut_of(splitter: Splitter) -> Cut | None:
     """What finds a place where a pretoken begins, whatever stands around it. None: the pattern is not an automaton."""
-    return None if splitter.scanner is None else partial(cut, splitter.scanner)
+    return None if splitter.scanner is None else splitter.scanner.certain_cut
 
 
 def why_binary(head: bytes, binary: Binary = "error") -> str | None:
-    """Why a file with this beginning is not text: "" where it is to be left out without a word, None for text."""
+    """Why a file with this beginning is not text: "" to leave it out silently, None for text."""
     nul = head.find(0)
     if nul >= 0:
         found = f"a NUL byte at offset {nul}"

@@ -45,16 +45,14 @@ class Barrier:
     """Where all threads meet, so that one of them can `act` while the others wait."""
 
     def __init__(self, threads: int, act: Callable[[], None], pause: Pause):
-        self.wanted = False  # read without the lock: a thread that misses it sees it at its next block
+        # Set to ask for a meeting. Read without the lock: a thread that misses it sees it at its next block.
+        self.wanted = False
         self._threads = threads
         self._act = act
         self._pause = pause
         self._waiting = 0
         self._round = 0
         self._condition = threading.Condition()
-
-    def request(self) -> None:
-        self.wanted = True
 
     def meet(self) -> None:
         """Between two blocks: if a meeting was requested, wait until all threads are here and one has acted."""
@@ -228,7 +226,7 @@ class Threads:
         """A thread may have to wait here while the tables go to disk."""
         self.pause()
         if counter.wants_pause() or (self._every is not None and time.monotonic() - self._last >= self._every):
-            self._barrier.request()
+            self._barrier.wanted = True
         self._barrier.meet()
 
     def halt(self) -> None:

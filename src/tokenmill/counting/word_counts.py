@@ -9,9 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from . import storage
+from .tables import duplicate_in, filter_rows, is_canonical, merge_rows
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from .tables import Rows
 
 __all__ = ["WordCounts"]
 
@@ -48,11 +52,9 @@ class WordCounts:
         for name, kind in (("arena", np.uint8), ("offsets", np.uint64), ("counts", np.uint64)):
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
-                found = (
-                    f"{array.dtype} of {array.ndim} dimensions"
-                    if isinstance(array, np.ndarray)
-                    else type(array).__name__
-                )
+                found = type(array).__name__
+                if isinstance(array, np.ndarray):
+                    found = f"{array.dtype} of {array.ndim} dimensions"
                 raise UsageError(f"{name} must be a one-dimensional array of {np.dtype(kind).name}, not {found}")
             array = np.ascontiguousarray(array).view()
             array.flags.writeable = False
@@ -60,20 +62,15 @@ class WordCounts:
         n, size = len(self.counts), len(self.arena)
         if len(self.offsets) != n + 1:
             raise UsageError(f"offsets must have {n + 1:,} entries for {n:,} counts, but has {len(self.offsets):,}")
-        if (
-            int(self.offsets[0]) != 0
-            or int(self.offsets[-1]) != size
-            or bool((self.offsets[1:] < self.offsets[:-1]).any())
-        ):
+        first, last = int(self.offsets[0]), int(self.offsets[-1])
+        if first != 0 or last != size or bool((self.offsets[1:] < self.offsets[:-1]).any()):
             raise UsageError(f"offsets must ascend from 0 to {size:,}, the length of arena")
         if not isinstance(self.split_patterns, tuple) or not all(isinstance(each, str) for each in self.split_patterns):
             raise UsageError(f"split_patterns must be a tuple of str, not {self.split_patterns!r}")
         for name in ("documents", "total_bytes"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
                 raise UsageError(f"{name} must be an int of 0 or more, not {getattr(self, name)!r}")
-        from .tables import duplicate_in
-
-        if (twice := duplicate_in((self.arena, self.offsets, self.counts))) is not None:
+        if (twice := duplicate_in(self._rows)) is not None:
             raise UsageError(f"the pretoken {twice!r} is there twice; WordCounts.merge adds counts up")
 
     @classmethod
@@ -109,13 +106,11 @@ class WordCounts:
         >>> dict(both.items())
         {b'a': 3}
         """
-        from .tables import merge_rows
-
         many = list(many)
         patterns = {counts.split_patterns for counts in many if counts.split_patterns}
         check_patterns(patterns)
         try:
-            rows = merge_rows([(counts.arena, counts.offsets, counts.counts) for counts in many])
+            rows = merge_rows([counts._rows for counts in many])
         except OverflowError:
             raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1") from None
         documents = sum(counts.documents for counts in many)
@@ -123,6 +118,10 @@ class WordCounts:
 
     def __add__(self, other: WordCounts) -> WordCounts:
         return WordCounts.merge([self, other]) if isinstance(other, WordCounts) else NotImplemented
+
+    @property
+    def _rows(self) -> Rows:
+        return self.arena, self.offsets, self.counts
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -148,28 +147,20 @@ class WordCounts:
 
     def prune(self, min_count: int) -> WordCounts:
         """The same counts without the pretokens that were seen fewer than `min_count` times."""
-        from .tables import filter_rows
-
-        arena, offsets, counts = filter_rows((self.arena, self.offsets, self.counts), min_count)
+        arena, offsets, counts = filter_rows(self._rows, min_count)
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def canonical(self) -> WordCounts:
         """The same counts with the pretokens in canonical order."""
-        from .tables import is_canonical, merge_rows
-
-        rows = (self.arena, self.offsets, self.counts)
-        if is_canonical(rows):
+        if is_canonical(self._rows):
             return self
-        arena, offsets, counts = merge_rows([rows])
+        arena, offsets, counts = merge_rows([self._rows])
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def save(self, folder: str | os.PathLike) -> None:
         """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`."""
-        from .storage import About, save_rows
-
-        counts = self.canonical()
-        about = About(self.split_patterns, self.documents, self.total_bytes)
-        save_rows((counts.arena, counts.offsets, counts.counts), about, folder)
+        about = storage.About(self.split_patterns, self.documents, self.total_bytes)
+        storage.save_rows(self.canonical()._rows, about, folder)
 
     @classmethod
     def load(cls, folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
@@ -177,17 +168,13 @@ class WordCounts:
 
         min_count: leave out pretokens seen fewer times while reading, so they are never all in memory.
         """
-        from .storage import load_rows
-
-        rows, about = load_rows(folder, min_count)
+        rows, about = storage.load_rows(folder, min_count)
         return cls(*rows, *about)
 
     @staticmethod
     def is_saved(path: str | os.PathLike) -> bool:
         """Whether `path` is a folder of word counts rather than of text."""
-        from .storage import is_saved
-
-        return is_saved(path)
+        return storage.is_saved(path)
 
 
 def check_patterns(patterns: set[tuple[str, ...]]) -> None:

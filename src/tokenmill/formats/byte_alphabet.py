@@ -12,26 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-__all__ = ["BYTE_OF", "CHARACTERS", "to_bytes", "to_text", "tokens_of_texts"]
+__all__ = ["CHARACTERS", "to_text", "tokens_of_texts"]
 
 _PRINTABLE = frozenset((*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)))
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
 
-# The character of each byte, and back.
+# The character of each byte.
 CHARACTERS = tuple(chr(byte) if byte in _PRINTABLE else chr(0x100 + _OTHERS.index(byte)) for byte in range(256))
-BYTE_OF = {character: byte for byte, character in enumerate(CHARACTERS)}
-
 _TABLE = dict(enumerate(CHARACTERS))
 
 
 def to_text(token: bytes) -> str:
     """The characters that stand for the bytes of `token`."""
     return token.decode("latin-1").translate(_TABLE)
-
-
-def to_bytes(text: str) -> bytes:
-    """The bytes that the characters of `text` stand for; KeyError for a character outside of the alphabet."""
-    return bytes([BYTE_OF[character] for character in text])
 
 
 def tokens_of_texts(texts: Sequence[str]) -> list[bytes | None]:

@@ -12,6 +12,7 @@ own reader, so it is written \\\\x23.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 
 from ..errors import ConversionError
@@ -68,7 +69,12 @@ def parse_ddtok(
     if told and int(told[1]) != len(rows):
         what = f"the header tells of {told[1]} merges, and the file has {len(rows)}: it is cut short or changed"
         fail(merges_file, "", what)
-    _check_duplicates(tokens, ids, rows, vocab_file)
+    made = Counter(new for _, _, new in rows)
+    for id, held in enumerate(tokens):  # ddtokens gives a token two ids where two merges make the same bytes
+        if held is not None and (last := ids[held]) != id:
+            made[last] -= 1
+            if made[last] < 1:
+                fail(vocab_file, "", f"the token {show(held)} occurs twice, with the ids {id} and {last}")
     return Vocabulary(tuple(tokens), (), "merges", rows, tuple(added), whole_pretokens=False)  # type: ignore[arg-type]
 
 
@@ -83,29 +89,12 @@ def _fields(data: bytes, file: str, expected: str) -> Iterator[tuple[int, str, s
         yield number, first, second
 
 
-def _check_duplicates(
-    tokens: list[bytes | None], ids: dict[bytes, int], rows: list[tuple[int, int, int]], file: str
-) -> None:
-    """A token may have two ids only as ddtokens itself makes them: from two merges that give the same bytes."""
-    made: dict[int, int] = {}
-    for _, _, new in rows:
-        made[new] = made.get(new, 0) + 1
-    for id, token in enumerate(tokens):
-        if token is not None and ids[token] != id:
-            made[ids[token]] = made.get(ids[token], 0) - 1
-            if made[ids[token]] < 1:
-                fail(file, "", f"the token {show(token)} occurs twice, with the ids {id} and {ids[token]}")
-
-
 def _unescape(text: str, file: str, number: int) -> bytes:
     def byte(found: re.Match[str]) -> str:
         code = found[1]
         if not code:
-            fail(
-                file,
-                f"line {number}",
-                f"{show(text)} has a backslash that begins none of \\\\, \\n, \\t, \\r and \\xHH",
-            )
+            what = "has a backslash that begins none of \\\\, \\n, \\t, \\r and \\xHH"
+            fail(file, f"line {number}", f"{show(text)} {what}")
         return chr(int(code[1:], 16) if code[0] == "x" else _NAMED[code])
 
     if not text.isascii():
@@ -122,12 +111,11 @@ def ddtok_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     tokens, rows, notes = tokens_and_merges(vocabulary, "merges.ddtok", whole_pretokens=False)
     texts = ["" if token is None else _escape(token) for token in tokens]
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
-    missing = [byte for byte in range(256) if bytes([byte]) not in starts]
-    if missing:
+    first = [starts.get(bytes([byte]), -1) for byte in range(256)]
+    if -1 in first:
         raise ConversionError(
-            f"ddtokens has a token for each of the 256 bytes, and this vocabulary has none for 0x{missing[0]:02x}"
+            f"ddtokens has a token for each of the 256 bytes, and this vocabulary has none for 0x{first.index(-1):02x}"
         )
-    first = [starts[bytes([byte])] for byte in range(256)]
     others = [id for id, token in enumerate(tokens) if token is not None and len(token) > 1]
     vocab_lines = [f"{id}\t{texts[id]}" for id in first + others]
     merge_lines = [_TITLE, f"# total merges: {len(rows)}"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import re
 from itertools import zip_longest
 
 from ..vocabulary import Vocabulary
@@ -26,6 +27,8 @@ __all__ = ["NAME", "events_bytes", "parse_events"]
 NAME = "events.txt"
 _TITLE = "tokenmill events 1"
 _FIRST_EVENT = 4  # its line
+_TOKENS = re.compile(r"tokens ([0-9]{1,8})")
+_EVENT = re.compile(r"m ([0-9]{1,8}) ([0-9]{1,8}) ([0-9]{1,8})|r ([0-9]{1,8})")
 _MAX_BYTES = 1 << 28  # of all tokens: each event can double the longest token
 
 
@@ -55,16 +58,14 @@ def parse_events(data: bytes, file: str, vocabulary: Vocabulary) -> Vocabulary:
     lines = lines_of(decode_utf8(body, file))
     rows = []
     for number, line in enumerate(lines[1:], _FIRST_EVENT):
-        kind, *numbers = line.split(" ")
-        if {"m": 3, "r": 1}.get(kind) != len(numbers) or not all(
-            n.isascii() and n.isdigit() and len(n) < 9 for n in numbers
-        ):
+        event = _EVENT.fullmatch(line)
+        if event is None:
             fail(file, f"line {number}", f"expected an event, 'm LEFT RIGHT NEW' or 'r ID', found {show(line)}")
-        rows.append((int(numbers[0]), -1, -1) if kind == "r" else (int(numbers[0]), int(numbers[1]), int(numbers[2])))
-    count = lines[0].removeprefix("tokens ") if lines else ""
-    if not (count.isascii() and count.isdigit() and len(count) < 9 and int(count) <= MAX_ID + 1):
+        rows.append((int(event[4]), -1, -1) if event[4] else (int(event[1]), int(event[2]), int(event[3])))
+    count = _TOKENS.fullmatch(lines[0] if lines else "")
+    if count is None or int(count[1]) > MAX_ID + 1:
         fail(file, "line 3", f"expected 'tokens N', found {show(lines[0] if lines else '')}")
-    tokens = _spelled(rows, int(count), vocabulary, file)
+    tokens = _spelled(rows, int(count[1]), vocabulary, file)
     try:
         found = dataclasses.replace(
             vocabulary, tokens=tuple(tokens), order="events", events=np.array(rows), whole_pretokens=False
@@ -83,22 +84,18 @@ def parse_events(data: bytes, file: str, vocabulary: Vocabulary) -> Vocabulary:
 
 
 def _spelled(rows: list[tuple[int, int, int]], count: int, vocabulary: Vocabulary, file: str) -> list[bytes | None]:
-    """The bytes of all tokens by id, removed ones included: those that no event makes, and the others from their parts."""
+    """The bytes of all tokens by id, removed ones included; None for unused ids."""
     made = {new for _, right, new in rows if right >= 0}
-    tokens = [None if id in made else token for id, token in enumerate(vocabulary.tokens)]
-    tokens += [None] * (count - len(tokens))
+    tokens = {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made}
     size = 0
     for line, (left, right, new) in enumerate(rows, _FIRST_EVENT):
-        if max(left, right, new) >= len(tokens):
-            fail(file, f"line {line}", f"an id is not below the number of tokens, {len(tokens)}")
-        if right < 0 or tokens[new] is not None:
+        if right < 0 or new in tokens:
             continue
-        first, second = tokens[left], tokens[right]
-        if first is None or second is None:
-            id = left if first is None else right
-            fail(file, f"line {line}", f"the token {id} is not there: no earlier event makes it")
-        size += len(first) + len(second)
+        for part in (left, right):
+            if part not in tokens:
+                fail(file, f"line {line}", f"the token {part} is not there: no earlier event makes it")
+        size += len(tokens[left]) + len(tokens[right])
         if size > _MAX_BYTES:
             fail(file, f"line {line}", f"the tokens up to here have more than {_MAX_BYTES >> 20} MiB")
-        tokens[new] = first + second
-    return tokens
+        tokens[new] = tokens[left] + tokens[right]
+    return [tokens.get(id) for id in range(max(count, len(vocabulary.tokens)))]

@@ -5,16 +5,13 @@ All damage is a FormatError that names the file, the place in it (a line or a JS
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import json
-import lzma
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-from ..errors import FormatError, InputError, require
+from ..errors import FormatError, InputError
+from ..sources.streams import ByteStream
 from ..vocabulary.validation import show
 
 __all__ = [
@@ -32,6 +29,13 @@ __all__ = [
 
 MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
+_STEP = 1 << 20
+_COMPRESSIONS = {
+    b"\x1f\x8b": ".gz",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\0": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+}  # by first bytes
 _BYTES_OF_TEXT = frozenset(bytes([byte]) for byte in range(256) if byte not in (0xC0, 0xC1) and byte < 0xF5)
 
 
@@ -43,35 +47,19 @@ def fail(file: str, where: str, what: str) -> NoReturn:
 def read_bytes(path: str | os.PathLike) -> bytes:
     """The content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
     name = os.fspath(path)
-    try:
-        with open(path, "rb") as file:
-            head = file.read(6)
-            file.seek(0)
-            opened: Any = file
-            if head.startswith(b"\x1f\x8b"):
-                opened = gzip.GzipFile(fileobj=file)
-            elif head.startswith(b"BZh"):
-                opened = bz2.BZ2File(file)
-            elif head.startswith(b"\xfd7zXZ\x00"):
-                opened = lzma.LZMAFile(file)  # noqa: SIM115
-            elif head.startswith(b"\x28\xb5\x2f\xfd"):
-                zstandard = require("zstandard", "corpus", "reading a vocabulary compressed with Zstandard")
-                opened = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-            data = opened.read(_MAX_BYTES + 1)
-    except FileNotFoundError as error:
-        raise InputError(f"{name}: no such file. Check the path.") from error
-    except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise FormatError(f"{name}: the compressed data is damaged or cut short ({error})") from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"cannot read {name}: {reason}") from error
-    except Exception as error:
-        if type(error).__name__ != "ZstdError":
-            raise
-        raise FormatError(f"{name}: the compressed data is damaged or cut short ({error})") from error
+    with ByteStream(name, text=False, suffix="") as stream:
+        head = stream.read(6)
+    suffix = next((suffix for mark, suffix in _COMPRESSIONS.items() if head.startswith(mark)), "")
+    data = bytearray()
+    with ByteStream(name, text=False, suffix=suffix) as stream:
+        try:
+            while len(data) <= _MAX_BYTES and (part := stream.read(_STEP)):
+                data += part
+        except InputError as error:
+            raise FormatError(str(error)) from error
     if len(data) > _MAX_BYTES:
         raise FormatError(f"{name}: holds more than {_MAX_BYTES >> 20} MiB, too much for a vocabulary")
-    return data
+    return bytes(data)
 
 
 def decode_utf8(data: bytes, file: str) -> str:
@@ -80,11 +68,8 @@ def decode_utf8(data: bytes, file: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        fail(
-            file,
-            f"line {line}",
-            f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})",
-        )
+        what = f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8 ({error.reason})"
+        fail(file, f"line {line}", what)
 
 
 def lines_of(text: str) -> list[str]:
@@ -102,12 +87,10 @@ def parse_json(data: bytes, file: str) -> Json:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
-            seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in made if keys.count(key) > 1)
             literal = json.dumps(twice, ensure_ascii=False)
-            first = text.find(literal)
-            again = text.find(literal, first + 1)
-            line = text.count("\n", 0, max(first, again)) + 1
+            line = text.count("\n", 0, text.find(literal, text.find(literal) + 1)) + 1
             fail(file, f"line {line}", f"the key {show(twice)} occurs twice in one object")
         return made
 
@@ -124,14 +107,7 @@ def parse_json(data: bytes, file: str) -> Json:
         fail(file, "", f"not a tokenizer: {error}")
 
 
-_KINDS = {
-    dict: "an object",
-    list: "a list",
-    str: "a string",
-    int: "an integer",
-    bool: "true or false",
-    float: "a number",
-}
+_KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
 
 
 class Json:
@@ -183,14 +159,9 @@ def place_tokens(
 
     at(n): the place of the nth token in the file, for the messages. A token that is None only has its id checked.
     """
-    distinct = set(tokens)
-    if (
-        not set(map(type, ids)) <= {int}
-        or (ids and (min(ids) < 0 or max(ids) > MAX_ID))
-        or (len(distinct) < len(tokens) and len(distinct) - (None in distinct) < len(tokens) - tokens.count(None))
-        or b"" in distinct
-        or len(set(ids)) < len(ids)
-    ):
+    known = set(tokens) - {None}
+    valid_ids = set(map(type, ids)) <= {int} and len(set(ids)) == len(ids) and min(ids, default=0) >= 0
+    if not valid_ids or max(ids, default=0) > MAX_ID or b"" in known or len(known) < len(tokens) - tokens.count(None):
         _refuse_first(tokens, ids, file, at)
     placed: list[bytes | None] = [None] * (max(ids, default=-1) + 1)
     for id, token in zip(ids, tokens, strict=True):
@@ -199,7 +170,6 @@ def place_tokens(
 
 
 def _refuse_first(tokens: Sequence[bytes | None], ids: list[int], file: str, at: Callable[[int], str]) -> NoReturn:
-    """Fail on the first id or token that is invalid or occurs a second time."""
     by_id: dict[int, int] = {}
     by_token: dict[bytes, int] = {}
     for n, (token, id) in enumerate(zip(tokens, ids, strict=True)):

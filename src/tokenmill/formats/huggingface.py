@@ -20,19 +20,39 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
-from .byte_alphabet import to_bytes, to_text
+from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, parse_json, show
-from .huggingface_pretokenizers import pre_tokenizer_json, read_pre_tokenizer
-from .tokenmill_json import added_token
-from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
+from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
+from .tokenmill_json import FLAGS, added_token
+from .tokens_and_merges import (
+    check_bytes,
+    drop_added,
+    put_added,
+    read_rows,
+    read_tokens,
+    split_merges,
+    tokens_and_merges,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["parse_tokenizer_json", "tokenizer_config_json", "tokenizer_json"]
 
+_TO_EVERY_TEXT = (
+    "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
+)
 _END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
-_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+_MODEL = {
+    "type": "BPE",
+    "dropout": None,
+    "unk_token": None,
+    "continuing_subword_prefix": None,
+    "end_of_word_suffix": None,
+    "fuse_unk": False,
+    "byte_fallback": False,
+    "ignore_merges": False,
+}
 
 
 def assigned_ids(contents: Iterable[str], vocab: dict[str, int]) -> dict[str, int]:
@@ -74,34 +94,22 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     unknown = None
     if vocabulary.unknown is not None:
         unknown = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
-    pairs: list[Any]
-    if byte_level:
-        pairs = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
-    else:  # tokens may hold spaces here; the pairs are what newer readers write anyway
-        pairs = [[texts[left], texts[right]] for left, right, _ in rows]
+    pairs: list[Any] = [[texts[left], texts[right]] for left, right, _ in rows]
+    if byte_level:  # tokens of characters may hold spaces
+        pairs = list(map(" ".join, pairs))
     normalizers: list[dict[str, Any]] = [{"type": name} for name in vocabulary.normalizers]
+    normalizer = {"type": "Sequence", "normalizers": normalizers} if len(normalizers) > 1 else [*normalizers, None][0]
     head = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [_added_json(token) for token in added],
-        "normalizer": {"type": "Sequence", "normalizers": normalizers}
-        if len(normalizers) > 1
-        else next(iter(normalizers), None),
+        "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer_json(vocabulary.split_patterns, byte_level, vocabulary.add_prefix_space),
         "post_processor": None,
-        "decoder": _BYTE_LEVEL if byte_level else {"type": "Fuse"},
+        "decoder": BYTE_LEVEL if byte_level else {"type": "Fuse"},
     }
-    model = {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": unknown,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        "ignore_merges": vocabulary.whole_pretokens,
-    }
+    model = _MODEL | {"unk_token": unknown, "ignore_merges": vocabulary.whole_pretokens}
     # One token and one merge a line: the file can be read and compared, and C writes it.
     lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(model, ensure_ascii=False, indent=2)[:-2]
     vocab_lines = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
@@ -136,12 +144,8 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
     highest = max(vocab.values(), default=-1)
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
         for content, id in wanted.items():
-            needed = id == vocabulary.unknown or id < highest or not only_needed
-            if needed and vocab.setdefault(content, id) != id:
-                raise ConversionError(
-                    f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, "
-                    "and tokenizer.json can hold only one of them"
-                )
+            if id == vocabulary.unknown or id < highest or not only_needed:
+                put_added(vocab, content, id, "tokenizer.json")
         if assigned_ids(contents, vocab) == wanted:
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:
@@ -158,15 +162,13 @@ def _can_be_a_pretoken(token: AddedToken, vocabulary: Vocabulary) -> bool:
     """Whether ordinary text can be the entry `token` of the vocabulary, and is not matched as the added token."""
     if token.single_word or vocabulary.normalizers:
         return True
-    try:
-        return vocabulary.alphabet == "bytes" and to_bytes(token.content).decode() != token.content
-    except (KeyError, UnicodeDecodeError):
-        return False
+    [held] = tokens_of_texts([token.content])
+    text = None if held is None else _character_text(held)
+    return vocabulary.alphabet == "bytes" and text not in (None, token.content)
 
 
 def _added_json(token: AddedToken) -> dict[str, Any]:
-    flags = ("single_word", "lstrip", "rstrip", "normalized", "special")
-    return {"id": token.id, "content": token.content} | {flag: getattr(token, flag) for flag in flags}
+    return {name: getattr(token, name) for name in ("id", "content", *FLAGS)}
 
 
 def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
@@ -205,17 +207,16 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
         if not root[section].absent:
             notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
-
     vocab: dict[str, int] = model["vocab"].expect(dict)
     added = _read_added(root["added_tokens"], vocab)
     tokens = read_tokens(model["vocab"], vocab, {token.content for token in added}, splitting.byte_level)
     events = _read_merges(model["merges"], vocab)
     tokens = drop_added(tokens, added, events)
     unknown = _read_unknown(model, vocab, splitting.byte_level)
-    if not splitting.byte_level and unknown is None:
-        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     if splitting.byte_level:
         check_bytes(model["vocab"], tokens)
+    elif unknown is None:
+        notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     return Vocabulary(
         tokens=tuple(tokens),
         split_patterns=tuple(splitting.split_patterns),
@@ -282,30 +283,21 @@ def _note_post_processor(node: Json, notes: list[str]) -> None:
     elif kind == "TemplateProcessing":
         wanted = [item["SpecialToken"]["id"].value for item in node["single"] if not item["SpecialToken"].absent]
         if wanted:
-            notes.append(
-                f"a template adds {', '.join(map(str, wanted))} to every text in Hugging Face's encode; tokenmill adds "
-                "nothing, as encode(text, add_special_tokens=False) does"
-            )
+            notes.append(f"a template adds {', '.join(map(str, wanted))} {_TO_EVERY_TEXT}")
     elif kind != "ByteLevel":
-        notes.append(
-            f"the post-processor {kind} adds special tokens to every text in Hugging Face's encode; tokenmill adds nothing, "
-            "as encode(text, add_special_tokens=False) does"
-        )
+        notes.append(f"the post-processor {kind} adds special tokens {_TO_EVERY_TEXT}")
 
 
 def _read_added(node: Json, vocab: dict[str, int]) -> list[AddedToken]:
-    if node.absent:
-        return []
     tokens = []
     contents: dict[str, Json] = {}
     ids: dict[int, Json] = {}
     for item in node:
         token = added_token(item)
-        if token.content in contents:
-            item.fail(f"the added token {token.content!r} occurs twice (first at {contents[token.content].where})")
-        if token.id in ids:
-            item.fail(f"the id {token.id} of {token.content!r} is used already (at {ids[token.id].where})")
-        contents[token.content], ids[token.id] = item, item
+        if (first := contents.setdefault(token.content, item)) is not item:
+            item.fail(f"the added token {token.content!r} occurs twice (first at {first.where})")
+        if (first := ids.setdefault(token.id, item)) is not item:
+            item.fail(f"the id {token.id} of {token.content!r} is used already (at {first.where})")
         tokens.append(token)
     for content, id in assigned_ids(contents, vocab).items():
         item = contents[content]
@@ -325,11 +317,7 @@ def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
         Json(merges[n], node.file, f"{node.where}[{n}]").fail(what)
 
     if merges and type(merges[0]) is str:
-        for n, merge in enumerate(merges):
-            if type(merge) is not str or merge.count(" ") != 1 or len(merge) < 3 or " " in (merge[0], merge[-1]):
-                bad(n, f"expected two tokens with a space between, found {show(merge)}")
-        sides = " ".join(merges).split(" ")
-        return read_rows(sides[::2], sides[1::2], vocab, bad)
+        return read_rows(*split_merges(merges, bad), vocab, bad)
     for n, merge in enumerate(merges):
         if type(merge) is not list or list(map(type, merge)) != [str, str]:
             bad(n, f"expected a pair of tokens, found {show(merge)}")

@@ -23,7 +23,9 @@ from ..vocabulary.dialects import from_oniguruma, to_oniguruma
 from ..vocabulary.patterns import PATTERNS
 from .file_content import Json, show
 
-__all__ = ["PreTokenizer", "pre_tokenizer_json", "read_pre_tokenizer"]
+__all__ = ["BYTE_LEVEL", "PreTokenizer", "pre_tokenizer_json", "read_pre_tokenizer"]
+
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 # char::is_ascii_punctuation or Unicode's general category P, as Punctuation tests it.
 _PUNCTUATION = r"[\p{P}$+<=>^`|~]"
@@ -130,15 +132,9 @@ def pre_tokenizer_json(
     if byte_level:
         use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
         if add_prefix_space and steps and not use_regex:
-            raise ConversionError(
-                "tokenizer.json can put a space before a text only with the gpt2 pattern or with none"
-            )
-        level = {
-            "type": "ByteLevel",
-            "add_prefix_space": add_prefix_space,
-            "trim_offsets": True,
-            "use_regex": use_regex,
-        }
+            what = "tokenizer.json can put a space before a text only with the gpt2 pattern or with none"
+            raise ConversionError(what)
+        level = BYTE_LEVEL | {"add_prefix_space": add_prefix_space, "use_regex": use_regex}
         steps = [level] if use_regex else [*steps, level]
     if len(steps) < 2:
         return steps[0] if steps else None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import MissingExtraError, UsageError
 from ..vocabulary import Vocabulary
@@ -24,18 +23,11 @@ if TYPE_CHECKING:
 __all__ = ["LibraryEncoder", "encode_with_library", "to_hf", "to_tiktoken"]
 
 
-@dataclass(frozen=True)
-class LibraryEncoder:
-    """Encodes text with the library that a file is made for, all special tokens allowed.
-
-    library: its name and version.
-    """
+class LibraryEncoder(NamedTuple):
+    """The name and version of a library, and its encoding of text with all special tokens allowed."""
 
     library: str
     encode: Callable[[str], list[int]]
-
-    def __call__(self, text: str) -> list[int]:
-        return self.encode(text)
 
 
 def encode_with_library(
@@ -52,7 +44,7 @@ def encode_with_library(
     data = read_bytes(place) if place.is_file() else b""
     try:
         if data.lstrip().startswith(b"{") and b'"model"' in data:
-            hf = _imported("tokenizers").Tokenizer.from_str(data.decode())
+            hf = _hf_tokenizer(data)
             return LibraryEncoder(_named("tokenizers"), lambda text: hf.encode(text, add_special_tokens=False).ids)
         if looks_like_tiktoken(data):
             encoding = _encoding("file", parse_tiktoken(data, str(place)), vocabulary)
@@ -81,10 +73,8 @@ def to_tiktoken(vocabulary: Vocabulary, name: str = "tokenmill", *, lossy: bool 
 
     lossy: export the present tokens of a Picky vocabulary, encoded by rank; some texts then get other ids.
     """
-    if lossy:
-        vocabulary = present_by_rank(vocabulary)
-    tokens, _ = tiktoken_tokens(vocabulary)
-    return _encoding(name, tokens, vocabulary)
+    vocabulary = present_by_rank(vocabulary) if lossy else vocabulary
+    return _encoding(name, tiktoken_tokens(vocabulary)[0], vocabulary)
 
 
 def _encoding(name: str, tokens: Sequence[bytes | None], vocabulary: Vocabulary) -> tiktoken.Encoding:
@@ -101,7 +91,8 @@ def to_hf(vocabulary: Vocabulary, *, lossy: bool = False) -> tokenizers.Tokenize
 
     lossy: as for `to_tiktoken`.
     """
-    if lossy:
-        vocabulary = present_by_rank(vocabulary)
-    data, _ = tokenizer_json(vocabulary)
+    return _hf_tokenizer(tokenizer_json(present_by_rank(vocabulary) if lossy else vocabulary)[0])
+
+
+def _hf_tokenizer(data: bytes) -> tokenizers.Tokenizer:
     return _imported("tokenizers").Tokenizer.from_str(data.decode())

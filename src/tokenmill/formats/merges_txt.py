@@ -12,11 +12,19 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import NoReturn
 
-from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import to_text
 from .file_content import MAX_ID, Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
-from .tokens_and_merges import check_bytes, drop_added, read_rows, read_tokens, tokens_and_merges
+from .tokenmill_json import FLAGS
+from .tokens_and_merges import (
+    check_bytes,
+    drop_added,
+    put_added,
+    read_rows,
+    read_tokens,
+    split_merges,
+    tokens_and_merges,
+)
 
 __all__ = ["not_held", "pair_bytes", "parse_pair", "read_side_files"]
 
@@ -44,17 +52,13 @@ def parse_pair(
     first = 1 if lines and lines[0].startswith("#version") else 0
     while len(lines) > first and not lines[-1]:
         lines.pop()
-    for n in range(first, len(lines)):
-        line = lines[n]
-        if line.count(" ") != 1 or len(line) < 3 or " " in (line[0], line[-1]):
-            fail(merges_file, f"line {n + 1}", f"expected two tokens with a space between, found {show(line)}")
-    sides = " ".join(lines[first:]).split(" ") if len(lines) > first else []
 
     def bad(n: int, what: str) -> NoReturn:
         fail(merges_file, f"line {n + first + 1}", what)
 
+    lefts, rights = split_merges(lines[first:], bad)
     tokens = read_tokens(node, vocab, {token.content for token in added})
-    rows = read_rows(sides[::2], sides[1::2], vocab, bad)
+    rows = read_rows(lefts, rights, vocab, bad)
     tokens = drop_added(tokens, added, rows)
     check_bytes(node, tokens)
     return Vocabulary(tuple(tokens), (), "merges", rows, added_tokens=tuple(added), whole_pretokens=False)
@@ -73,9 +77,7 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
         if not id_text.isascii() or not id_text.isdigit():
             item.fail(f"the key {show(id_text)} is not an id")
         ids[text] = int(id_text[:20])
-        flags[text] = {
-            name: item.get(name, bool, False) for name in ("special", "lstrip", "rstrip", "single_word", "normalized")
-        }
+        flags[text] = {name: item.get(name, bool, False) for name in FLAGS}
     for source in (config, _json_at(folder / "special_tokens_map.json")):
         named = [source[name] for name in _SPECIAL_NAMES] + list(source["additional_special_tokens"])
         for item in named:
@@ -86,17 +88,11 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
                 ids.setdefault(text, vocab.get(text, -1))
                 flags.setdefault(text, {})["special"] = True
     for text, id in ids.items():
-        if type(id) is not int or not 0 <= id <= MAX_ID or not text:
-            fail(
-                str(folder), "", f"the added token {show(text)} has the id {show(id)}, which is not from 0 to {MAX_ID}"
-            )
+        if not 0 <= id <= MAX_ID:
+            fail(str(folder), "", f"the added token {show(text)} has the id {id}, which is not from 0 to {MAX_ID}")
     tokens = [AddedToken(text, id, **({"special": False} | flags.get(text, {}))) for text, id in ids.items()]
-    kind = config.get("tokenizer_class", str, "")
-    return (
-        tokens,
-        "gpt2" if kind.removesuffix("Fast") in _GPT2_CLASSES else None,
-        config.get("add_prefix_space", bool, False),
-    )
+    kind = config.get("tokenizer_class", str, "").removesuffix("Fast")
+    return tokens, "gpt2" if kind in _GPT2_CLASSES else None, config.get("add_prefix_space", bool, False)
 
 
 def _json_at(path: Path) -> Json:
@@ -109,11 +105,7 @@ def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     texts = [None if token is None else to_text(token) for token in tokens]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     for token in vocabulary.added_tokens:
-        if vocab.setdefault(token.content, token.id) != token.id:
-            raise ConversionError(
-                f"the added token {token.content!r} (id {token.id}) is spelt like the ordinary token with the id "
-                f"{vocab[token.content]}, and vocab.json can hold only one of them"
-            )
+        put_added(vocab, token.content, token.id, "vocab.json")
     lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
     notes += not_held(vocabulary)
     vocab_text = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))

@@ -52,24 +52,19 @@ _HARMONY_NAMES = {
 }  # fmt: skip
 _HARMONY = {f"<|{_HARMONY_NAMES.get(id, f'reserved_{id}')}|>": id for id in range(199998, 201088)}
 
+
+def _fill_in_the_middle(first: int) -> dict[str, int]:
+    return {f"<|fim_{name}|>": id for id, name in enumerate(("prefix", "middle", "suffix"), first)}
+
+
 # Of two encodings with the same file, a file with that hash is read as the first.
 PUBLISHED = {
     "gpt2": Published(_GPT2, "gpt2", _END),
     "r50k_base": Published(_R50K, "gpt2", _END),
     "p50k_base": Published(_P50K, "gpt2", _END),
-    "p50k_edit": Published(
-        _P50K, "gpt2", {**_END, "<|fim_prefix|>": 50281, "<|fim_middle|>": 50282, "<|fim_suffix|>": 50283}
-    ),
+    "p50k_edit": Published(_P50K, "gpt2", _END | _fill_in_the_middle(50281)),
     "cl100k_base": Published(
-        _CL100K,
-        "cl100k",
-        {
-            "<|endoftext|>": 100257,
-            "<|fim_prefix|>": 100258,
-            "<|fim_middle|>": 100259,
-            "<|fim_suffix|>": 100260,
-            "<|endofprompt|>": 100276,
-        },
+        _CL100K, "cl100k", {"<|endoftext|>": 100257, **_fill_in_the_middle(100258), "<|endofprompt|>": 100276}
     ),
     "o200k_base": Published(_O200K, "o200k", {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
     # The id 200018 has two names; it is decoded as the last one, <|endofprompt|>, as tiktoken does.
@@ -144,9 +139,8 @@ def _download(url: str) -> bytes:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
             return answer.read()
     except (urllib.error.URLError, OSError) as error:
-        reason = getattr(error, "reason", error)
         raise InputError(
-            f"cannot download {url}: {reason}. Check the network, or fetch the file elsewhere and load it by path."
+            f"cannot download {url}: {getattr(error, 'reason', error)}. Check the network, or fetch the file elsewhere and load it by path."
         ) from error
 
 
@@ -159,6 +153,6 @@ def _tiktoken_folders() -> list[Path]:
 
 
 def _our_folder() -> Path:
-    if os.environ.get("TOKENMILL_CACHE"):
-        return Path(os.environ["TOKENMILL_CACHE"])
+    if own := os.environ.get("TOKENMILL_CACHE"):
+        return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tokenmill"

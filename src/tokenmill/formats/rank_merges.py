@@ -20,8 +20,9 @@ the same rank whether they would have been joined before either became part of s
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from ..errors import ConversionError
 from ..vocabulary import Vocabulary
 
 __all__ = ["encode_by_rank", "merges_of_ranks", "only_whole", "present_by_rank", "ranks_of"]
+
+_Part = TypeVar("_Part", bytes, int)
 
 
 def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[int]]:
@@ -81,7 +84,7 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
                     rows.append((x, y, id))
                     break
         else:
-            parts = encode_by_rank(token, ranks, below=id)
+            parts = encode_by_rank(token, ranks, id)
             if len(parts) == 2 and -1 not in parts:  # built, but from parts that were not
                 rows.append((parts[0], parts[1], id))
             else:
@@ -91,16 +94,28 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     return np.array(rows, np.int32).reshape(-1, 3), unbuilt
 
 
-def encode_by_rank(pretoken: bytes, ranks: dict[bytes, int], below: int | None = None) -> list[int]:
-    """The ids of `pretoken` using only merges to ids below `below`; -1 for a byte without a token. The textbook loop."""
-    parts = [pretoken[i : i + 1] for i in range(len(pretoken))]
+def encode_by_rank(token: bytes, ranks: dict[bytes, int], below: int) -> list[int]:
+    """The ids of `token` by merges to ids below `below` only; -1 for a byte without a token."""
+    parts = [token[i : i + 1] for i in range(len(token))]
+
+    def join(left: bytes, right: bytes) -> tuple[int, bytes] | None:
+        rank = ranks.get(left + right, below)
+        return (rank, left + right) if rank < below else None
+
+    return [ranks.get(part, -1) for part in _merge(parts, join)]
+
+
+def _merge(parts: list[_Part], join: Callable[[_Part, _Part], tuple[int, _Part] | None]) -> list[_Part]:
+    """Merge neighbours until none can be, the lowest rank first, the leftmost of several. For single tokens only.
+
+    join(left, right): the rank of the merge and what it makes, or None.
+    """
     while True:
-        joins = [ranks.get(a + b) for a, b in pairwise(parts)]
-        best = min((rank for rank in joins if rank is not None and (below is None or rank < below)), default=None)
-        if best is None:
-            return [ranks.get(part, -1) for part in parts]
-        i = joins.index(best)
-        parts[i : i + 2] = [parts[i] + parts[i + 1]]
+        found = [(joined[0], i, joined[1]) for i, pair in enumerate(pairwise(parts)) if (joined := join(*pair))]
+        if not found:
+            return parts
+        _, i, made = min(found)
+        parts[i : i + 2] = [made]
 
 
 def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
@@ -131,20 +146,15 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
     rows = [tuple(row) for row in vocabulary.events.tolist()]
     made = {new for _, _, new in rows}
     notes = []
-    unreachable = [
-        id
-        for id, token in enumerate(tokens)
-        if token and len(token) > 1 and id not in made and not vocabulary.whole_pretokens
-    ]
-    if unreachable:
+    longer = [id for id, token in enumerate(tokens) if token and len(token) > 1]
+    if unreachable := [id for id in longer if id not in made and not vocabulary.whole_pretokens]:
         example = f"{tokens[unreachable[0]]!r} (id {unreachable[0]})"
         notes.append(f"{len(unreachable)} tokens that no merge makes are left out, such as {example}")
         for id in unreachable:
             tokens[id] = None
     instead = f"so {target}, which merges by rank, would give other ids. Write tokenizer.json instead."
-    for place in range(1, len(rows)):
-        if rows[place][2] < rows[place - 1][2]:
-            new, before = rows[place][2], rows[place - 1][2]
+    for place, ((_, _, before), (_, _, new)) in enumerate(pairwise(rows), 1):
+        if new < before:
             raise ConversionError(
                 f"merge {place} makes {tokens[new]!r} (id {new}) after {tokens[before]!r} (id {before}), "
                 f"but ids must ascend in the order of the merges, {instead}"
@@ -159,32 +169,18 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
                 f"which no merge lists, {instead}"
             )
     for id in unbuilt:
-        if not vocabulary.whole_pretokens and encode_by_rank(tokens[id], ranks) != [id]:  # type: ignore[arg-type]
+        if not vocabulary.whole_pretokens and encode_by_rank(tokens[id] or b"", ranks, len(tokens)) != [id]:
             raise ConversionError(f"{tokens[id]!r} (id {id}) is a token that its merges never make, {instead}")
     return tokens, notes
 
 
-_NEVER = (1 << 31, -1)  # the place and the result of a pair that no merge lists
-
-
 def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | None:
-    """The lowest id of a token that the merges `rows` alone do not make of its bytes, or None if there is none.
-
-    Only the rule that a pretoken which is a token becomes that token makes such a token.
-    """
+    """The lowest id of a token that the merges `rows` alone do not make of its bytes, or None if there is none."""
     listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     for id, token in enumerate(tokens):
-        if token is None or len(token) < 2:
-            continue
-        parts = [starts.get(token[i : i + 1], -1) for i in range(len(token))]
-        while True:
-            places = [listed.get(pair, _NEVER) for pair in pairwise(parts)]
-            place, new = min(places, default=_NEVER)
-            if new < 0:
-                break
-            i = places.index((place, new))
-            parts[i : i + 2] = [new]
-        if parts != [id]:
-            return id
+        if token is not None and len(token) > 1:
+            parts = [starts.get(token[i : i + 1], -1) for i in range(len(token))]
+            if _merge(parts, lambda left, right: listed.get((left, right))) != [id]:
+                return id
     return None

@@ -131,12 +131,11 @@ def _partner(place: Path) -> tuple[Path, Path]:
     for names in _PAIRS:
         for own, other in (names, names[::-1]):
             if place.name.endswith(own):
-                partner = place.with_name(place.name[: -len(own)] + other)
-                if not partner.is_file():
-                    raise InputError(
-                        f"{place}: this is half of a vocabulary. Put the other half, {partner.name}, beside it."
-                    )
-                return (place, partner) if own == names[0] else (partner, place)
+                partner = place.with_name(place.name.removesuffix(own) + other)
+                if partner.is_file():
+                    return (place, partner) if own == names[0] else (partner, place)
+                half = "this is half of a vocabulary. Put the other half"
+                raise InputError(f"{place}: {half}, {partner.name}, beside it.")
     names_text = "; ".join(" and ".join(names) for names in _PAIRS)
     raise InputError(
         f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "
@@ -185,18 +184,12 @@ def write(
         raise UsageError(f"the format is {format!r}; expected one of {', '.join(FORMATS)}")
     target, notes = Path(path), []
     if vocabulary.order == "events" and lossy:
-        notes = [
-            f"{len(vocabulary.removed)} removed tokens and the events are left out: text is encoded by rank, and some texts get other ids"
-        ]
+        left_out = f"{len(vocabulary.removed)} removed tokens and the events are left out"
+        notes = [f"{left_out}: text is encoded by rank, and some texts get other ids"]
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
         data, more = tiktoken_bytes(vocabulary)
-        for place, content in (
-            (companion_path(target), tokenmill_json.companion_bytes(vocabulary, data)),
-            (target, data),
-        ):
-            with atomic_file(place) as file:
-                file.write(content)
+        _write_files({companion_path(target): tokenmill_json.companion_bytes(vocabulary, data), target: data})
     else:
         files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
         _write_folder(target, files)
@@ -204,14 +197,13 @@ def write(
 
 
 def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[str]]:
-    by_events = vocabulary.order == "events"
     main, notes = tokenizer_json(present_by_rank(vocabulary))
     files = {
         "tokenizer.json": main,
         "tokenizer_config.json": tokenizer_config_json(vocabulary),
         tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
     }
-    if by_events:
+    if vocabulary.order == "events":
         files[events_file.NAME] = events_file.events_bytes(vocabulary)
         notes.append(
             f"the events are in {events_file.NAME}, which only tokenmill reads: elsewhere some texts get other ids"
@@ -222,20 +214,21 @@ def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[s
 def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], list[str]]:
     names, content = (_PAIRS[0], pair_bytes) if format == "merges" else (_PAIRS[2], ddtok.ddtok_bytes)
     vocab, merges, notes = content(vocabulary)
-    return {
-        names[0]: vocab,
-        names[1]: merges,
-        tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, vocab + merges),
-    }, notes
+    companion = tokenmill_json.companion_bytes(vocabulary, vocab + merges)
+    return {names[0]: vocab, names[1]: merges, tokenmill_json.NAME: companion}, notes
+
+
+def _write_files(files: dict[Path, bytes]) -> None:
+    for path, content in files.items():
+        with atomic_file(path) as file:
+            file.write(content)
 
 
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
     ours = {"tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2]}
     if target.is_dir() and any(path.name not in ours for path in target.iterdir()):
-        for name, content in files.items():
-            with atomic_file(target / name) as file:
-                file.write(content)
+        _write_files({target / name: content for name, content in files.items()})
         if "tokenizer.json" in files and events_file.NAME not in files:  # the events of another vocabulary
             (target / events_file.NAME).unlink(missing_ok=True)
         return

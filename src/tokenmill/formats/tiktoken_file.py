@@ -13,6 +13,7 @@ import binascii
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from ..errors import ConversionError
 from ..split.coverage import covers_all_text
@@ -29,8 +30,7 @@ __all__ = [
     "tiktoken_tokens",
 ]
 
-_INSTEAD = "Write tokenizer.json instead."
-
+_Parsed = tuple[list[bytes], list[int], Sequence[int]]
 _CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \r\n"
 _decode = partial(binascii.a2b_base64, strict_mode=True)
 
@@ -51,21 +51,30 @@ def looks_like_tiktoken(data: bytes) -> bool:
 
 def parse_tiktoken(data: bytes, file: str) -> tuple[bytes | None, ...]:
     """The tokens by id. FormatError names the line of whatever is wrong."""
-    # All lines at once, in C loops. binascii skips characters that are not base64, so the data must have none.
-    fields = data.split()
+    tokens, ids, lines = _parse_at_once(data) or _parse_by_line(data, file)
+    if not ids:
+        fail(file, "", "holds no tokens")
+    placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
+    if missing := missing_bytes(placed):
+        what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
+        fail(file, "", f"{what}: the file is cut short, or is not a byte-level vocabulary")
+    return placed
+
+
+def _parse_at_once(data: bytes) -> _Parsed | None:
+    """The tokens, their ids and their lines, in C loops; None for a file with blank lines or with damage."""
+    fields, lines = data.split(), data.count(b"\n") + (not data.endswith(b"\n"))
+    # binascii skips characters that are not base64, so the data must have none.
     clean = not data.translate(None, _CHARACTERS) and data.count(b"=") == data.count(b"= ") + data.count(b"==")
-    if clean and len(fields) == 2 * (data.count(b"\n") + (not data.endswith(b"\n"))):
-        try:
-            tokens, ids = list(map(binascii.a2b_base64, fields[::2])), list(map(int, fields[1::2]))
-        except ValueError:
-            pass
-        else:
-            return _placed(tokens, ids, range(1, len(ids) + 1), file)
-    return _parse_by_line(data, file)
+    if not clean or len(fields) != 2 * lines:
+        return None
+    try:
+        return list(map(binascii.a2b_base64, fields[::2])), list(map(int, fields[1::2])), range(1, lines + 1)
+    except ValueError:
+        return None
 
 
-def _parse_by_line(data: bytes, file: str) -> tuple[bytes | None, ...]:
-    """The same, slower, for files with blank lines and for damaged ones."""
+def _parse_by_line(data: bytes, file: str) -> _Parsed:
     tokens, ids, lines = [], [], []
     for number, line in enumerate(data.split(b"\n"), 1):
         fields = line.split()
@@ -82,18 +91,7 @@ def _parse_by_line(data: bytes, file: str) -> tuple[bytes | None, ...]:
         except ValueError:
             fail(file, f"line {number}", f"the rank {show(fields[1])} is not an integer")
         lines.append(number)
-    return _placed(tokens, ids, lines, file)
-
-
-def _placed(tokens: list[bytes], ids: list[int], lines: Sequence[int], file: str) -> tuple[bytes | None, ...]:
-    if not ids:
-        fail(file, "", "holds no tokens")
-    placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
-    missing = missing_bytes(placed)
-    if missing:
-        what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
-        fail(file, "", f"{what}: the file is cut short, or is not a byte-level vocabulary")
-    return placed
+    return tokens, ids, lines
 
 
 def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:
@@ -101,27 +99,24 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
     ConversionError where tiktoken would give other ids.
     """
+
+    def refuse(ours: str) -> NoReturn:
+        raise ConversionError(f"{ours}. Write tokenizer.json instead.")
+
     if vocabulary.alphabet != "bytes":
-        raise ConversionError(f"tiktoken begins with bytes, and this vocabulary with characters. {_INSTEAD}")
+        refuse("tiktoken begins with bytes, and this vocabulary with characters")
     tokens, notes = ranks_of(vocabulary, "tiktoken")
-    if len(vocabulary.split_patterns) != 1:
-        count = len(vocabulary.split_patterns)
-        raise ConversionError(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}. {_INSTEAD}")
+    if (count := len(vocabulary.split_patterns)) != 1:
+        refuse(f"tiktoken cuts text by one split pattern, and this vocabulary has {count}")
     if vocabulary.normalizers:
-        names = ", ".join(vocabulary.normalizers)
-        raise ConversionError(f"tiktoken does not normalise text, and this vocabulary does ({names}). {_INSTEAD}")
+        refuse(f"tiktoken does not normalise text, and this vocabulary does ({', '.join(vocabulary.normalizers)})")
     if vocabulary.add_prefix_space:
-        raise ConversionError(f"tiktoken puts no space before a text, and this vocabulary does. {_INSTEAD}")
+        refuse("tiktoken puts no space before a text, and this vocabulary does")
     for token in vocabulary.added_tokens:
-        flags = [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]
         if not token.special:
-            raise ConversionError(
-                f"the added token {token.content!r} is matched in any text, which tiktoken cannot do. {_INSTEAD}"
-            )
-        if flags:
-            raise ConversionError(
-                f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not have. {_INSTEAD}"
-            )
+            refuse(f"the added token {token.content!r} is matched in any text, which tiktoken cannot do")
+        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
+            refuse(f"the added token {token.content!r} has {', '.join(flags)}, which tiktoken does not have")
     return tokens, notes
 
 

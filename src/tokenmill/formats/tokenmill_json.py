@@ -16,29 +16,20 @@ from typing import Any
 from ..vocabulary import AddedToken, Vocabulary
 from .file_content import MAX_ID, Json, parse_json, read_bytes
 
-__all__ = ["NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
+__all__ = ["FLAGS", "NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
 
 NAME = "tokenmill.json"
 _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
-_FLAGS = ("special", "lstrip", "rstrip", "single_word", "normalized")
+_HELD = ("order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space", "split_patterns")
+FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the order of tokenizer.json
 
 
 def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
     """The companion of the file whose content is `main`, as JSON."""
-    held: dict[str, Any] = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "sha256": hashlib.sha256(main).hexdigest(),
-        "order": vocabulary.order,
-        "whole_pretokens": vocabulary.whole_pretokens,
-        "alphabet": vocabulary.alphabet,
-        "unknown": vocabulary.unknown,
-        "normalizers": vocabulary.normalizers,
-        "add_prefix_space": vocabulary.add_prefix_space,
-        "split_patterns": vocabulary.split_patterns,
-        "added_tokens": [dataclasses.asdict(token) for token in vocabulary.added_tokens],
-    }
+    held: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "sha256": hashlib.sha256(main).hexdigest()}
+    held |= {name: getattr(vocabulary, name) for name in _HELD}
+    held["added_tokens"] = [dataclasses.asdict(token) for token in vocabulary.added_tokens]
     if vocabulary.refine is not None:
         held["refine"] = vocabulary.refine
     held["check"] = _check(held)
@@ -107,4 +98,4 @@ def added_token(item: Json) -> AddedToken:
         content.encode()
     except UnicodeEncodeError:
         item["content"].fail(f"the added token {content!r} is not Unicode text: it holds a lone surrogate")
-    return AddedToken(content, id, **{flag: item.get(flag, bool, False) for flag in _FLAGS})
+    return AddedToken(content, id, **{flag: item.get(flag, bool, False) for flag in FLAGS})

@@ -14,7 +14,7 @@ from .rank_merges import merges_of_ranks, only_whole, ranks_of
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["check_bytes", "drop_added", "read_rows", "read_tokens", "tokens_and_merges"]
+__all__ = ["check_bytes", "drop_added", "put_added", "read_rows", "read_tokens", "split_merges", "tokens_and_merges"]
 
 
 def read_tokens(
@@ -33,13 +33,19 @@ def read_tokens(
             found = [text.encode() for text in texts]
         except UnicodeEncodeError as error:
             node.fail(f"the token {show(error.object)} is not Unicode text: it holds a lone surrogate")
-    if None in found:
-        for text, token in zip(texts, found, strict=True):
-            if token is None and text not in added:
-                node.fail(
-                    f"the token {show(text)} has characters outside of the byte alphabet, and it is not an added token"
-                )
+    foreign = (text for text, token in zip(texts, found, strict=True) if token is None and text not in added)
+    if (text := next(foreign, None)) is not None:
+        node.fail(f"the token {show(text)} has characters outside of the byte alphabet, and it is not an added token")
     return place_tokens(found, list(vocab.values()), node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
+
+
+def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> tuple[list[str], list[str]]:
+    """The left and the right parts of merges written "a b". bad(n, what): raises the error of the nth."""
+    for n, merge in enumerate(merges):
+        if type(merge) is not str or merge.count(" ") != 1 or len(merge) < 3 or " " in (merge[0], merge[-1]):
+            bad(n, f"expected two tokens with a space between, found {show(merge)}")
+    sides = " ".join(merges).split(" ") if merges else []
+    return sides[::2], sides[1::2]
 
 
 def read_rows(
@@ -57,11 +63,9 @@ def read_rows(
             rows[:, column] = np.fromiter(map(vocab.__getitem__, texts), np.int32, len(texts))
         except KeyError as error:
             n = texts.index(error.args[0])
-            what = ("left part", "right part", "result")[column]
-            bad(
-                n,
-                f"the {what} {show(texts[n])} of the merge {show(lefts[n])} + {show(rights[n])} is not in the vocabulary",
-            )
+            part = ("left part", "right part", "result")[column]
+            merge = f"{show(lefts[n])} + {show(rights[n])}"
+            bad(n, f"the {part} {show(texts[n])} of the merge {merge} is not in the vocabulary")
     pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
     _, last = np.unique(pairs[::-1], return_index=True)
     return rows if len(last) == len(pairs) else rows[np.sort(len(pairs) - 1 - last)]
@@ -80,6 +84,15 @@ def drop_added(tokens: list[bytes | None], added: Collection[AddedToken], rows: 
     while tokens and tokens[-1] is None:
         tokens.pop()
     return tokens
+
+
+def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None:
+    """Put an added token into the table that `target` holds; ConversionError if an ordinary token is spelt like it."""
+    if vocab.setdefault(content, id) != id:
+        raise ConversionError(
+            f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, and "
+            f"{target} can hold only one of them"
+        )
 
 
 def check_bytes(node: Json, tokens: Sequence[bytes | None]) -> None:
@@ -122,15 +135,13 @@ def tokens_and_merges(
             f"{tokens[only_so]!r} (id {only_so}) is made only where a whole pretoken is this token, and {target} does not "
             "have that rule, so text would get other ids. Write tokenizer.json instead."
         )
-    last = {token: id for id, token in enumerate(tokens) if token is not None}
-    if len(last) < sum(token is not None for token in tokens):
-        made = {new for _, _, new in rows}
-        for id, token in enumerate(tokens):
-            if token is not None and last[token] != id:
-                if id in made or vocabulary.whole_pretokens:
-                    raise ConversionError(
-                        f"{token!r} has two ids, {id} and {last[token]}, and {target} can hold only one for each token"
-                    )
-                tokens[id] = None
-                notes.append(f"the id {id}, which is never given out, is left out: {token!r} has the id {last[token]}")
+    last = {token: id for id, token in enumerate(tokens)}
+    made = {new for _, _, new in rows}
+    for id, token in enumerate(tokens):
+        if token is not None and last[token] != id:
+            if id in made or vocabulary.whole_pretokens:
+                two_ids = f"{token!r} has two ids, {id} and {last[token]}"
+                raise ConversionError(f"{two_ids}, and {target} can hold only one for each token")
+            tokens[id] = None
+            notes.append(f"the id {id}, which is never given out, is left out: {token!r} has the id {last[token]}")
     return tokens, rows, notes

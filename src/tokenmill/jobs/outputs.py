@@ -27,17 +27,20 @@ def output_errors(path: str | os.PathLike) -> Iterator[None]:
 
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
-    """Give a name beside `path` for a file. Rename it to `path` on success, delete it on any exception."""
+    """Give a name beside `path` for a file or folder. Rename it to `path` on success, delete it on any exception."""
     target = Path(path)
     with output_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = _beside(target)
         try:
             yield beside
-            os.replace(beside, target)
+            if beside.is_dir():
+                replace_folder(beside, target)
+            else:
+                os.replace(beside, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                beside.unlink()
+                shutil.rmtree(beside, ignore_errors=True) if beside.is_dir() else beside.unlink()
             raise
 
 
@@ -65,18 +68,10 @@ def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
 
     An existing folder at `path` is replaced whole, so no file of an older output stays behind.
     """
-    target = Path(path)
-    check_folder(target)
-    with output_errors(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = _beside(target)
+    check_folder(Path(path))
+    with atomic_path(path) as beside:
         beside.mkdir()
-        try:
-            yield beside
-            replace_folder(beside, target)
-        except BaseException:
-            shutil.rmtree(beside, ignore_errors=True)
-            raise
+        yield beside
 
 
 def check_folder(target: Path) -> None:

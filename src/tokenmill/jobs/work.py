@@ -58,34 +58,31 @@ class JobOptions:
         return self.resume and again
 
 
+@dataclass
 class Task:
     """What a part is done with.
 
-    folder: the working folder of the job.
+    stage, part: its name, for states.
     on_skip: called for what cannot be read; None if that is an error.
     show: called with the number of bytes that are done of the part.
     progress: for stages beyond that of the part; None on Ray.
     """
 
-    def __init__(
-        self,
-        folder: WorkingFolder,
-        stage: str,
-        part: int,
-        on_skip: OnSkip | None = None,
-        show: Callable[[int], None] = lambda done: None,
-        progress: Progress | None = None,
-    ) -> None:
-        self.folder = folder.path
-        self.on_skip = on_skip
-        self.show = show
-        self.progress = progress
-        self._working_folder = folder
-        self._name = f"{stage}-{part:05}"
+    working_folder: WorkingFolder
+    stage: str
+    part: int
+    on_skip: OnSkip | None = None
+    show: Callable[[int], None] = lambda done: None
+    progress: Progress | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The working folder of the job."""
+        return self.working_folder.path
 
     def load(self, step: int = 0) -> Any:
         """The state of the part that was saved for this step; None if there is none."""
-        return self._working_folder.load(f"{self._name}.{step:04}")
+        return self.working_folder.load(self._name(step))
 
     def states(self) -> list[Any]:
         """The states of all steps."""
@@ -93,11 +90,10 @@ class Task:
 
     def save(self, state: Any, step: int = 0) -> None:
         """Save a state from which the part can go on."""
-        self._working_folder.save(f"{self._name}.{step:04}", state)
+        self.working_folder.save(self._name(step), state)
 
-    def missing(self, what: str | Path) -> UsageError:
-        """The error for a file that a state names and that is not there, or is too short."""
-        return self._working_folder.missing(what)
+    def _name(self, step: int) -> str:
+        return f"{self.stage}-{self.part:05}.{step:04}"
 
 
 class Work(Protocol):

@@ -26,6 +26,7 @@ from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answers, receive, send
 __all__ = ["WorkerPool"]
 
 Tag = TypeVar("Tag")
+NO_RECORD = 2**63
 
 
 class WorkerPool:
@@ -120,7 +121,7 @@ class _Worker:
     def __init__(self, start: tuple) -> None:
         self._current = tempfile.TemporaryFile()  # noqa: SIM115  closed in `kill`
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115
-        self._write_none()
+        os.pwrite(self._current.fileno(), NO_RECORD.to_bytes(8, "little"), 0)
         package_home = str(Path(__file__).resolve().parents[2])
         self._process = subprocess.Popen(
             [
@@ -155,7 +156,7 @@ class _Worker:
             number = int.from_bytes(os.pread(self._current.fileno(), 8, 0), "little")
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
             message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]
-            raise _Died(number if number < 2**63 else None, code, message) from error
+            raise _Died(number if number != NO_RECORD else None, code, message) from error
 
     def kill(self) -> None:
         """End the process, whatever it is doing."""
@@ -165,6 +166,3 @@ class _Worker:
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()
-
-    def _write_none(self) -> None:
-        os.pwrite(self._current.fileno(), (2**63).to_bytes(8, "little"), 0)

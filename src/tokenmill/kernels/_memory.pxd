@@ -1,6 +1,4 @@
 cdef extern from "tokenmill/kernels/_memory.h" nogil:
-    size_t tm_page_size()
-    size_t tm_huge_page_size()
     void* tm_pages_new(size_t size)
     void* tm_pages_small(size_t size)
     void tm_pages_free(void* p, size_t size)

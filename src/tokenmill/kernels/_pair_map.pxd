@@ -18,7 +18,6 @@ cdef extern from "tokenmill/kernels/_pair_map.h" nogil:
         int shift
 
     uint64_t tm_pair_hash(uint64_t seed, uint32_t left, uint32_t right)
-    tm_pair_slot* tm_pair_slot_of(const tm_pair_map* map, uint32_t left, uint32_t right)
     bint tm_pair_map_reserve(tm_pair_map* map, size_t more)
     void tm_pair_map_free(tm_pair_map* map)
     uint32_t tm_pair_map_get(const tm_pair_map* map, uint32_t left, uint32_t right)

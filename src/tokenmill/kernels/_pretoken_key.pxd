@@ -11,7 +11,6 @@ cdef extern from "tokenmill/kernels/_pretoken_key.h" nogil:
         uint64_t b
 
     const tm_seed TM_CANONICAL
-    enum: TM_INLINE_MAX
     tm_key tm_long_key(const uint8_t* p, size_t n, tm_seed seed)
     tm_key tm_key_of(const uint8_t* p, size_t n, const uint8_t* end, tm_seed seed)
     bint tm_same_short(const uint8_t* p, const uint8_t* q, size_t n)

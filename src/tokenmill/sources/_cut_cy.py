@@ -298,32 +298,26 @@ def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cy
     return end
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _all_objects(base: cython.pointer(cython.const[uint8_t]), ends: cython.pointer(cython.const[uint64_t]),
-                 n: cython.Py_ssize_t, depth: cython.size_t) -> cython.bint:
-    text: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), base)
+def all_objects(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], depth: cython.size_t):
+    """Whether each document of `text` has the brackets of one JSON object, nested no deeper than `depth`."""
+    n: cython.Py_ssize_t = ends.shape[0] if text.shape[0] > 0 else 0
+    good: cython.bint = n > 0
     i: cython.Py_ssize_t
     start: cython.size_t = 0
     end: cython.size_t
     deepest: cython.size_t = 0
-    for i in range(n):
-        while start < ends[i] and _is_space(text, start, start + 1):
-            start += 1
-        if start == ends[i] or base[start] != 123:
-            return False
-        end = _value_end(base, start, ends[i], cython.address(deepest))
-        if end == 0 or deepest > depth or not _is_space(text, end, ends[i]):
-            return False
-        start = ends[i]
-    return True
-
-
-def all_objects(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], depth: cython.size_t):
-    """Whether each document of `text` has the brackets of one JSON object, nested no deeper than `depth`."""
-    result: cython.bint = False
-    if ends.shape[0] > 0 and text.shape[0] > 0:
-        with cython.nogil:
-            result = _all_objects(cython.address(text[0]), cython.address(ends[0]), ends.shape[0], depth)
-    return result
+    if not good:
+        return False
+    base: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), cython.address(text[0]))
+    with cython.nogil:
+        for i in range(n):
+            while start < ends[i] and _is_space(base, start, start + 1):
+                start += 1
+            good = start < ends[i] and base[start] == 123
+            if good:
+                end = _value_end(base, start, ends[i], cython.address(deepest))
+                good = end > 0 and deepest <= depth and _is_space(base, end, ends[i])
+            if not good:
+                break
+            start = ends[i]
+    return good

@@ -57,7 +57,7 @@ class ReadOptions:
     """How sources are cut into documents.
 
     unit: what a document is in text files: a "file", a "line", what stands between "blank" lines, or what stands
-        between each "separator". Empty lines, and documents of white space between separators, are no documents.
+        between each "separator". Empty lines, and white space between separators, are not documents.
     separator: the text between two documents, for the unit "separator".
     field: the field of JSON objects, or the column of Parquet, that holds the text.
     max_document_bytes: longer documents are skipped, which bounds the memory; None for no limit.
@@ -208,6 +208,18 @@ class Block:
         self.skips.append(Skip(self.source, self.label.replace("#", str(number)), reason))
         self._skipped.append(number)
 
+    def leave_out_long(self, limit: int | None) -> None:
+        """Add a skip in the place of each document of more than `limit` bytes."""
+        numbers, names = self.numbers, self.names
+        if limit is None or numbers is None:
+            return
+        texts = list(self.texts())
+        kept = [i for i, text in enumerate(texts) if len(text) <= limit]
+        for i in sorted({*range(len(texts))} - {*kept}):
+            self.leave_out(numbers[i], too_long(limit))
+        self.set_documents([texts[i] for i in kept], [numbers[i] for i in kept])
+        self.names = names and [names[i] for i in kept]
+
     def items(self) -> list[Record | Skip]:
         """The records and the skips, in the order of the source."""
         items = [*self.records(), *self.skips]
@@ -234,9 +246,9 @@ class Block:
 class BlockSource:
     """One source, or a span of it, from which threads draw blocks in turn.
 
-    span: where to begin and to end, for sources that are divided among machines; the kind of source says what the
-        numbers are. Neighbouring spans have all documents between them, each once.
-    ids: whether the blocks shall know the ids that are stored with the documents.
+    span: where to begin and to end, for sources that are divided among machines: bytes, or row groups of Parquet.
+        Each document is in exactly one of the neighbouring spans.
+    ids: whether to read the ids that are stored with the documents.
     """
 
     format = "text"

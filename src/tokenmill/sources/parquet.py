@@ -5,13 +5,15 @@ The strings are taken from Arrow's buffers as they are. A null is an empty docum
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
-from .blocks import BLOCK, Block, BlockSource, Document, ReadOptions, Record, Span, decode, too_long
+from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, open_url, reason_of, size_of
 from .streams import Pause
+from .text import document
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,10 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["ParquetSource", "document"]
 
 MOST_ROWS = 1 << 16
-
-
-def document(record: Record, options: ReadOptions) -> Document:
-    return Document(decode(record.data), record.source, record.id)
 
 
 class ParquetSource(BlockSource):
@@ -69,9 +67,9 @@ class ParquetSource(BlockSource):
 
     def _open_file(self) -> None:
         parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
-        if self.source == STDIN or not can_read_again(self.source):
-            if not self._exists():
-                raise InputError(f"{self.name}: cannot be read: no such file")
+        if self.source != STDIN and not is_url(self.source) and not os.path.exists(self.source):
+            raise InputError(f"{self.name}: cannot be read: no such file")
+        if not can_read_again(self.source):
             raise InputError(f"{self.name}: Parquet cannot be read from a pipe. Save it as a file.")
         try:
             self._url = open_url(self.name) if is_url(self.source) else None
@@ -82,11 +80,6 @@ class ParquetSource(BlockSource):
             raise InputError(
                 f"{self.name}: not a readable Parquet file ({_first_line(error)}). Fetch it again."
             ) from error
-
-    def _exists(self) -> bool:
-        from pathlib import Path
-
-        return self.source == STDIN or Path(self.source).exists()
 
     def _open(self, pause: Pause) -> None:
         self._open_file()
@@ -154,19 +147,7 @@ class ParquetSource(BlockSource):
             block.names = batch.column("id").to_pylist()
         limit = self._options.max_document_bytes
         if limit is not None and len(texts) and int(np.diff(ends).max()) > limit:
-            self._leave_out_long(block, limit)
-
-    def _leave_out_long(self, block: Block, limit: int) -> None:
-        texts, numbers, names = [], [], []
-        for i, text in enumerate(block.texts()):
-            if len(text) > limit:
-                block.leave_out(block.numbers[i] if block.numbers else 0, too_long(limit))
-            else:
-                texts.append(text)
-                numbers.append(block.numbers[i] if block.numbers else 0)
-                names.append(block.names[i] if block.names is not None else None)
-        block.set_documents(texts, numbers)
-        block.names = names if block.names is not None else None
+            block.leave_out_long(limit)
 
 
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:

@@ -13,14 +13,15 @@ import os
 import shutil
 import subprocess
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from ..errors import InputError, require
+from .decompress import PLAIN_STEP, Chunks, Members, Zlib
 
 __all__ = ["open_member"]
 
-STEP_BYTES = 1 << 16
 PROGRAMS = ("7zz", "7z", "7za", "7zr")
 
 # The ids of the methods, as 7-Zip's own list of them has them.
@@ -28,11 +29,8 @@ COPY, DELTA, LZMA2, LZMA1 = b"\x00", b"\x03", b"\x21", b"\x03\x01\x01"
 X86, PPMD, DEFLATE, BZIP2 = b"\x03\x03\x01\x03", b"\x03\x04\x01", b"\x04\x01\x08", b"\x04\x02\x02"
 
 
-def open_member(archive: str, file: Any, member: str) -> Callable[[int], bytes]:
-    """A function that reads the member called `member` (any case, in any folder), or the only member there is.
-
-    The function is called with a size and gives at most that many bytes, b"" at the end.
-    """
+def open_member(archive: str, file: Any, member: str) -> Chunks:
+    """The bytes of the member called `member` (any case, in any folder), or of the only member there is."""
     py7zr = require("py7zr", "corpus", f"reading {archive}")
     try:
         header = py7zr.SevenZipFile(file)
@@ -57,7 +55,7 @@ def open_member(archive: str, file: Any, member: str) -> Callable[[int], bytes]:
         raise InputError(f"{archive}: cannot be read as a 7z archive: {why}. Fetch it again, or unpack it.") from error
 
 
-class _Member:
+class _Member(Chunks):
     """The bytes of one member, checked against its CRC at the end."""
 
     def __init__(self, archive: Any, member: Any, file: Any) -> None:
@@ -67,62 +65,30 @@ class _Member:
         first = sum(len(folder.packed_indices) for folder in folders[:index])
         if len(member.folder.packed_indices) != 1:
             raise NotImplementedError("BCJ2")
-        start = archive.afterheader + streams.packinfo.packpos + sum(streams.packinfo.packsizes[:first])
-        file.seek(start)
-        self._file = file
-        self._packed_left = streams.packinfo.packsizes[first]
-        self._chain = _chain(member.folder)
-        self._skip = sum(f.uncompressed for f in archive.files if f.folder is member.folder and f.id < member.id)
-        self._left = member.uncompressed
-        self._expected_crc = member.crc32
-        self._crc = 0
-
-    def __call__(self, size: int) -> bytes:
-        while self._skip:  # members of a solid archive that stand before this one
-            self._skip -= len(self._produce(min(self._skip, STEP_BYTES)))
-        if not self._left:
-            return b""
-        data = self._produce(min(self._left, size))
-        self._left -= len(data)
-        self._crc = zlib.crc32(data, self._crc)
-        if not self._left and self._expected_crc is not None and self._crc != self._expected_crc:
-            raise ValueError("the checksum of the member is wrong")
-        return data
+        decompressor = _decompressor(member.folder)
+        file.seek(archive.afterheader + streams.packinfo.packpos + sum(streams.packinfo.packsizes[:first]))
+        self._folder = Members(file, lambda: decompressor, streams.packinfo.packsizes[first])
+        before = sum(f.uncompressed for f in archive.files if f.folder is member.folder and f.id < member.id)
+        self._chunks = self._cut_out(before, member.uncompressed, member.crc32)
 
     def stored_position(self) -> int:
-        return self._file.tell()
+        return self._folder.stored_position()
 
-    def _produce(self, size: int) -> bytes:
-        """At least one and at most `size` plain bytes."""
-        data = self._chain.take(size, self._packed)
-        if not data:
-            raise EOFError("the archive ends too early")
-        return data
-
-    def _packed(self) -> bytes:
-        data = self._file.read(min(STEP_BYTES, self._packed_left))
-        self._packed_left -= len(data)
-        return data
-
-
-class _Coder:
-    """One step of decompression that obeys a limit of output: `take` asks `more` for input only when it needs it."""
-
-    def __init__(self, decompressor: Any) -> None:
-        self._decompressor = decompressor
-
-    def take(self, size: int, more: Callable[[], bytes]) -> bytes:
-        while True:
-            if self._decompressor.eof:
-                return b""
-            data = more() if self._decompressor.needs_input else b""
-            ended = self._decompressor.needs_input and not data
-            plain = self._decompressor.decompress(data, size)
-            if plain or ended:
-                return plain
+    def _cut_out(self, before: int, left: int, expected_crc: int | None) -> Iterator[bytes]:
+        """The member that begins `before` bytes behind the front of its solid folder."""
+        crc = 0
+        while left:
+            data = next(self._folder)
+            skipped, before = data[:before], max(0, before - len(data))
+            if plain := data[len(skipped) : len(skipped) + left]:
+                left -= len(plain)
+                crc = zlib.crc32(plain, crc)
+                if not left and expected_crc not in (None, crc):
+                    raise ValueError("the checksum of the member is wrong")
+                yield plain
 
 
-class _Program:
+class _Program(Chunks):
     """A member that the 7z program unpacks, for the methods that are not read here."""
 
     def __init__(self, program: str, archive: str, member: str) -> None:
@@ -130,56 +96,38 @@ class _Program:
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
+        self._chunks = self._unpack()
 
-    def __call__(self, size: int) -> bytes:
-        assert self._process.stdout is not None and self._process.stderr is not None
-        data = self._process.stdout.read(size)
-        if not data and self._process.wait():
-            words = self._process.stderr.read(1000).decode(errors="replace").split()
-            raise ValueError(f"7z ended with code {self._process.returncode}: {' '.join(words)}")
-        return data
+    def stored_position(self) -> int:
+        return 0
 
     def close(self) -> None:
         self._process.kill()
         self._process.communicate()
 
-
-class _Deflate:
-    def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-
-    def take(self, size: int, more: Callable[[], bytes]) -> bytes:
-        while True:
-            data = self._inflate.unconsumed_tail or more()
-            plain = self._inflate.decompress(data, size)
-            if plain or not data:
-                return plain
+    def _unpack(self) -> Iterator[bytes]:
+        assert self._process.stdout is not None and self._process.stderr is not None
+        while data := self._process.stdout.read(PLAIN_STEP):
+            yield data
+        if self._process.wait():
+            words = self._process.stderr.read(1000).decode(errors="replace").split()
+            raise ValueError(f"7z ended with code {self._process.returncode}: {' '.join(words)}")
 
 
-class _Copy:
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def take(self, size: int, more: Callable[[], bytes]) -> bytes:
-        data = self._rest or more()
-        self._rest = data[size:]
-        return data[:size]
-
-
-def _chain(folder: Any) -> Any:
+def _decompressor(folder: Any) -> Any:
     """The decompressor of a folder: one compression, perhaps with a delta or branch filter that liblzma knows."""
     methods = [bytes(coder["method"]) for coder in folder.coders]
     properties = [coder.get("properties") or b"" for coder in folder.coders]
     # The filter for x86 holds back its last bytes until the compression below says that it ends, which LZMA1 does not.
     if methods in ([LZMA1], [LZMA1, DELTA], [LZMA2], [LZMA2, DELTA], [LZMA2, X86]):
         filters = [_lzma_filter(m, p) for m, p in zip(methods, properties, strict=True)]
-        return _Coder(lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters[::-1]))
+        return lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters[::-1])
     if methods == [BZIP2]:
-        return _Coder(bz2.BZ2Decompressor())
+        return bz2.BZ2Decompressor()
     if methods == [DEFLATE]:
-        return _Deflate()
+        return Zlib(-zlib.MAX_WBITS)
     if methods == [COPY]:
-        return _Copy()
+        return SimpleNamespace(eof=False, needs_input=True, decompress=lambda data, size: bytes(data))
     raise NotImplementedError(", ".join("PPMd" if m == PPMD else m.hex() for m in methods))
 
 

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import contextlib
 import io
@@ -26,21 +25,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, MissingExtraError, require
-from .find import COMPRESSIONS, STDIN, Source, cpu_count, is_url, open_url, reason_of, shown
+from ..errors import InputError, MissingExtraError
+from .decompress import PLAIN_STEP, decompressed
+from .find import COMPRESSIONS, STDIN, Source, is_url, open_url, reason_of, shown
 
 __all__ = ["ByteStream", "Pause"]
 
 Pause = Callable[[], None]
 
-STORED_STEP = 1 << 14  # bytes read from a compressed file at a time
-PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
-# Stored bytes given to a decompressor at a time. zstandard gives all that they hold, and 4 bytes may hold 128 KiB: so
-# few at first, and again behind a large output. One input holds 32 MiB at most.
-FEED = 1 << 10
-SMALL_FEED = 1 << 6
-MAX_WINDOW = 1 << 31  # what `zstd --ultra --long=31` needs to be read
-PARALLEL_BZ2_BYTES = 1 << 20  # starting threads costs more than reading a smaller .bz2
 PIPE_WAIT = 0.1  # seconds
 
 # The UTF-32 mark of little-endian text begins with that of UTF-16.
@@ -58,10 +50,13 @@ class ByteStream:
 
     pause: called now and then while a pipe has nothing to read; may raise.
     text: whether to drop a byte order mark, and to turn text that has one into UTF-8.
+    suffix: how it is stored, such as ".gz"; without it, the name of the source tells.
     position: how many bytes were given out, the mark not counted.
     """
 
-    def __init__(self, source: Source, pause: Pause = lambda: None, *, text: bool = True) -> None:
+    def __init__(
+        self, source: Source, pause: Pause = lambda: None, *, text: bool = True, suffix: str | None = None
+    ) -> None:
         self.name = shown(source)
         self.position = 0
         self._mark = 0  # bytes of the mark
@@ -70,7 +65,7 @@ class ByteStream:
         self._file: Any = _open_file(source, pause)
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None where the file is read directly
         try:
-            self._chunks = _decompressor(os.fspath(source), self._file)
+            self._chunks = _plain_chunks(os.fspath(source), self._file, suffix)
             self.seekable = self._chunks is None and self._file.seekable()
             if text:
                 self._read_mark()
@@ -248,179 +243,11 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def _decompressor(name: str, file: Any) -> Iterator[bytes] | None:
+def _plain_chunks(name: str, file: Any, suffix: str | None) -> Iterator[bytes] | None:
     """Chunks of the plain bytes of `file`, none of them empty; None where it is not compressed."""
-    suffix = Path(name).suffix.lower()
+    suffix = Path(name).suffix.lower() if suffix is None else suffix
     if suffix == ".7z":
         from .sevenzip import open_member
 
-        return _Member(open_member(name, file, "Posts.xml"))
-    if suffix not in COMPRESSIONS:
-        return None
-    if suffix == ".bz2" and isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= PARALLEL_BZ2_BYTES:
-        try:
-            return _ParallelBzip2(name, file)
-        except MissingExtraError:
-            pass  # the standard library reads it too, on one core
-    return _Members(file, _codec(suffix, name))
-
-
-def _codec(suffix: str, name: str) -> Callable[[], Any]:
-    """What makes the decompressor of one member."""
-    if suffix == ".zst":
-        zstandard = require("zstandard", "corpus", f"reading {name}")
-        return lambda: _Zstd(zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj())
-    return {".gz": _Gzip, ".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}[suffix]
-
-
-class _Members:
-    """The plain bytes of all members of a compressed file, in chunks. Zeros between members are padding."""
-
-    def __init__(self, file: Any, new: Callable[[], Any]) -> None:
-        self._file = file
-        self._stored = memoryview(b"")  # read, but not given to a decompressor
-        self._chunks = self._decompress(new)
-
-    def __iter__(self) -> _Members:
-        return self
-
-    def __next__(self) -> bytes:
-        return next(self._chunks)
-
-    def stored_position(self) -> int:
-        return self._file.tell() - len(self._stored)
-
-    def _decompress(self, new: Callable[[], Any]) -> Iterator[bytes]:
-        feed = SMALL_FEED
-        if not self._more():
-            raise EOFError("it is empty")
-        while self._stored:
-            member = new()
-            while not member.eof:
-                if not self._stored and not self._more():
-                    raise EOFError("it ends in the middle of the compressed data")
-                part, self._stored = self._stored[:feed], self._stored[feed:]
-                while True:
-                    if plain := member.decompress(part, PLAIN_STEP):
-                        yield plain
-                    feed = FEED if len(plain) <= 16 * PLAIN_STEP else SMALL_FEED
-                    if member.eof or member.needs_input:
-                        break
-                    part = memoryview(b"")
-            rest = bytes(member.unused_data) + bytes(self._stored)
-            self._stored = memoryview(rest.lstrip(b"\0"))
-            while not self._stored and self._more():
-                self._stored = memoryview(bytes(self._stored).lstrip(b"\0"))
-
-    def _more(self) -> bool:
-        self._stored = memoryview(self._file.read(STORED_STEP))
-        return len(self._stored) > 0
-
-
-class _Gzip:
-    """zlib's decompressor with the interface of those of bz2 and lzma."""
-
-    def __init__(self) -> None:
-        self._zlib = zlib.decompressobj(31)
-
-    @property
-    def eof(self) -> bool:
-        return self._zlib.eof
-
-    @property
-    def needs_input(self) -> bool:
-        return not self._zlib.unconsumed_tail
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._zlib.unused_data
-
-    def decompress(self, data: Any, size: int) -> bytes:
-        return self._zlib.decompress(self._zlib.unconsumed_tail or data, size)
-
-
-class _Zstd:
-    """zstandard's decompressor with the interface of those of bz2 and lzma, but without the limit of the output."""
-
-    needs_input = True
-
-    def __init__(self, decompressor: Any) -> None:
-        self._decompressor = decompressor
-        self.decompress = lambda data, size: decompressor.decompress(data)
-
-    @property
-    def eof(self) -> bool:
-        return self._decompressor.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._decompressor.unused_data
-
-
-class _Member:
-    """The chunks of a member of an archive."""
-
-    def __init__(self, read: Callable[[int], bytes]) -> None:
-        self._read = read
-
-    def __iter__(self) -> _Member:
-        return self
-
-    def __next__(self) -> bytes:
-        if data := self._read(PLAIN_STEP):
-            return data
-        raise StopIteration
-
-    def stored_position(self) -> int:
-        position = getattr(self._read, "stored_position", None)
-        return position() if position else 0
-
-    def close(self) -> None:
-        close = getattr(self._read, "close", None)
-        if close:
-            close()
-
-
-class _ParallelBzip2:
-    """Reads .bz2 on all cores through rapidgzip, as Wikipedia's multistream dumps are; damage as bz2 sees it."""
-
-    def __init__(self, name: str, file: Any) -> None:
-        rapidgzip = require("rapidgzip", "corpus", "reading .bz2 on all cores")
-        self._file = file
-        self._position = 0
-        self._slow: Iterator[bytes] | None = None
-        self._fast = rapidgzip.IndexedBzip2File(name, parallelization=cpu_count())
-
-    def __iter__(self) -> _ParallelBzip2:
-        return self
-
-    def __next__(self) -> bytes:
-        if self._slow is None:
-            try:
-                data = self._fast.read(4 * PLAIN_STEP)
-                if not data and not self._position:  # rapidgzip takes a header that was cut off for an empty file
-                    raise EOFError
-                self._position += len(data)
-                if data:
-                    return data
-                raise StopIteration
-            except (RuntimeError, ValueError, OSError, EOFError):
-                # It stops a whole block or more before the damage, and does not say where. The standard library goes
-                # on from here, gives what can be read, and says what is wrong.
-                self._fast.close()
-                self._file.seek(0)
-                self._slow = _Members(self._file, bz2.BZ2Decompressor)
-                left = self._position
-                while left:
-                    data = next(self._slow)
-                    if len(data) > left:
-                        rest, left = data[left:], 0
-                        return rest
-                    left -= len(data)
-        return next(self._slow)
-
-    def stored_position(self) -> int:
-        return self._file.tell() if self._slow else self._fast.tell_compressed() // 8
-
-    def close(self) -> None:
-        self._fast.close()
+        return open_member(name, file, "Posts.xml")
+    return decompressed(suffix, name, file) if suffix in COMPRESSIONS else None

@@ -16,24 +16,10 @@ from .blocks import Block, Cut, Document, ReadOptions, Record, Span, StreamSourc
 from .find import Skip, Source
 from .streams import ByteStream, Pause
 
-__all__ = ["Check", "CutSource", "FileSource", "TextSource", "document", "text_source"]
+__all__ = ["Check", "CutSource", "FileSource", "TextSource", "document"]
 
 HEAD = 1 << 16  # how much of the beginning a `check` gets
 Check = Callable[[bytes], "str | None"]
-
-
-def text_source(
-    source: Source,
-    options: ReadOptions,
-    *,
-    cut: Cut | None = None,
-    check: Check | None = None,
-    span: Span | None = None,
-) -> StreamSource:
-    """The source for a text file, by the unit of `options`."""
-    if options.unit == "file":
-        return FileSource(source, options, cut, check, span)
-    return CutSource(source, options, check, span)
 
 
 def document(record: Record, options: ReadOptions) -> Document:
@@ -43,10 +29,12 @@ def document(record: Record, options: ReadOptions) -> Document:
 class TextSource(StreamSource):
     """What both kinds of text sources share: the check of the beginning.
 
-    check: gets the first 64 KiB and says why the file is not to be read, "" to leave it out without a word, or None.
+    check: gets the first 64 KiB and says why not to read the file, "" to leave it out silently, or None to read it.
     """
 
-    def __init__(self, source: Source, options: ReadOptions, check: Check | None, span: Span | None) -> None:
+    def __init__(
+        self, source: Source, options: ReadOptions, span: Span | None = None, check: Check | None = None
+    ) -> None:
         super().__init__(source, options, span)
         self._check = check
 
@@ -57,10 +45,11 @@ class TextSource(StreamSource):
             return False
         if self._position():
             with ByteStream(self.source) as stream:
-                reason = check(stream.peek(HEAD))
+                head = stream.peek(HEAD)
         else:
             assert self._stream is not None
-            reason = check(self._stream.peek(HEAD))
+            head = self._stream.peek(HEAD)
+        reason = check(head)
         if reason is None:
             return False
         if reason:
@@ -77,9 +66,14 @@ class FileSource(TextSource):
     """
 
     def __init__(
-        self, source: Source, options: ReadOptions, cut: Cut | None, check: Check | None, span: Span | None
+        self,
+        source: Source,
+        options: ReadOptions,
+        span: Span | None = None,
+        check: Check | None = None,
+        cut: Cut | None = None,
     ) -> None:
-        super().__init__(source, options, check, span)
+        super().__init__(source, options, span, check)
         self._cut = cut
 
     def _boundary(self, offset: int) -> int:
@@ -129,9 +123,9 @@ class CutSource(TextSource):
     """A text file of many documents, cut by a kernel."""
 
     def __init__(
-        self, source: Source, options: ReadOptions, check: Check | None = None, span: Span | None = None
+        self, source: Source, options: ReadOptions, span: Span | None = None, check: Check | None = None
     ) -> None:
-        super().__init__(source, options, check, span)
+        super().__init__(source, options, span, check)
         limit = -1 if options.max_document_bytes is None else options.max_document_bytes
         self._lines = options.unit != "separator"
         self._mark = b"\n" if self._lines else options.separator.encode()

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from ..errors import InputError, require
-from .blocks import BLOCK, Block, Damaged, Document, StreamSource, too_long
-from .find import Skip
+from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, StreamSource, too_long
+from .find import Skip, Source
 from .streams import ByteStream, Pause
 
 if TYPE_CHECKING:
@@ -38,8 +38,12 @@ class DumpSource(StreamSource):
     """
 
     label = "byte #"
-    _next = 0  # where the next element begins
-    reader: ClassVar[ModuleType]
+
+    def __init__(self, source: Source, options: ReadOptions, reader: ModuleType, ids: bool = False) -> None:
+        super().__init__(source, options, ids=ids)
+        self.reader = reader
+        self.format = reader.__name__.rpartition(".")[2]
+        self._next = 0  # where the next element begins
 
     def _open(self, pause: Pause) -> None:
         super()._open(pause)

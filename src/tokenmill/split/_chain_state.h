@@ -8,9 +8,7 @@
 #ifndef TOKENMILL_CHAIN_STATE_H
 #define TOKENMILL_CHAIN_STATE_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tokenmill/kernels/_platform.h"
 
 #define TM_CHAIN_MAX 8
 
@@ -21,23 +19,16 @@ typedef struct {
     size_t known[TM_CHAIN_MAX]; /* the end of the open outer pretoken at each level of the chain, or 0 */
 } tm_chain_state;
 
-static __thread tm_chain_state tm_saved;
+static TM_THREAD_LOCAL tm_chain_state tm_saved;
 
-static inline void tm_chain_take(const void *scanner, const uint8_t *text, size_t at, size_t length, size_t *known) {
-    if (tm_saved.scanner == scanner && tm_saved.text == text && tm_saved.at == at && tm_saved.length == length)
-        memcpy(known, tm_saved.known, sizeof tm_saved.known);
-    else
-        memset(known, 0, sizeof tm_saved.known);
+/* The saved state if it is of this place, else one in which no outer pretoken is open. */
+static inline tm_chain_state tm_chain_take(const void *scanner, const uint8_t *text, size_t at, size_t length) {
+    tm_chain_state state = {scanner, text, at, length, {0}};
+    if (memcmp(&tm_saved, &state, offsetof(tm_chain_state, known)) == 0) state = tm_saved;
     tm_saved.scanner = NULL;
+    return state;
 }
 
-static inline void tm_chain_save(const void *scanner, const uint8_t *text, size_t at, size_t length,
-                                  const size_t *known) {
-    tm_saved.scanner = scanner;
-    tm_saved.text = text;
-    tm_saved.at = at;
-    tm_saved.length = length;
-    memcpy(tm_saved.known, known, sizeof tm_saved.known);
-}
+static inline void tm_chain_save(const tm_chain_state *state) { tm_saved = *state; }
 
 #endif

@@ -2,9 +2,11 @@ from libc.stdint cimport uint8_t, uint16_t
 
 
 cdef extern from "tokenmill/split/_chain_state.h" nogil:
-    enum: TM_CHAIN_MAX
-    void tm_chain_take(const void* scanner, const uint8_t* text, size_t at, size_t length, size_t* known)
-    void tm_chain_save(const void* scanner, const uint8_t* text, size_t at, size_t length, const size_t* known)
+    ctypedef struct tm_chain_state:
+        size_t at
+        size_t* known
+    tm_chain_state tm_chain_take(const void* scanner, const uint8_t* text, size_t at, size_t length)
+    void tm_chain_save(const tm_chain_state* state)
 
 
 cdef extern from "tokenmill/split/_simd_scan.h" nogil:
@@ -18,7 +20,6 @@ cdef extern from "tokenmill/split/_simd_scan.h" nogil:
         uint8_t end
         uint8_t invalid
     enum: TM_SIMD_ROOM
-    bint tm_simd_supported()
     void tm_simd_pairs(uint8_t* pairs, const uint8_t* steps, unsigned int columns, unsigned int next)
     Py_ssize_t tm_simd_scan(const tm_simd_tables* simd, const uint8_t* text, size_t start, size_t length, size_t* ends,
         Py_ssize_t room, size_t* stopped)
@@ -52,7 +53,7 @@ cdef class Scanner:
     # The parts of scan.
     cdef Py_ssize_t scan_one(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
     cdef Py_ssize_t scan_chain(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil
-    cdef size_t class_beyond_ascii(self, const uint8_t* p, size_t left, size_t* size) noexcept nogil
+    cdef size_t class_of(self, const uint8_t* p, size_t left, size_t* size) noexcept nogil
     cdef Py_ssize_t run_transducer(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* stopped) noexcept nogil
     cdef size_t match(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil
     cdef size_t next_pretoken(self, const uint8_t* text, size_t begin, size_t length) noexcept nogil

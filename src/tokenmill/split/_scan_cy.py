@@ -10,6 +10,8 @@ import cython
 from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.tokenmill.kernels._platform import tm_has_avx2
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
 REWIND = cython.declare(cython.int, 7)
 NONE = cython.declare(cython.size_t, cython.cast(cython.size_t, -1))
@@ -17,41 +19,15 @@ DEAD = cython.declare(cython.size_t, 0xFFFF)
 
 
 @cython.cfunc
-@cython.inline
-@cython.nogil
 @cython.exceptval(check=False)
-def sequence_length(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t) -> cython.size_t:
-    """The length of the well-formed UTF-8 sequence at p, of at most `left` bytes; 1 if there is none."""
-    b: uint8_t = p[0]
-    if b < 0xC2 or b > 0xF4 or left < 2:
-        return 1
-    c: uint8_t = p[1]
-    if b < 0xE0:
-        return 2 if (c & 0xC0) == 0x80 else 1
-    if b < 0xF0:
-        if left < 3 or (p[2] & 0xC0) != 0x80:
-            return 1
-        if c < (0xA0 if b == 0xE0 else 0x80) or c > (0x9F if b == 0xED else 0xBF):
-            return 1
-        return 3
-    if left < 4 or (p[2] & 0xC0) != 0x80 or (p[3] & 0xC0) != 0x80:
-        return 1
-    if c < (0x90 if b == 0xF0 else 0x80) or c > (0x8F if b == 0xF4 else 0xBF):
-        return 1
-    return 4
+def _bytes(data: bytes) -> cython.pointer(cython.const[uint8_t]):
+    return cython.cast(cython.pointer(cython.const[uint8_t]), data)
 
 
 @cython.cfunc
-@cython.inline
-@cython.nogil
 @cython.exceptval(check=False)
-def code_point(p: cython.pointer(cython.const[uint8_t]), size: cython.size_t) -> uint32_t:
-    """The code point of the well-formed sequence of `size` bytes (2 to 4) at p."""
-    if size == 2:
-        return cython.cast(uint32_t, (p[0] & 0x1F) << 6 | (p[1] & 0x3F))
-    if size == 3:
-        return cython.cast(uint32_t, (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F))
-    return cython.cast(uint32_t, (p[0] & 0x07) << 18 | (p[1] & 0x3F) << 12 | (p[2] & 0x3F) << 6 | (p[3] & 0x3F))
+def _numbers(data: bytes) -> cython.pointer(cython.const[uint16_t]):
+    return cython.cast(cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, data))
 
 
 @cython.final
@@ -67,34 +43,27 @@ class Scanner:
         self.inner = inner
         self.width = tables.width
         self.invalid = tables.invalid
-        self.ascii = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.ascii))
-        self.index = cython.cast(
-            cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, cython.cast(bytes, tables.index)))
-        self.pages = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.pages))
-        self.steps = cython.NULL
-        if tables.steps:
-            self.steps = cython.cast(
-                cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, cython.cast(bytes, tables.steps)))
-        self.actions = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.actions))
-        self.matches = cython.cast(
-            cython.pointer(cython.const[uint16_t]), cython.cast(cython.p_char, cython.cast(bytes, tables.matches)))
-        self.accepts = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.accepts))
-        self.certain = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, tables.certain))
+        self.ascii = _bytes(tables.ascii)
+        self.index = _numbers(tables.index)
+        self.pages = _bytes(tables.pages)
+        self.steps = _numbers(tables.steps) if tables.steps else cython.NULL
+        self.actions = _bytes(tables.actions)
+        self.matches = _numbers(tables.matches)
+        self.accepts = _bytes(tables.accepts)
+        self.certain = _bytes(tables.certain)
         simd = tables.simd
-        self.uses_simd = simd is not None and not scalar and tm_simd_supported()
+        self.uses_simd = simd is not None and not scalar and tm_has_avx2()
         if self.uses_simd:
             columns: cython.size_t = simd.columns
             self.pairs = cython.cast(cython.pointer(uint8_t), malloc(columns * columns * columns * 8))
             if self.pairs == cython.NULL:
                 raise MemoryError
-            tm_simd_pairs(
-                self.pairs, cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, simd.steps)),
-                simd.columns, simd.next)
+            tm_simd_pairs(self.pairs, _bytes(simd.steps), simd.columns, simd.next)
             self.simd.pairs = self.pairs
             self.simd.columns = simd.columns
-            self.simd.ascii = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, simd.ascii))
+            self.simd.ascii = _bytes(simd.ascii)
             self.simd.index = self.index
-            self.simd.pages = cython.cast(cython.pointer(cython.const[uint8_t]), cython.cast(bytes, simd.pages))
+            self.simd.pages = _bytes(simd.pages)
             self.simd.next = simd.next
             self.simd.end = simd.end
             self.simd.invalid = simd.invalid
@@ -106,13 +75,17 @@ class Scanner:
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def class_beyond_ascii(self, p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
-                           size: cython.pointer(cython.size_t)) -> cython.size_t:
-        """The class of the non-ASCII character at p; its length in bytes goes to `size`."""
-        size[0] = sequence_length(p, left)
-        if size[0] == 1:
+    def class_of(self, p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
+                 size: cython.pointer(cython.size_t)) -> cython.size_t:
+        """The class of the character at p, or of the byte there if it is not UTF-8. Its length in bytes goes to `size`."""
+        code: uint32_t = 0
+        size[0] = 1
+        if p[0] < 128:
+            return self.ascii[p[0]]
+        size[0] = tm_utf8_read(p, left, cython.address(code))
+        if size[0] == 0:
+            size[0] = 1
             return self.invalid
-        code: uint32_t = code_point(p, size[0])
         return self.pages[(cython.cast(cython.size_t, self.index[code >> 7]) << 7) + (code & 127)]
 
     @cython.cfunc
@@ -122,12 +95,11 @@ class Scanner:
              ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
         if self.inner is None:
             return self.scan_one(text, start, length, ends, room)
-        known: cython.size_t[TM_CHAIN_MAX]
-        this: cython.pointer(cython.const[cython.void]) = cython.cast(cython.p_void, self)
-        tm_chain_take(this, text, start, length, known)
-        n: cython.Py_ssize_t = self.scan_chain(text, start, length, ends, room, known)
+        state: tm_chain_state = tm_chain_take(cython.cast(cython.p_void, self), text, start, length)
+        n: cython.Py_ssize_t = self.scan_chain(text, start, length, ends, room, state.known)
         if n > 0 and ends[n - 1] < length:
-            tm_chain_save(this, text, ends[n - 1], length, known)
+            state.at = ends[n - 1]
+            tm_chain_save(cython.address(state))
         return n
 
     @cython.cfunc
@@ -163,21 +135,16 @@ class Scanner:
         stopped: cython.size_t
         at: cython.size_t = start
         while at < length and n < room:
+            stopped = length
             if self.uses_simd and room - n >= TM_SIMD_ROOM:
                 n += tm_simd_scan(
                     cython.address(self.simd), text, at, length, ends + n, room - n, cython.address(stopped))
-                if n > 0:
-                    at = ends[n - 1]
-                if stopped == NONE:
-                    return n
             elif self.steps != cython.NULL and room - n >= 3:
                 n += self.run_transducer(text, at, length, ends + n, room - n, cython.address(stopped))
-                if n > 0:
-                    at = ends[n - 1]
-                if stopped == NONE:
-                    return n
-            else:
-                stopped = length
+            if stopped == NONE:
+                return n
+            if n > 0:
+                at = ends[n - 1]
             # The automaton runs until it has passed the place where the transducer stopped.
             while at <= stopped and at < length and n < room:
                 at = self.next_pretoken(text, at, length)
@@ -204,13 +171,10 @@ class Scanner:
         action: cython.int
         size: cython.size_t
         while n + 3 <= room:
-            size = 1
             if p == length:
                 cell = row + self.width - 1
-            elif text[p] < 128:
-                cell = row + self.ascii[text[p]]
             else:
-                cell = row + self.class_beyond_ascii(text + p, length - p, cython.address(size))
+                cell = row + self.class_of(text + p, length - p, cython.address(size))
             action = self.actions[cell]
             if action > 1:
                 if action == REWIND:
@@ -248,11 +212,7 @@ class Scanner:
         cell: cython.size_t
         size: cython.size_t
         while p < length:
-            size = 1
-            if text[p] < 128:
-                cell = row + self.ascii[text[p]]
-            else:
-                cell = row + self.class_beyond_ascii(text + p, length - p, cython.address(size))
+            cell = row + self.class_of(text + p, length - p, cython.address(size))
             if self.accepts[cell]:
                 found = p
             row = self.matches[cell]
@@ -267,12 +227,14 @@ class Scanner:
     def next_pretoken(self, text: cython.pointer(cython.const[uint8_t]), begin: cython.size_t,
                       length: cython.size_t) -> cython.size_t:
         """The end of the pretoken that begins at `begin`: a match, or the text before the next match."""
+        size: cython.size_t
         end: cython.size_t = self.match(text, begin, length)
         if end != NONE and end != begin:
             return end
-        end = begin + sequence_length(text + begin, length - begin)
-        while end < length and self.match(text, end, length) == NONE:
-            end += sequence_length(text + end, length - end)
+        end = begin
+        while end == begin or (end < length and self.match(text, end, length) == NONE):
+            self.class_of(text + end, length - end, cython.address(size))
+            end += size
         return end
 
     @cython.cfunc
@@ -287,13 +249,9 @@ class Scanner:
             at -= 1
             if text[at - 1] >= 128:
                 continue
-            if text[at] < 128:
-                cls = self.ascii[text[at]]
-            else:
-                size = 1
-                cls = self.class_beyond_ascii(text + at, length - at, cython.address(size))
-                if size == 1:
-                    continue  # perhaps the first bytes of a character that continues after `length`
+            cls = self.class_of(text + at, length - at, cython.address(size))
+            if size == 1 and text[at] >= 128:
+                continue  # perhaps the first bytes of a character that continues after `length`
             if self.certain[text[at - 1] * self.width + cls]:
                 return at
         return 0
@@ -316,6 +274,11 @@ class Scanner:
         finally:
             free(ends)
 
-    def certain_cut(self, data: cython.const[uint8_t][::1], start: cython.size_t = 0) -> cython.size_t:
-        """`cut` for Python."""
-        return self.cut(cython.address(data[0]), start, data.shape[0]) if data.shape[0] else 0
+    def certain_cut(self, data: cython.const[uint8_t][::1], start: cython.size_t = 0, length=None) -> cython.size_t:
+        """`cut` of data[start:length], for Python."""
+        size: cython.size_t = data.shape[0] if length is None else min(length, data.shape[0])
+        place: cython.size_t = 0
+        if size > 0:
+            with cython.nogil:
+                place = self.cut(cython.address(data[0]), start, size)
+        return place

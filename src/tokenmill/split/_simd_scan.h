@@ -18,9 +18,7 @@
 #ifndef TOKENMILL_SIMD_SCAN_H
 #define TOKENMILL_SIMD_SCAN_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "tokenmill/kernels/_utf8.h"
 
 typedef struct {
     const uint8_t *pairs;  /* columns * columns * columns tables of 8 bytes: see tm_simd_pairs */
@@ -55,15 +53,8 @@ static void tm_simd_pairs(uint8_t *pairs, const uint8_t *steps, unsigned columns
                 }
 }
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#define TM_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
-
-static int tm_simd_supported(void) {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("popcnt"); /* every processor with AVX2 and bmi has lzcnt */
-}
+#ifdef TM_X86
+#define TM_AVX2 TM_TARGET("avx2,bmi,bmi2,lzcnt,popcnt") static
 
 /* A block of 64 bytes, prepared for the steps. */
 typedef struct {
@@ -78,7 +69,7 @@ typedef struct {
 /* The columns of 32 ASCII bytes; the result for other bytes is meaningless. `ascii` holds one table per high digit, each
  * stored as the xor with the table before it. Where the high digit is below k, bytes - 16 k has its top bit set and
  * shuffles to 0, so the xor of all steps up to the high digit is the table of that digit. */
-TM_AVX2 static inline __m256i tm_ascii_columns(__m256i bytes, const uint8_t *ascii) {
+TM_AVX2 inline __m256i tm_ascii_columns(__m256i bytes, const uint8_t *ascii) {
     __m256i columns = _mm256_setzero_si256();
     for (int k = 0; k < 8; k++) {
         __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(ascii + 16 * k)));
@@ -89,7 +80,7 @@ TM_AVX2 static inline __m256i tm_ascii_columns(__m256i bytes, const uint8_t *asc
 }
 
 /* The table numbers of 16 pairs. `before` holds 16 bits per pair: the column of the previous character. */
-TM_AVX2 static inline void tm_numbers(__m256i before, __m256i here, unsigned columns, uint16_t *numbers) {
+TM_AVX2 inline void tm_numbers(__m256i before, __m256i here, unsigned columns, uint16_t *numbers) {
     __m256i pair = _mm256_maddubs_epi16(here, _mm256_set1_epi16((short)(columns | 1 << 8)));
     __m256i first = _mm256_mullo_epi16(before, _mm256_set1_epi16((short)(columns * columns)));
     _mm256_storeu_si256((__m256i *)numbers, _mm256_add_epi16(pair, first));
@@ -98,36 +89,24 @@ TM_AVX2 static inline void tm_numbers(__m256i before, __m256i here, unsigned col
 /* Writes the columns of the non-ASCII characters of the block at text + at; `high` marks their bytes. `here` gets the
  * column at first bytes and `next` at continuation bytes, `before` gets the column at all of them. Bytes written after a
  * character are meaningless. Returns how many bytes of the block form whole characters. */
-TM_AVX2 static inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tables, const uint8_t *text, size_t at,
+TM_AVX2 inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tables, const uint8_t *text, size_t at,
                                                        size_t length, uint64_t high, uint8_t *here, uint8_t *before) {
     const uint32_t later_columns = tables->next * 0x01010100u;
     while (high) {
         unsigned i = (unsigned)_tzcnt_u64(high);
         const uint8_t *p = text + at + i;
-        size_t left = length - at - i;
-        uint32_t b = p[0], code = 0;
-        unsigned size = 1;
-        if (b < 0xE0) {
-            if (b >= 0xC2 && left >= 2 && (p[1] & 0xC0) == 0x80) {
-                code = (b & 0x1F) << 6 | (p[1] & 0x3F);
-                size = 2;
-            }
-        } else if (b < 0xF0) {
-            if (left >= 3 && (p[1] & 0xC0) == 0x80 && (p[2] & 0xC0) == 0x80) {
-                code = (b & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
-                if (code >= 0x800 && (code < 0xD800 || code > 0xDFFF)) size = 3;
-            }
-        } else if (b < 0xF5 && left >= 4 && (p[1] & 0xC0) == 0x80 && (p[2] & 0xC0) == 0x80 && (p[3] & 0xC0) == 0x80) {
-            code = (b & 0x07) << 18 | (uint32_t)(p[1] & 0x3F) << 12 | (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
-            if (code >= 0x10000 && code < 0x110000) size = 4;
-        }
+        uint32_t code;
+        size_t size = tm_utf8_read(p, length - at - i, &code);
+        uint8_t column = tables->invalid;
+        if (size)
+            column = tables->pages[((size_t)tables->index[code >> 7] << 7) + (code & 127)];
+        else
+            size = 1;
         if (i + size > 64) { /* the bytes of half a character need columns too, because they select a table */
             memset(before + i, tables->next, 4);
             memset(here + i, tables->next, 4);
             return i;
         }
-        uint8_t column = tables->invalid;
-        if (size > 1) column = tables->pages[((size_t)tables->index[code >> 7] << 7) + (code & 127)];
         uint32_t columns = column * 0x01010101u, first = (columns & 0xFF) | later_columns;
         memcpy(before + i, &columns, 4);
         memcpy(here + i, &first, 4);
@@ -137,7 +116,7 @@ TM_AVX2 static inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tab
 }
 
 /* Prepares a block that holds non-ASCII characters or the end of the text. */
-TM_AVX2 __attribute__((noinline)) static void tm_prepare_mixed(const tm_simd_tables *tables, const uint8_t *text, size_t length,
+TM_AVX2 TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const uint8_t *text, size_t length,
                                                                tm_block *b) {
     const uint8_t *bytes = text + b->at;
     uint8_t padded[64], here[64 + 4], before_bytes[32 + 64 + 4], *before = before_bytes + 32;
@@ -184,7 +163,7 @@ TM_AVX2 __attribute__((noinline)) static void tm_prepare_mixed(const tm_simd_tab
     if (b->size) b->column_before = before[b->size - 1];
 }
 
-TM_AVX2 static inline void tm_prepare(const tm_simd_tables *tables, const uint8_t *text, size_t length, tm_block *b) {
+TM_AVX2 inline void tm_prepare(const tm_simd_tables *tables, const uint8_t *text, size_t length, tm_block *b) {
     if (length - b->at < 64) {
         tm_prepare_mixed(tables, text, length, b);
         return;
@@ -209,7 +188,7 @@ TM_AVX2 static inline void tm_prepare(const tm_simd_tables *tables, const uint8_
 }
 
 /* Runs 16 pairs of bytes. All bytes of `state` hold the state; the result holds the state after each pair in its two bytes. */
-TM_AVX2 static inline __m256i tm_steps(const uint8_t *pairs, const uint16_t *numbers, __m128i *state) {
+TM_AVX2 inline __m256i tm_steps(const uint8_t *pairs, const uint16_t *numbers, __m128i *state) {
     __m128i s = *state, first, both, middle, halves[2];
 #define TM_TABLE(j) _mm_castpd_si128(_mm_loaddup_pd((const double *)(pairs + 8 * (size_t)numbers[j])))
 #define TM_TWO_PAIRS(k)                                              \
@@ -231,7 +210,7 @@ TM_AVX2 static inline __m256i tm_steps(const uint8_t *pairs, const uint16_t *num
 }
 
 /* 64 bits from the states of a block: bit `even` of each even byte, and bit `even` + 1 of each odd byte. */
-TM_AVX2 static inline uint64_t tm_bits(__m256i states0, __m256i states1, int even) {
+TM_AVX2 inline uint64_t tm_bits(__m256i states0, __m256i states1, int even) {
     const __m256i odd_bytes = _mm256_set1_epi16((short)0xFF00);
     const __m128i up = _mm_cvtsi32_si128(7 - even), up_odd = _mm_cvtsi32_si128(6 - even);
     __m256i a = _mm256_blendv_epi8(_mm256_sll_epi16(states0, up), _mm256_sll_epi16(states0, up_odd), odd_bytes);
@@ -247,7 +226,7 @@ static inline uint64_t tm_back(uint64_t bits, uint64_t later) {
 }
 
 /* Same contract as Scanner.run_transducer, for room >= TM_SIMD_ROOM. */
-TM_AVX2 static ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_t *text, size_t start, size_t length,
+TM_AVX2 ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_t *text, size_t start, size_t length,
                                       size_t *ends, ptrdiff_t room, size_t *stopped) {
     const uint64_t even_bits = 0x5555555555555555;
     ptrdiff_t n = 0;
@@ -328,7 +307,6 @@ TM_AVX2 static ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_
 
 #else
 
-static int tm_simd_supported(void) { return 0; }
 static ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_t *text, size_t start, size_t length, size_t *ends,
                               ptrdiff_t room, size_t *stopped) {
     (void)tables, (void)text, (void)length, (void)ends, (void)room;

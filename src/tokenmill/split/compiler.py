@@ -42,10 +42,6 @@ class Tables:
     simd: SimdTables | None
 
 
-def two_bytes(numbers: list[int]) -> bytes:
-    return array("H", numbers).tobytes()
-
-
 def compile_pattern(pattern: str) -> Tables:
     """Compile a pattern. Raises NotRegular for a pattern that only the `regex` module can run."""
     tree = parse(pattern)
@@ -74,5 +70,5 @@ def compile_pattern(pattern: str) -> Tables:
     rows = [bytes(certain[c] >> b & 1 for b in range(width)) for c in alphabet.ascii]
     return Tables(
         width, alphabet.ascii, alphabet.index, alphabet.pages, alphabet.invalid,
-        two_bytes(steps), bytes(actions), two_bytes(matches), bytes(accepts), b"".join(rows), simd,
+        array("H", steps).tobytes(), bytes(actions), array("H", matches).tobytes(), bytes(accepts), b"".join(rows), simd,
     )  # fmt: skip

@@ -7,72 +7,61 @@ expression raises a PatternError that says where the mistake is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..errors import PatternError
 from .alphabet import ANY, MAX, WHITE_SPACE, CharSet, NotRegular, property_set
 
 __all__ = ["Alternate", "Atomic", "Chars", "Concat", "Look", "Node", "NotRegular", "Repeat", "parse"]
 
 
-class Node:
-    """A part of a pattern."""
-
-    __slots__ = ()
-
-
-class Chars(Node):
+@dataclass(frozen=True, slots=True, eq=False)
+class Chars:
     """One character of a set."""
 
-    __slots__ = ("set",)
-
-    def __init__(self, set: CharSet):
-        self.set = set
+    set: CharSet
 
 
-class Concat(Node):
+@dataclass(frozen=True, slots=True, eq=False)
+class Concat:
     """Parts in sequence. An empty sequence matches the empty text."""
 
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: list[Node]):
-        self.parts = parts
+    parts: list[Node]
 
 
-class Alternate(Node):
+@dataclass(frozen=True, slots=True, eq=False)
+class Alternate:
     """Alternatives, the preferred first."""
 
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: list[Node]):
-        self.parts = parts
+    parts: list[Node]
 
 
-class Repeat(Node):
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeat:
     """`node`, `least` to `most` times (None: no limit); kind is "greedy", "lazy" or "possessive"."""
 
-    __slots__ = ("kind", "least", "most", "node")
+    node: Node
+    least: int
+    most: int | None
+    kind: str
 
-    def __init__(self, node: Node, least: int, most: int | None, kind: str):
-        self.node, self.least, self.most, self.kind = node, least, most, kind
 
-
-class Look(Node):
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
     """A condition on the next character: it is in `set`, or, if `end` is true, the text ends here."""
 
-    __slots__ = ("end", "set")
-
-    def __init__(self, set: CharSet, end: bool):
-        self.set, self.end = set, end
+    set: CharSet
+    end: bool
 
 
-class Atomic(Node):
+@dataclass(frozen=True, slots=True, eq=False)
+class Atomic:
     """A group that is not re-entered by backtracking once it has matched."""
 
-    __slots__ = ("node",)
-
-    def __init__(self, node: Node):
-        self.node = node
+    node: Node
 
 
+Node = Chars | Concat | Alternate | Repeat | Look | Atomic  # a part of a pattern
 NOTHING = CharSet("not", ANY)
 NEWLINE = CharSet.chars(10)
 DIGIT = CharSet("categories", (8,))

@@ -21,7 +21,7 @@ from ..sources.blocks import ReadOptions
 from ..sources.find import OnSkip, Source, find_sources, size_of
 from .output import HEADERS, build
 from .parts import Counts, Part, PartWriter, Place, encode_sources
-from .settings import Settings, check_format, dtype_for, end_of_text_id, output_path
+from .settings import Settings, dtype_for, end_of_text_id, output_path
 
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
@@ -99,7 +99,7 @@ def encode_files(
     key = {
         "sources": fingerprint(found),
         "tokenizer": tok.vocabulary.fingerprint(),
-        "options": {**settings.to_json(), "engine": job.engine},
+        "options": {**asdict(settings), "engine": job.engine},
     }
     with working_folder(path_beside(path), path, key, job.resumes(found)) as folder:
         groups = [[(source, size_of(source)) for source in found]]
@@ -128,7 +128,6 @@ def encode_files(
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:
     """The settings of a token file of `tok`: the width of an id from its vocabulary, the id of the end-of-text token."""
-    check_format(format)
     end, id = options.end_of_text, None
     if isinstance(end, str) or (end and format != "parquet"):
         id = end_of_text_id(tok, end if isinstance(end, str) else None)
@@ -163,7 +162,7 @@ class EncodeParts:
             state = None  # a damaged document is left out whole, and this one has been written in part
         for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
-                raise task.missing(folder / name)
+                raise task.working_folder.missing(folder / name)
         # Parts that are joined have no header; it is written before the ids of the whole.
         header = HEADERS[self._settings.format] if len(self._groups) == 1 else 0
         writer = PartWriter(folder, header, state and state["part"])

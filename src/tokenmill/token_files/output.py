@@ -43,14 +43,16 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
             write_index(file, lengths, settings.dtype)
     else:
         beside = offsets_path(output).name
-        with _written(folder / "beside") as file:
-            file.write(_npy_header("<i8", counts.documents + 1))
-            for block in _offsets(lengths):
-                file.write(block.astype("<i8").tobytes())
+        offsets = np.lib.format.open_memmap(
+            folder / "beside", "w+", np.dtype("<i8"), (counts.documents + 1,), version=(1, 0)
+        )
+        np.cumsum(lengths, out=offsets[1:])
+        offsets.flush()
     if settings.format == "npy":
+        header = {"descr": np.dtype(settings.dtype).str, "fortran_order": False, "shape": (counts.tokens,)}
         with _written(folder / ids, "r+b") as file:
-            file.write(_npy_header(np.dtype(settings.dtype).str, counts.tokens))
-    files = [[ids, output.name], *([["beside", beside]] if beside else [])]
+            np.lib.format.write_array_header_1_0(file, header)  # HEADERS has its length, whatever the shape
+    files = [[ids, output.name]] + ([["beside", beside]] if beside else [])
     metadata = Metadata(
         settings.format,
         settings.dtype,
@@ -117,28 +119,10 @@ def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
         yield first, len(lengths)
 
 
-def _offsets(lengths: np.ndarray) -> Iterator[np.ndarray]:
-    """Zero and the running sum of the lengths, in blocks."""
-    import numpy as np
-
-    total = np.zeros(1, np.int64)
-    yield total
-    for start in range(0, len(lengths), BLOCK):
-        ends = np.cumsum(lengths[start : start + BLOCK]) + total[-1]
-        yield ends
-        total = ends
-
-
 def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:
     import numpy as np
 
     return np.memmap(path, dtype, "r", shape=(length,)) if length else np.zeros(0, dtype)
-
-
-def _npy_header(descr: str, length: int) -> bytes:
-    """A header of NumPy's format 1.0 for a one-dimensional array, always 128 bytes long."""
-    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': ({length},), }}"
-    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode("latin1") + b"\n"
 
 
 @contextlib.contextmanager

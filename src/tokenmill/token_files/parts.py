@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field
-from functools import partial
 from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -226,9 +225,7 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     scanner, added = tok.core.scanner, tok.core.added
     if scanner is None or not added.simple or added.always or (special and added.special):
         return None
-    from ..counting._count_cy import cut
-
-    return partial(cut, scanner)
+    return scanner.certain_cut
 
 
 def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, start: Place) -> Iterator[Job]:

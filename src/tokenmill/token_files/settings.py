@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import FormatError, UsageError
 from ..sources.blocks import ReadOptions
@@ -18,7 +18,6 @@ __all__ = [
     "FORMATS",
     "Metadata",
     "Settings",
-    "check_format",
     "dtype_for",
     "end_of_text_id",
     "index_path",
@@ -35,7 +34,7 @@ SUFFIXES = {"bin": ".bin", "npy": ".npy", "megatron": ".bin", "parquet": ".parqu
 
 @dataclass(frozen=True)
 class Settings:
-    """All that decides, beside the text and the tokenizer, which bytes a token file has.
+    """What decides the bytes of a token file, beside the text and the tokenizer.
 
     format: "bin" (the ids, nothing else), "npy" (NumPy's), "megatron" (Megatron-LM's .bin and .idx), or "parquet" (a row
         for each document).
@@ -52,10 +51,8 @@ class Settings:
     read: ReadOptions = field(default_factory=ReadOptions)
 
     def __post_init__(self) -> None:
-        check_format(self.format)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        if self.format not in FORMATS:
+            raise UsageError(f"the token file format {self.format!r} is not known; known are {', '.join(FORMATS)}")
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ class Metadata:
 
     @classmethod
     def load(cls, path: Path) -> Metadata:
-        """Read the JSON at `path`. Raises FormatError where it is no such JSON, or of a later version."""
+        """Read the JSON at `path`. Raises FormatError if it is not the metadata of a token file, or has another version."""
         try:
             values = json.loads(path.read_bytes())
             if not isinstance(values, dict) or values.pop("kind", None) != KIND:
@@ -93,22 +90,16 @@ class Metadata:
             loaded = cls(**values)
             counts = (loaded.documents, loaded.tokens, loaded.text_bytes, loaded.n_vocab, *loaded.files.values())
             if not all(type(count) is int and count >= 0 for count in counts):
-                raise FormatError(f"{path}: a count is no whole number")
+                raise FormatError(f"{path}: a count is not a whole number")
             if loaded.format not in FORMATS or loaded.dtype not in ("uint16", "uint32"):
                 raise FormatError(f"{path}: the format {loaded.format!r} of {loaded.dtype!r} is not known")
             if loaded.end_of_text is not None and type(loaded.end_of_text) is not int:
-                raise FormatError(f"{path}: end_of_text is {loaded.end_of_text!r}, no id")
+                raise FormatError(f"{path}: end_of_text is {loaded.end_of_text!r}, not an id")
         except OSError as error:
             raise FormatError(f"cannot read {path}: {error.strerror or error}") from error
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise FormatError(f"{path}: damaged metadata ({error})") from error
         return loaded
-
-
-def check_format(format: str) -> None:
-    """Raise a UsageError for a format that is not known."""
-    if format not in FORMATS:
-        raise UsageError(f"the token file format {format!r} is not known; known are {', '.join(FORMATS)}")
 
 
 def dtype_for(n_vocab: int) -> str:

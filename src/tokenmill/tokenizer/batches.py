@@ -59,7 +59,7 @@ def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_thr
 def encode_batch(core: Core, texts: Iterable[str], plan: Plan, num_threads: int | None) -> list[list[int]]:
     """A list of ids for each text."""
     given, threads = _texts(texts), threads_for(num_threads)
-    with gc_paused:
+    with gc_paused():
         if not core.whole_texts:
             return map_batch(lambda text: core.encode(text, plan), given, threads)
         return _encode_together(core, given, plan, threads, Batch.lists)

@@ -6,6 +6,7 @@ same ranks, patterns and added tokens; otherwise it only means that no differenc
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
+from ..jobs.progress import Progress
 from ..sources.documents import read_documents
 from ..vocabulary import Vocabulary
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Agreement", "Difference", "check", "document_texts", "proof"]
 
-Progress = Callable[[str, int, "int | None"], None]
 Encode = Callable[[str], list[int]]
+_Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
 
 _PART = 1 << 16  # characters
 _MAX_TRIES = 400  # encodings spent on making a difference shorter
@@ -107,17 +109,16 @@ def check(
     trial = _Trial(tokenizer, other, library)
     proved = None if library else proof(tokenizer.vocabulary, other.vocabulary)
     both = (tokenizer.vocabulary, other.vocabulary)
-    difference = trial.run("text", texts, None, progress)
-    if difference is None:
-        difference = trial.run("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES), None)
-    if difference is None:
-        distinguishing = (("a token that only one of them has", text) for text in distinguishing_texts(*both))
-        difference = trial.run("tokens", distinguishing, None, None)
-    if difference is None:
-        fuzzed = (("fuzz", text) for text in fuzzed_texts(both, fuzz, seed))
-        difference = trial.run("fuzz", fuzzed, fuzz, progress)
-    if difference is None and library is None:
-        difference = trial.run_bytes(fuzzed_bytes(both, fuzz // 4, seed))
+    stages: list[tuple[str, Iterable[tuple[str, str | bytes]], int | None]] = [
+        ("text", texts, None),
+        ("sample", (("sample", text) for text in EDGE_CASES), len(EDGE_CASES)),
+        ("tokens", (("a token that only one of them has", text) for text in distinguishing_texts(*both)), None),
+        ("fuzz", (("fuzz", text) for text in fuzzed_texts(both, fuzz, seed)), fuzz),
+    ]
+    if library is None:
+        stages.append(("bytes", (("fuzzed bytes", data) for data in fuzzed_bytes(both, fuzz // 4, seed)), fuzz // 4))
+    found = (trial.run(*stage, progress) for stage in stages)
+    difference = next((difference for difference in found if difference is not None), None)
     return Agreement(proved, difference, trial.texts, trial.bytes, trial.tokens)
 
 
@@ -141,56 +142,35 @@ class _Trial:
     """Encodes texts on both sides and counts what was encoded."""
 
     def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: Encode | None):
-        self.tokenizer, self.other, self.library = tokenizer, other, library
+        self.tokenizer = tokenizer
         self.texts = self.bytes = self.tokens = 0
-        self.modes: list[tuple[bool, Encode, Encode]] = [
-            (True, _with_specials(tokenizer), library or _with_specials(other))
-        ]
+        self.of_bytes: list[_Mode] = [(True, tokenizer.encode_bytes, other.encode_bytes)]
+        self.of_text: list[_Mode] = [(True, _with_specials(tokenizer), library or _with_specials(other))]
         if library is None and (tokenizer.special_tokens_set or other.special_tokens_set):
-            self.modes.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
+            self.of_text.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
 
     def run(
-        self, stage: str, texts: Iterable[tuple[str, str]], total: int | None, progress: Progress | None
+        self, stage: str, texts: Iterable[tuple[str, str | bytes]], total: int | None, progress: Progress | None
     ) -> Difference | None:
         for done, (source, text) in enumerate(texts):
             if progress is not None and done % 64 == 0:
                 progress(stage, done, total)
-            for specials, encode, encode_other in self.modes:
+            for specials, encode, encode_other in self.of_text if isinstance(text, str) else self.of_bytes:
                 ids, other_ids = _try(encode, text), _try(encode_other, text)
                 if ids != other_ids:
-                    return self.explain(source, text, specials, encode, encode_other)
+                    short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
+                    ids, other_ids = _try(encode, short), _try(encode_other, short)
+                    return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
             self.texts += 1
-            self.bytes += len(text.encode("utf-8", "replace"))
+            self.bytes += len(text.encode("utf-8", "replace") if isinstance(text, str) else text)
             self.tokens += len(ids or ())
         return None
-
-    def run_bytes(self, strings: Iterator[bytes]) -> Difference | None:
-        for data in strings:
-            ids, other_ids = _try(self.tokenizer.encode_bytes, data), _try(self.other.encode_bytes, data)
-            if ids != other_ids:
-                short = _shorten(
-                    data, lambda part: _try(self.tokenizer.encode_bytes, part) != _try(self.other.encode_bytes, part)
-                )
-                ids, other_ids = _try(self.tokenizer.encode_bytes, short), _try(self.other.encode_bytes, short)
-                return Difference("fuzzed bytes", short, ids, other_ids, self.offset(ids, other_ids))
-            self.texts += 1
-            self.bytes += len(data)
-            self.tokens += len(ids or ())
-        return None
-
-    def explain(self, source: str, text: str, specials: bool, encode: Encode, encode_other: Encode) -> Difference:
-        short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))
-        ids, other_ids = _try(encode, short), _try(encode_other, short)
-        return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
 
     def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
         """The byte at which the first different tokens begin."""
-        same = 0
-        for id, other_id in zip(ids or (), other_ids or (), strict=False):
-            if id != other_id:
-                break
-            same += len(self.tokenizer.decode_single_token_bytes(id))
-        return same
+        both = zip(ids or (), other_ids or (), strict=False)
+        same = itertools.takewhile(lambda pair: pair[0] == pair[1], both)
+        return sum(len(self.tokenizer.decode_single_token_bytes(id)) for id, _ in same)
 
 
 def _with_specials(tokenizer: Tokenizer) -> Encode:

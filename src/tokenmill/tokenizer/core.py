@@ -95,7 +95,9 @@ class Core:
 
     # Texts with added tokens
 
-    def plan(self, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]) -> Plan:
+    def plan(
+        self, allowed_special: str | Collection[str] = frozenset(), disallowed_special: str | Collection[str] = "all"
+    ) -> Plan:
         """The plan for tiktoken's two arguments."""
         return self.added.plan(allowed_special, disallowed_special)
 

@@ -7,11 +7,12 @@ How often the ids differ, and how many more tokens that takes, is measured on a 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..jobs.progress import Progress
 from .core import Core
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     Sample = str | os.PathLike | Iterable[str | os.PathLike] | WordCounts
 
 __all__ = ["ExportLoss", "compare_on_counts", "export_loss", "require_same_split", "sample_counts"]
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True)

@@ -4,46 +4,39 @@ from __future__ import annotations
 
 import gc
 import os
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __all__ = ["gc_paused"]
 
+_paused: list[None] = []  # an item for each thread that turned the collector off
 
-class _Pause:
-    """A context manager that turns automatic garbage collection off; several threads may be inside.
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Turn automatic garbage collection off, unless it is off.
 
     Lists of ids hold no cycles, but each collection visits all lists made so far, which takes longer than making them.
+    Of several threads inside, the first to leave turns it on again.
     """
-
-    def __init__(self) -> None:
-        self._reset()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._after_fork)
-
-    def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._inside, self._enable = 0, False
-
-    def _after_fork(self) -> None:
-        """The threads that were inside do not exist in the child."""
-        enable = self._enable
-        self._reset()
-        if enable:
-            gc.enable()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._enable = gc.isenabled()
-                gc.disable()
-            self._inside += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and self._enable:
-                self._enable = False
-                gc.enable()
+    if not gc.isenabled():
+        yield
+        return
+    _paused.append(None)
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        _paused.pop()
 
 
-gc_paused = _Pause()
+def _after_fork() -> None:
+    """The threads that were inside do not exist in the child."""
+    if _paused:
+        _paused.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -11,7 +11,7 @@ import unicodedata
 import zlib
 from base64 import b85decode
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -32,16 +32,10 @@ def normalizer_of(forms: Iterable[str]) -> Callable[[str], str]:
     'é'
     """
     forms = tuple(forms)
-
-    def normalize(text: str) -> str:
-        for form in forms:
-            text = _normalize(form, text)
-        return text
-
-    return normalize
+    return lambda text: reduce(_normalize, forms, text)
 
 
-def _normalize(form: str, text: str) -> str:
+def _normalize(text: str, form: str) -> str:
     # Text that is normalised by later tables is normalised by the tables of 9.0: each of its parts is.
     if unicodedata.is_normalized(form, text):  # type: ignore[arg-type]
         return text

@@ -61,8 +61,8 @@ class AddedTokens:
         self.always = frozenset(self.by_content) - self.special
         tokens = self.by_content.values()
         flags = any(token.lstrip or token.rstrip or token.single_word for token in tokens)
-        orders = {token.normalized for token in tokens}  # those found first, and those found in the rest
-        self.simple = not flags and len(orders) <= 1 and not vocabulary.normalizers and not vocabulary.add_prefix_space
+        one_pass = len({token.normalized for token in tokens}) <= 1
+        self.simple = not flags and one_pass and not vocabulary.normalizers and not vocabulary.add_prefix_space
         self._tables = lru_cache(maxsize=64)(self._make_tables)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
 
@@ -100,15 +100,9 @@ class AddedTokens:
                 yield from self._cut(Section(changed, None), normalized)
 
     def _make_tables(self, allowed: frozenset[str]) -> tuple[dict[str, AddedToken], dict[str, AddedToken]]:
-        raw: dict[str, AddedToken] = {}
-        normalized: dict[str, AddedToken] = {}
-        for content in self.always | allowed:
-            token = self.by_content[content]
-            if token.normalized:
-                normalized[self.normalize(content)] = token
-            else:
-                raw[content] = token
-        return raw, normalized
+        tokens = [self.by_content[content] for content in self.always | allowed]
+        raw = {token.content: token for token in tokens if not token.normalized}
+        return raw, {self.normalize(token.content): token for token in tokens if token.normalized}
 
     def _cut(self, section: Section, tokens: dict[str, AddedToken]) -> Iterator[Section]:
         if not tokens:
@@ -117,7 +111,7 @@ class AddedTokens:
         text, done = section.text, 0
         for match in _pattern(frozenset(tokens)).finditer(text):
             token, start, end = tokens[match.group()], match.start(), match.end()
-            if token.single_word and (_touches_word(text, start, end)):
+            if token.single_word and any(map(_is_word, text[max(start - 1, 0) : start] + text[end : end + 1])):
                 continue
             if token.lstrip:
                 start = max(done, len(text[done:start].rstrip(_STRIP)) + done)
@@ -152,15 +146,10 @@ def _word_table() -> tuple[memoryview, bytes]:
     return memoryview(alphabet.index).cast("H"), alphabet.pages.translate(bytes(mask >> c & 1 for c in range(256)))
 
 
-def _touches_word(text: str, start: int, end: int) -> bool:
-    """Whether a word character stands right before `start` or right after `end`."""
-    return (start > 0 and _is_word(text[start - 1])) or (end < len(text) and _is_word(text[end]))
-
-
 def _is_word(character: str) -> bool:
     pages_of, pages = _word_table()
-    code = ord(character)
-    return pages[pages_of[code >> 7] * 128 + (code & 127)] == 1
+    codes = map(ord, text[max(start - 1, 0) : start] + text[end : end + 1])
+    return any(pages[pages_of[code >> 7] * 128 + (code & 127)] for code in codes)
 
 
 def refuse(token: str) -> NoReturn:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError
 from ..vocabulary import Event, Vocabulary
@@ -21,12 +22,20 @@ if TYPE_CHECKING:
     import tokenizers
 
     from ..counting import WordCounts
-    from .export_loss import ExportLoss, Progress, Sample
+    from ..jobs.progress import Progress
+    from .export_loss import ExportLoss, Sample
 
 __all__ = ["Tokenizer"]
 
 Specials = str | Collection[str]
 NONE: frozenset[str] = frozenset()
+
+
+class SpecialOptions(TypedDict, total=False):
+    """The options of `Tokenizer.encode`, which all methods that encode take."""
+
+    allowed_special: Specials
+    disallowed_special: Specials
 
 
 class Tokenizer:
@@ -81,63 +90,42 @@ class Tokenizer:
         """
         return self._core.encode_section(data if type(data) is bytes else bytes(memoryview(data)))
 
-    def encode_to_numpy(
-        self, text: str | bytes, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
-    ) -> np.ndarray:
+    def encode_to_numpy(self, text: str | bytes, **special: Unpack[SpecialOptions]) -> np.ndarray:
         """The ids of `text` as a uint32 array, without an intermediate list; options as for `encode`.
 
         `text` may be UTF-8 bytes, with special tokens, which saves decoding the contents of a file.
         """
         import numpy as np
 
-        plan = self._core.plan(allowed_special, disallowed_special)
+        plan = self._core.plan(**special)
         return np.frombuffer(self._core.encode_to_array(text, plan), np.uint32)
 
-    def encode_to_arrow(
-        self, text: str | bytes, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
-    ) -> pa.UInt32Array:
+    def encode_to_arrow(self, text: str | bytes, **special: Unpack[SpecialOptions]) -> pa.UInt32Array:
         """The ids of `text` as a PyArrow array; options as for `encode`."""
-        ids = self.encode_to_numpy(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        ids = self.encode_to_numpy(text, **special)
         return batches.arrow_array(ids)
 
     def encode_batch(
-        self,
-        texts: Iterable[str],
-        *,
-        num_threads: int | None = None,
-        allowed_special: Specials = NONE,
-        disallowed_special: Specials = "all",
+        self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
     ) -> list[list[int]]:
         """The ids of each text, on several threads (None: all cores); options as for `encode`."""
-        return batches.encode_batch(
-            self._core, texts, self._core.plan(allowed_special, disallowed_special), num_threads
-        )
+        return batches.encode_batch(self._core, texts, self._core.plan(**special), num_threads)
 
     def encode_ordinary_batch(self, texts: Iterable[str], *, num_threads: int | None = None) -> list[list[int]]:
         """The ids of each text, with special tokens as ordinary text, on several threads (None: all cores)."""
         return batches.encode_batch(self._core, texts, self._ordinary, num_threads)
 
     def encode_batch_to_numpy(
-        self,
-        texts: Iterable[str],
-        *,
-        num_threads: int | None = None,
-        allowed_special: Specials = NONE,
-        disallowed_special: Specials = "all",
+        self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
     ) -> tuple[np.ndarray, np.ndarray]:
         """The ids of all texts in one uint32 array, and n + 1 int64 offsets: text i is ids[offsets[i]:offsets[i + 1]]."""
-        return batches.encode_flat(self._core, texts, self._core.plan(allowed_special, disallowed_special), num_threads)
+        return batches.encode_flat(self._core, texts, self._core.plan(**special), num_threads)
 
     def encode_batch_to_arrow(
-        self,
-        texts: Iterable[str],
-        *,
-        num_threads: int | None = None,
-        allowed_special: Specials = NONE,
-        disallowed_special: Specials = "all",
+        self, texts: Iterable[str], *, num_threads: int | None = None, **special: Unpack[SpecialOptions]
     ) -> pa.LargeListArray:
         """The ids of each text as a PyArrow array of lists, for a column of a Parquet file."""
-        plan = self._core.plan(allowed_special, disallowed_special)
+        plan = self._core.plan(**special)
         return batches.arrow_lists(*batches.encode_flat(self._core, texts, plan, num_threads))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
@@ -154,21 +142,19 @@ class Tokenizer:
                 f"{text_or_bytes!r} is not a token of the vocabulary; encode it to see its tokens"
             ) from None
 
-    def encode_offsets(
-        self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
-    ) -> Offsets:
+    def encode_offsets(self, text: str, **special: Unpack[SpecialOptions]) -> Offsets:
         """The ids of `text` with their spans in bytes and in characters; options as for `encode`.
 
         >>> tok.encode_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
-        return encode_offsets(self._core, text, self._allowed(text, allowed_special, disallowed_special))
+        return encode_offsets(self._core, text, self._allowed(text, **special))
 
     # Counting and cutting
 
-    def count_tokens(self, text: str, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all") -> int:
+    def count_tokens(self, text: str, **special: Unpack[SpecialOptions]) -> int:
         """The number of tokens of `text`; no list of them is made. Options as for `encode`."""
-        return self._core.count(text, self._core.plan(allowed_special, disallowed_special))
+        return self._core.count(text, self._core.plan(**special))
 
     def count_tokens_in(self, counts: WordCounts) -> int:
         """The number of tokens of the counted text: the tokens of each pretoken times its count."""
@@ -177,9 +163,7 @@ class Tokenizer:
         pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))
         return sum(len(encode(pretoken)) * number for pretoken, number in zip(pretokens, numbers, strict=True))
 
-    def truncate(
-        self, text: str, max_tokens: int, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
-    ) -> str:
+    def truncate(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> str:
         """The longest prefix of `text` that ends with one of its tokens and takes at most `max_tokens` tokens.
 
         It never ends inside a character. Where the tokenizer normalises text, it is a prefix of the normalised
@@ -188,12 +172,10 @@ class Tokenizer:
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
         """
-        allowed = self._allowed(text, allowed_special, disallowed_special)
+        allowed = self._allowed(text, **special)
         return truncation.truncate(self._core, text, max_tokens, allowed)
 
-    def split_at(
-        self, text: str, max_tokens: int, *, allowed_special: Specials = NONE, disallowed_special: Specials = "all"
-    ) -> list[str]:
+    def split_at(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """`text` in chunks of at most `max_tokens` tokens each: each is what `truncate` returns for the rest.
 
         Joined, they are the text (the normalised text, where the tokenizer normalises). Options as for `encode`.
@@ -201,7 +183,7 @@ class Tokenizer:
         >>> tok.split_at("low lower lowest", 2)
         ['low lower', ' lowest']
         """
-        allowed = self._allowed(text, allowed_special, disallowed_special)
+        allowed = self._allowed(text, **special)
         return truncation.split_at(self._core, text, max_tokens, allowed)
 
     # Decoding
@@ -366,7 +348,8 @@ class Tokenizer:
         return export_loss(self, sample, progress)
 
     def __reduce__(self) -> tuple:
-        return _restore, (self.vocabulary, self._name, self._core.cache_bytes)
+        make = functools.partial(Tokenizer, name=self._name, cache_bytes=self._core.cache_bytes)
+        return make, (self.vocabulary,)
 
     def __copy__(self) -> Tokenizer:
         return self
@@ -385,9 +368,9 @@ class Tokenizer:
     def __repr__(self) -> str:
         return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self.vocabulary.order!r}>"
 
-    def _allowed(self, text: str, allowed_special: Specials, disallowed_special: Specials) -> frozenset[str]:
+    def _allowed(self, text: str, **special: Unpack[SpecialOptions]) -> frozenset[str]:
         """The control tokens to find in `text`, after the check for those that it must not contain."""
-        plan = self._core.plan(allowed_special, disallowed_special)
+        plan = self._core.plan(**special)
         self._core.added.check(text, plan.refused)
         return plan.allowed
 
@@ -397,7 +380,3 @@ def _to_int64(ids: Iterable[int] | np.ndarray) -> Iterable[int]:
     if getattr(getattr(ids, "dtype", None), "char", "") in ("b", "B", "h", "H", "i"):
         return ids.astype("int64")  # type: ignore[union-attr]
     return ids
-
-
-def _restore(vocabulary: Vocabulary, name: str, cache_bytes: int) -> Tokenizer:
-    return Tokenizer(vocabulary, name=name, cache_bytes=cache_bytes)

@@ -29,8 +29,8 @@ _TOKEN = re.compile(
                       | [kg]<[^>]*> | [0-9]+ | . ) )
     | (?P<open> \( (?: \?P?<[A-Za-z_]\w*> | \?(?:[:=!>|]|<[=!]) | \?[A-Za-z]*(?:-[A-Za-z]+)?[:)] | \?. )? )
     | (?P<close> \) )
-    | (?P<range> \{ (?: [0-9]+ (?:,[0-9]*)? | ,[0-9]+ ) \} )
-    | (?P<repeat> [*+?] )
+    | (?P<range> (?P<counts> \{ (?: [0-9]+ (?:,[0-9]*)? | ,[0-9]+ ) \} ) [+?]? )
+    | (?P<repeat> [*+?][+?]? )
     | (?P<bar> \| )
     | (?P<class> \[ )
     | (?P<other> . )
@@ -41,6 +41,14 @@ _CLASS_TOKEN = re.compile(
     r"\[:\^?\w+:\]|\\(?:[pP]\{[^}]*\}|[pP][A-Za-z]|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|&&|--|~~|.",
     re.DOTALL,
 )
+_TO_ONIGURUMA = {r"\Z": r"\z"}
+_FROM_ONIGURUMA = {
+    r"\Z": r"(?=\n?\z)",
+    r"\h": "[0-9A-Fa-f]",
+    r"\H": "[^0-9A-Fa-f]",
+    r"\N": r"[^\n]",
+    r"\O": "(?s:.)",
+}
 _LINE_ANCHOR = re.compile(r"\(\?m:([$^])\)(?![*+?{])")  # as from_oniguruma writes it
 
 
@@ -100,11 +108,7 @@ class _Rewriter:
                 self.emit("".join(self.character_class(position - 1)))
                 position = self.class_end
             elif kind == "range":
-                position = self.counted(text, position)
-            elif kind == "repeat":
-                following = self.pattern[position : position + 1]
-                position += following in ("?", "+") and following != ""
-                self.out.append(text + (following if following in ("?", "+") else ""))
+                self.counted(found["counts"], text[-1])
             elif kind == "open":
                 self.open(text)
             elif kind == "close":
@@ -116,7 +120,7 @@ class _Rewriter:
                 self.emit(self.escape(text))
             elif kind == "other" and text in "^$":
                 self.emit(self.anchor(text))
-            elif kind == "bar":
+            elif kind in ("repeat", "bar"):
                 self.out.append(text)
             else:
                 self.emit(text)
@@ -129,28 +133,23 @@ class _Rewriter:
         self.out.append(atom)
 
     def refuse(self, what: str, why: str = "") -> None:
-        ours, theirs = "tokenmill", "Hugging Face's regular expressions (Oniguruma)"
-        reader = theirs if self.outwards else ours
-        raise ConversionError(
-            f"the split pattern {self.pattern!r} holds {what!r}, which {why or f'{reader} cannot say'}"
-        )
+        reader = "Hugging Face's regular expressions (Oniguruma)" if self.outwards else "tokenmill"
+        why = why or f"{reader} cannot say"
+        raise ConversionError(f"the split pattern {self.pattern!r} holds {what!r}, which {why}")
 
-    def counted(self, text: str, position: int) -> int:
-        """A counted repetition with the ? or + after it; returns where reading goes on."""
-        after = self.pattern[position : position + 1]
-        exact = "," not in text
-        if after == "+" or (after == "?" and exact):
+    def counted(self, text: str, after: str) -> None:
+        """A counted repetition `text`, which ends with `after` or has that ? or + behind it."""
+        if after == "+" or (after == "?" and "," not in text):
             if not self.out:
                 self.refuse(text, "repeats nothing")
             body = "".join(self.out[self.atom :]) + text
-            if self.outwards:
-                body = f"(?>{body})" if after == "+" else body
-            else:
+            if not self.outwards:
                 body = f"(?:{body}){after}"
+            elif after == "+":
+                body = f"(?>{body})"
             self.out[self.atom :] = [body]
-            return position + 1
-        self.out.append(text + (after if after == "?" else ""))
-        return position + (after == "?")
+        else:
+            self.out.append(text + ("?" if after == "?" else ""))
 
     def open(self, text: str) -> None:
         start, before = len(self.out), self.lines
@@ -188,25 +187,9 @@ class _Rewriter:
     def escape(self, text: str) -> str:
         if text[1] in "pP":
             return _property(text, self.outwards)
-        if self.outwards:
-            if text == r"\Z":
-                return r"\z"
-            if text[1] in "KGRXhHkg":
-                self.refuse(text)
-            return text
-        if text == r"\Z":
-            return r"(?=\n?\z)"
-        if text == r"\h":
-            return "[0-9A-Fa-f]"
-        if text == r"\H":
-            return "[^0-9A-Fa-f]"
-        if text == r"\N":
-            return r"[^\n]"
-        if text == r"\O":
-            return "(?s:.)"
-        if text[1] in "KGRXyYkg":
+        if text[1] in ("KGRXhHkg" if self.outwards else "KGRXyYkg"):
             self.refuse(text)
-        return text
+        return (_TO_ONIGURUMA if self.outwards else _FROM_ONIGURUMA).get(text, text)
 
     def character_class(self, start: int) -> Iterator[str]:
         """The class that begins at `start`, nested classes included; sets `class_end`."""

@@ -73,18 +73,16 @@ def check_refine(refine: Any, order: str) -> None:
         raise VocabularyError(f"refine is {refine!r} for order {order!r}; only 'events' has it, above 0 and at most 1")
 
 
-def checked_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
+def checked_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     """The split patterns as regular expressions: a name becomes the pattern it stands for.
 
-    >>> checked_patterns(["whitespace"])
+    >>> checked_patterns(("whitespace",))
     ('\\\\s\\\\S*+|\\\\S++',)
     """
-    found = []
     for pattern in patterns:
         if not isinstance(pattern, str) or not pattern:
             raise VocabularyError(f"the split pattern {show(pattern)} is not a name or a regular expression")
-        found.append(PATTERNS.get(pattern, pattern))
-    return tuple(found)
+    return tuple(PATTERNS.get(pattern, pattern) for pattern in patterns)
 
 
 def check_tokens(tokens: _Tokens, distinct: bool) -> None:
@@ -135,9 +133,8 @@ def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
     wrong = np.flatnonzero(~inside.all(axis=1))
     if len(wrong):
         n = int(wrong[0])
-        column = int(np.flatnonzero(~inside[n])[0])
         row = tuple(rows[n].tolist())
-        raise EventError(n, f"{row} names the id {row[column]}, and no token has it")
+        raise EventError(n, f"{row} names the id {row[int(inside[n].argmin())]}, and no token has it")
 
 
 def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import validation
@@ -153,17 +154,11 @@ class Vocabulary:
         lengths = [-1 if token is None else len(token) for token in self.tokens]
         while lengths and lengths[-1] == -1:  # holes at the end mean nothing
             lengths.pop()
-        head = {
+        names = ("order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space")
+        flags = attrgetter("id", "content", "special", "lstrip", "rstrip", "single_word", "normalized")
+        head = {name: getattr(self, name) for name in names} | {
             "split_patterns": [canonical(pattern) for pattern in self.split_patterns],
-            "order": self.order,
-            "whole_pretokens": self.whole_pretokens,
-            "alphabet": self.alphabet,
-            "unknown": self.unknown,
-            "normalizers": self.normalizers,
-            "add_prefix_space": self.add_prefix_space,
-            "added_tokens": sorted(
-                (t.id, t.content, t.special, t.lstrip, t.rstrip, t.single_word, t.normalized) for t in self.added_tokens
-            ),
+            "added_tokens": sorted(map(flags, self.added_tokens)),
             "lengths": lengths,
         }
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())

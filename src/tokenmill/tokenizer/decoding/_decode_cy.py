@@ -29,7 +29,7 @@ MOST = cython.declare(cython.size_t, (1 << 28) - 1)  # bytes of a token
 HOLD = cython.declare(cython.Py_ssize_t, 1024)  # up to so many ids are decoded without releasing the GIL
 SLICE = cython.declare(cython.Py_ssize_t, 1 << 20)  # ids between two checks for signals
 PART_BYTES = cython.declare(cython.size_t, 4 << 20)  # bytes that Python's decoder gets between two checks for signals
-BUFFER = cython.declare(cython.size_t, 4096)
+PART = cython.declare(cython.size_t, 1 << 14)  # bytes that are decoded at a time
 
 # What a token adds to a text, in one number: its bytes, its lead bytes (those that begin a character) from bit 28 on, and one of
 # three bits if it has characters above U+007F, U+00FF or U+FFFF.
@@ -47,9 +47,10 @@ Wanted = cython.struct(
     ids=cython.pointer(uint32_t), n=cython.Py_ssize_t, size=cython.size_t, leads=cython.size_t, kinds=uint64_t
 )
 
-# A str that is being filled: `count` characters of `width` bytes, and `filled` bytes in the buffer that come next.
+# A str that is being filled: `count` characters of `width` bytes. The next bytes go through the buffer, about `part` at a time.
 Output = cython.struct(
-    data=cython.p_void, width=cython.int, count=cython.size_t, filled=cython.size_t, buffer=uint8_t[4096 + 16]
+    data=cython.p_void, width=cython.int, count=cython.size_t, buffer=cython.pointer(uint8_t), filled=cython.size_t,
+    part=cython.size_t, room=cython.size_t
 )
 
 
@@ -65,6 +66,7 @@ class Decoder:
     _spans: cython.pointer(Span)
     _adds: cython.pointer(uint64_t)
     _n: cython.size_t
+    _longest: cython.size_t  # bytes of a token
 
     def __cinit__(self, tokens: list):
         i: cython.size_t
@@ -82,6 +84,7 @@ class Decoder:
         for i in range(self._n):
             token = tokens[i]
             size = 0 if token is None else len(token)
+            self._longest = max(self._longest, size)
             self._spans[i] = Span(cython.cast(uint32_t, at), cython.cast(uint32_t, size))
             self._adds[i] = NO_TOKEN
             if token is not None:
@@ -207,12 +210,11 @@ class Decoder:
         first: cython.Py_ssize_t = 0
         end: cython.pointer(uint8_t) = out + wanted.size
         if wanted.n <= HOLD:
-            self._copy(wanted, 0, wanted.n, out, end)
+            self._copy(wanted, 0, wanted.n, cython.address(out), end + 1, end)
             return 0
         while first < wanted.n:
             with cython.nogil:
-                out = self._copy(wanted, first, min(first + SLICE, wanted.n), out, end)
-            first += SLICE
+                first = self._copy(wanted, first, min(first + SLICE, wanted.n), cython.address(out), end + 1, end)
             PyErr_CheckSignals()
         return 0
 
@@ -220,13 +222,16 @@ class Decoder:
     @cython.nogil
     @cython.exceptval(check=False)
     def _copy(self, wanted: cython.pointer(Wanted), first: cython.Py_ssize_t, last: cython.Py_ssize_t,
-              out: cython.pointer(uint8_t), end: cython.pointer(uint8_t)) -> cython.pointer(uint8_t):
-        """Write the bytes of ids first to last; returns the end."""
-        i: cython.Py_ssize_t
+              to: cython.pointer(cython.pointer(uint8_t)), stop: cython.pointer(uint8_t),
+              end: cython.pointer(uint8_t)) -> cython.Py_ssize_t:
+        """Write the bytes of ids from `first` to `last`, or until `stop` or a little further, to memory that ends at `end`.
+        Moves `to`; returns the id to go on with."""
+        i: cython.Py_ssize_t = first
         span: Span
         length: cython.size_t
         ids: cython.pointer(uint32_t) = wanted.ids
-        for i in range(first, last):
+        out: cython.pointer(uint8_t) = to[0]
+        while i < last and out < stop:
             span = self._spans[ids[i]]
             length = span.size
             if length <= SLACK and cython.cast(cython.size_t, end - out) >= SLACK:
@@ -234,7 +239,9 @@ class Decoder:
             else:
                 memcpy(out, self._blob + span.start, length)
             out += length
-        return out
+            i += 1
+        to[0] = out
+        return i
 
     @cython.cfunc
     @cython.exceptval(-1)
@@ -242,71 +249,48 @@ class Decoder:
         """Write the characters to the memory of a str. 0 where the bytes are not UTF-8, otherwise 1."""
         output: Output
         first: cython.Py_ssize_t = 0
-        fine: cython.bint = True
         output.data = data
         output.width = 4 if wanted.kinds & ASTRAL else 2 if wanted.kinds & BASIC else 1
         output.count = output.filled = 0
-        if wanted.n <= HOLD:
-            fine = self._decode_slice(wanted, 0, wanted.n, cython.address(output))
-        else:
-            while first < wanted.n and fine:
-                with cython.nogil:
-                    fine = self._decode_slice(wanted, first, min(first + SLICE, wanted.n), cython.address(output))
-                first += SLICE
-                PyErr_CheckSignals()
-        return fine and _flush(cython.address(output)) and output.filled == 0
+        output.part = min(PART, wanted.size) + 4  # more than is ever left over
+        output.room = output.part + self._longest + 2 * SLACK
+        output.buffer = cython.cast(cython.pointer(uint8_t), tm_alloc(output.room))
+        if output.buffer == cython.NULL:
+            raise MemoryError
+        try:
+            while 0 <= first < wanted.n:
+                if wanted.n <= HOLD:
+                    first = self._decode_part(wanted, first, cython.address(output))
+                else:
+                    with cython.nogil:
+                        first = self._decode_part(wanted, first, cython.address(output))
+                    PyErr_CheckSignals()
+            return first >= 0 and output.filled == 0
+        finally:
+            tm_free(output.buffer)
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _decode_slice(self, wanted: cython.pointer(Wanted), first: cython.Py_ssize_t, last: cython.Py_ssize_t,
-                      output: cython.pointer(Output)) -> cython.bint:
-        """Decode ids first to last; False where the bytes are not UTF-8."""
+    def _decode_part(self, wanted: cython.pointer(Wanted), first: cython.Py_ssize_t,
+                     output: cython.pointer(Output)) -> cython.Py_ssize_t:
+        """Decode a part of the ids, from `first` on. Returns the id to go on with, or -1 where the bytes are not UTF-8."""
         buffer: cython.pointer(uint8_t) = output.buffer
-        filled: cython.size_t = output.filled
-        i: cython.Py_ssize_t
-        span: Span
-        left: cython.size_t  # of a token's bytes
-        some: cython.size_t
-        for i in range(first, last):
-            span = self._spans[wanted.ids[i]]
-            left = span.size
-            if left <= SLACK and filled + left <= BUFFER:
-                memcpy(buffer + filled, self._blob + span.start, 16)
-                filled += left
-                continue
-            while True:
-                some = BUFFER - filled if left > BUFFER - filled else left
-                memcpy(buffer + filled, self._blob + span.start, some)
-                filled += some
-                span.start += cython.cast(uint32_t, some)
-                left -= some
-                if left == 0:
-                    break
-                output.filled = filled
-                if not _flush(output):
-                    return False
-                filled = output.filled
-        output.filled = filled
-        return True
+        out: cython.pointer(uint8_t) = buffer + output.filled
+        used: cython.Py_ssize_t
+        first = self._copy(wanted, first, wanted.n, cython.address(out), buffer + output.part, buffer + output.room)
+        output.filled = out - buffer
+        used = tm_utf8_decode(buffer, output.filled, output.width, output.data, cython.address(output.count))
+        if used < 0:
+            return -1
+        output.filled -= used  # of a character that goes on in the next part
+        memmove(buffer, buffer + used, output.filled)
+        return first
 
     @cython.cfunc
     @cython.exceptval(-1)
     def _unknown(self, id: object) -> cython.int:
         raise UnknownTokenError(f"{id} is not an id of this vocabulary; its ids are between 0 and {self._n - 1}")
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _flush(output: cython.pointer(Output)) -> cython.bint:
-    """Decode the whole characters in the buffer; False where the bytes are not UTF-8."""
-    used: cython.Py_ssize_t = tm_utf8_decode(output.buffer, output.filled, output.width, output.data, cython.address(output.count))
-    if used < 0:
-        return False
-    output.filled -= used
-    memmove(output.buffer, output.buffer + used, output.filled)
-    return True
 
 
 @cython.cfunc

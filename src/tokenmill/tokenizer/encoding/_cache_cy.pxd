@@ -19,13 +19,6 @@ cdef struct Record:
     uint32_t length, count
 
 
-cdef class InitialEntries:
-    cdef Entry* entries
-    cdef size_t used, slots  # slots: of the table that the entries come from
-    cdef uint8_t* arena
-    cdef size_t arena_used
-
-
 cdef class PretokenCache:
     cdef Merger merger
     cdef Workspace work
@@ -35,7 +28,11 @@ cdef class PretokenCache:
     cdef uint8_t* arena
     cdef size_t arena_used, arena_room
     cdef size_t limit  # of all bytes held; 0: nothing is added
-    cdef InitialEntries initial
+    cdef bytes initial, initial_arena  # the entries and the arena to return to; threads share them
+    cdef Entry* initial_entries
+    cdef size_t initial_used, initial_arena_used
+
+    cdef void _keep(self, bytes initial, bytes arena) noexcept
 
     # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
     # ends at text[length], written to `out`, which has room for as many ids as the pretokens have bytes and 4 more.

@@ -11,8 +11,8 @@ the hash; only speed depends on them, never an id.
 """
 
 import cython
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
@@ -31,54 +31,30 @@ UNLIMITED = cython.declare(cython.size_t, ~cython.cast(cython.size_t, 0))
 
 
 @cython.cclass
-class InitialEntries:
-    """The entries of a cache, in the order of its slots, and its arena. Immutable; threads share it."""
-
-    def __cinit__(self, cache: PretokenCache):
-        i: cython.size_t
-        self.slots = cache.slots
-        self.entries = cython.cast(cython.pointer(Entry), malloc((cache.used + 1) * cython.sizeof(Entry)))
-        self.arena = cython.cast(cython.pointer(uint8_t), malloc(cache.arena_used + 1))
-        if self.entries == cython.NULL or self.arena == cython.NULL:
-            raise MemoryError
-        for i in range(cache.slots):
-            if cache.entries[i].hi != 0:
-                self.entries[self.used] = cache.entries[i]
-                self.used += 1
-        if cache.arena_used:
-            memcpy(self.arena, cache.arena, cache.arena_used)
-        self.arena_used = cache.arena_used
-
-    def __dealloc__(self):
-        free(self.entries)
-        free(self.arena)
-
-
-@cython.cclass
 class PretokenCache:
     """Pretokens with their ids.
 
     merger: encodes the pretokens that are not in the cache.
-    initial: the entries to begin with. A cache without them has no limit until `begin` is called.
-    slots: the number of slots to begin with, without `initial`.
+    model: a cache whose initial entries this one begins with. Without it there are none, and no limit, until `begin` is
+        called.
+    slots: the number of slots to begin with.
     """
 
-    def __cinit__(self, merger: Merger, initial: InitialEntries = None, slots: cython.size_t = 0):
+    def __cinit__(self, merger: Merger, model: PretokenCache = None, slots: cython.size_t = 4096):
         self.merger = merger
-        self.initial = initial
         self.limit = UNLIMITED
         self.seed.a, self.seed.b = random_seed()
-        self.slots = 4096 if initial is None else initial.slots
+        self.slots = 4096
         while self.slots < slots:
             self.slots *= 2
         self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
         if self.entries == cython.NULL:
             raise MemoryError
-        if initial is not None:
-            if not _reserve_arena(self, initial.arena_used):
+        if model is not None:
+            self._keep(model.initial, model.initial_arena)
+            if not _reserve_arena(self, self.initial_arena_used):
                 raise MemoryError
-            if initial.arena_used:
-                memcpy(self.arena, initial.arena, initial.arena_used)
+            memcpy(self.arena, PyBytes_AS_STRING(self.initial_arena), self.initial_arena_used)
             _add_initial(self)
 
     def __dealloc__(self):
@@ -86,27 +62,34 @@ class PretokenCache:
         tm_pages_free(self.arena, self.arena_room)
         release(cython.address(self.work), 0)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of memory held."""
-        return self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
-
-    def __len__(self):
-        return self.used
-
-    @property
-    def mean_probe_length(self) -> float:
-        """How many slots past its home an entry is on average."""
+    def statistics(self) -> tuple:
+        """The bytes of memory held, the pretokens, and how many slots past its home an entry is on average."""
         i: cython.size_t
         steps: cython.size_t = 0
         for i in range(self.slots):
             if self.entries[i].hi != 0:
                 steps += i - _hash(self, self.entries + i) & self.slots - 1
-        return cython.cast(cython.double, steps) / max(self.used, 1)
+        held = self.slots * cython.sizeof(Entry) + self.arena_room + self.work.room
+        return held, self.used, cython.cast(cython.double, steps) / max(self.used, 1)
 
     def begin(self):
-        """Make the present entries the initial ones. To be called once, on a cache that has none."""
-        self.initial = InitialEntries(self)
+        """Make the present entries the initial ones, in the order of their slots. To be called once, on a cache without."""
+        i: cython.size_t
+        n: cython.size_t = 0
+        initial: bytes = PyBytes_FromStringAndSize(cython.NULL, self.used * cython.sizeof(Entry))
+        entries: cython.pointer(Entry) = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
+        for i in range(self.slots):
+            if self.entries[i].hi != 0:
+                entries[n] = self.entries[i]
+                n += 1
+        self._keep(initial, PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.arena), self.arena_used))
+
+    def _keep(self, initial, arena):
+        self.initial = initial
+        self.initial_arena = arena
+        self.initial_entries = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
+        self.initial_used = PyBytes_GET_SIZE(initial) // cython.sizeof(Entry)
+        self.initial_arena_used = PyBytes_GET_SIZE(arena)
 
     # ------------------------------------------------------------------ lookup
 
@@ -292,7 +275,7 @@ def _make_room(cache: PretokenCache, size: cython.size_t) -> cython.bint:
     if cache.limit == 0:
         return False
     if cache.arena_used + size > cache.arena_room and cache.arena_used + size > quarter:
-        if cache.initial.arena_used + MIN_ARENA > quarter:
+        if cache.initial_arena_used + MIN_ARENA > quarter:
             return False
         _clear(cache)
     if 2 * cache.used >= cache.slots and (cache.slots * 2 * cython.sizeof(Entry) > cache.limit // 2 or not _grow(cache)):
@@ -354,7 +337,7 @@ def _clear(cache: PretokenCache) -> cython.void:
 def _add_initial(cache: PretokenCache) -> cython.void:
     """Put the initial entries into the empty table. Their records are already at the front of the arena."""
     i: cython.size_t
-    for i in range(cache.initial.used):
-        _free_slot(cache, _hash(cache, cache.initial.entries + i))[0] = cache.initial.entries[i]
-    cache.used = cache.initial.used
-    cache.arena_used = cache.initial.arena_used
+    for i in range(cache.initial_used):
+        _free_slot(cache, _hash(cache, cache.initial_entries + i))[0] = cache.initial_entries[i]
+    cache.used = cache.initial_used
+    cache.arena_used = cache.initial_arena_used

@@ -2,7 +2,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from tokenmill.split._scan_cy cimport Scanner
-from tokenmill.tokenizer.encoding._cache_cy cimport InitialEntries, PretokenCache
+from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 from tokenmill.tokenizer.encoding._ids_cy cimport Ids
 from tokenmill.tokenizer.merging._merger_cy cimport Merger
@@ -31,13 +31,12 @@ cdef class State:
 
 cdef class Encoder:
     cdef Merger _merger
-    cdef PretokenCache _first  # None once it is taken
-    cdef InitialEntries _initial
+    cdef PretokenCache _model  # has the initial entries; the cache of the first state
     cdef Scanner _scanner
     cdef list _pool
     cdef list _ints
     cdef PyObject** _int
-    cdef size_t _cache_bytes, _states
+    cdef size_t _cache_bytes, _states, _slots  # _slots: of a new cache
 
     cdef State take(self)  # what a thread needs to encode, to be given back
     cdef void give(self, State state)

@@ -19,7 +19,7 @@ from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, InitialEntries, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
@@ -76,8 +76,8 @@ class Encoder:
     def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
         cache.begin()
         self._merger = merger
-        self._first = cache
-        self._initial = cache.initial
+        self._model = cache
+        self._slots = cache.slots
         self._scanner = scanner
         self._cache_bytes = cache_bytes
         self._pool = []
@@ -91,10 +91,9 @@ class Encoder:
         if self._pool:
             state = self._pool.pop()
         else:
-            cache: PretokenCache = self._first if self._first is not None else PretokenCache(self._merger, self._initial)
-            self._first = None
+            first: cython.bint = self._states == 0
             self._states += 1
-            state = State(cache)
+            state = State(self._model if first else PretokenCache(self._merger, self._model, self._slots))
         state.cache.limit = self._cache_bytes // self._states
         state.ids.used = 0
         state.counted = 0
@@ -109,20 +108,9 @@ class Encoder:
             state.text_size = 0
         self._pool.append(state)
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes of memory that the caches in the pool hold."""
-        return sum([cython.cast(State, state).cache.nbytes for state in self._pool])
-
-    @property
-    def cached(self) -> int:
-        """The number of pretokens in the caches of the pool."""
-        return sum([len(cython.cast(State, state).cache) for state in self._pool])
-
-    @property
-    def mean_probe_length(self) -> float:
-        """How many slots past its home an entry is on average, in the worst cache of the pool."""
-        return max([cython.cast(State, state).cache.mean_probe_length for state in self._pool], default=0)
+    def statistics(self) -> list:
+        """PretokenCache.statistics of each cache in the pool."""
+        return [cython.cast(State, state).cache.statistics() for state in self._pool]
 
     # ------------------------------------------------------------------ texts
 
@@ -343,9 +331,9 @@ class Encoder:
         longest: cython.size_t = 0
         cut: cython.size_t
         if finder is not None and finder.n > 0:
-            longest = finder.lengths[0]
-        if refused is not None and refused.n > 0 and refused.lengths[0] > longest:
-            longest = refused.lengths[0]
+            longest = finder.strings[0].length
+        if refused is not None and refused.n > 0 and refused.strings[0].length > longest:
+            longest = refused.strings[0].length
         if length <= longest:
             return 0
         cut = self._scanner.cut(text, 0, length - longest)
@@ -354,7 +342,7 @@ class Encoder:
         at = cut - longest if cut > longest else 0
         while at < cut:
             at = finder.search(text, at, length, cython.address(which))
-            if at < cut and at + finder.lengths[which] > cut:
+            if at < cut and at + finder.strings[which].length > cut:
                 cut = self._scanner.cut(text, 0, at)
                 at = cut - longest if cut > longest else 0
             else:
@@ -383,9 +371,9 @@ class Encoder:
             if at == state.section and at < length:
                 if not state.ids.reserve(1, 0):
                     return NO_MEMORY
-                state.ids.data[state.ids.used] = finder.ids[state.which]
+                state.ids.data[state.ids.used] = finder.strings[state.which].id
                 state.ids.used += 1
-                at += finder.lengths[state.which]
+                at += finder.strings[state.which].length
                 state.section = at
         state.at = at
         return 0

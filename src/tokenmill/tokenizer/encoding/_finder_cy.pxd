@@ -1,12 +1,16 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 
+cdef struct String:
+    const uint8_t* start
+    size_t length
+    uint32_t id
+    Py_ssize_t group_end  # where the strings of this length end
+
+
 cdef class Finder:
     cdef list contents  # the strings, the longest first, those of one length in order
-    cdef const uint8_t** starts
-    cdef size_t* lengths
-    cdef uint32_t* ids
-    cdef Py_ssize_t* group_ends  # for each string: where those of its length end
+    cdef String* strings
     cdef Py_ssize_t n
     cdef uint8_t first[256]  # whether a string begins with this byte
     cdef uint8_t heads[16][2]  # the distinct first two bytes; few_heads if there are no more

@@ -3,7 +3,7 @@
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cython.cimports.libc.stdint import uint8_t, uint32_t
+from cython.cimports.libc.stdint import uint8_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
 
@@ -22,23 +22,20 @@ class Finder:
         i: cython.Py_ssize_t
         self.contents = sorted(ids, key=lambda content: (-len(content), content))
         self.n = len(self.contents)
-        self.starts = cython.cast(cython.pointer(cython.pointer(cython.const[uint8_t])), malloc((self.n + 1) * 8))
-        self.lengths = cython.cast(cython.pointer(cython.size_t), malloc((self.n + 1) * 8))
-        self.ids = cython.cast(cython.pointer(uint32_t), malloc((self.n + 1) * 4))
-        self.group_ends = cython.cast(cython.pointer(cython.Py_ssize_t), malloc((self.n + 1) * 8))
-        if self.starts == cython.NULL or self.lengths == cython.NULL or self.ids == cython.NULL or self.group_ends == cython.NULL:
+        self.strings = cython.cast(cython.pointer(String), malloc((self.n + 1) * cython.sizeof(String)))
+        if self.strings == cython.NULL:
             raise MemoryError
         heads = {content[:2] for content in self.contents}
         self.few_heads = len(heads) <= 16 and min(map(len, heads), default=0) == 2
         for i in range(self.n):
             content = self.contents[i]
-            self.starts[i] = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
-            self.lengths[i] = PyBytes_GET_SIZE(content)
-            self.ids[i] = ids[content]
+            self.strings[i].start = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
+            self.strings[i].length = PyBytes_GET_SIZE(content)
+            self.strings[i].id = ids[content]
             self.first[content[0]] = 1
         for i in range(self.n - 1, -1, -1):
-            same: cython.bint = i + 1 < self.n and self.lengths[i] == self.lengths[i + 1]
-            self.group_ends[i] = self.group_ends[i + 1] if same else i + 1
+            same: cython.bint = i + 1 < self.n and self.strings[i].length == self.strings[i + 1].length
+            self.strings[i].group_end = self.strings[i + 1].group_end if same else i + 1
         if self.few_heads:
             self.n_heads = len(heads)
             for i, head in enumerate(heads):
@@ -46,10 +43,7 @@ class Finder:
                 self.heads[i][1] = head[1]
 
     def __dealloc__(self):
-        free(self.starts)
-        free(self.lengths)
-        free(self.ids)
-        free(self.group_ends)
+        free(self.strings)
 
     def __len__(self):
         return self.n
@@ -106,15 +100,15 @@ class Finder:
         length: cython.size_t
         order: cython.int
         while i < self.n:
-            length = self.lengths[i]
+            length = self.strings[i].length
             low = i
-            end = self.group_ends[i]
+            end = self.strings[i].group_end
             i = end
             if length > left:
                 continue
             while low < end:
                 middle = (low + end) // 2
-                order = memcmp(self.starts[middle], text, length)
+                order = memcmp(self.strings[middle].start, text, length)
                 if order == 0:
                     return middle
                 if order < 0:

@@ -5,8 +5,6 @@ cdef class Ids:
     cdef uint32_t* data
     cdef size_t room  # in ids
     cdef Py_ssize_t used
-    cdef Py_ssize_t shape[1]
-    cdef char format[2]
 
     # Make room for `more` ids; if the array has to grow, for `expected` ids in all. False where there is no memory.
     cdef bint reserve(self, size_t more, size_t expected) noexcept nogil

@@ -2,7 +2,7 @@
 """A growing array of ids."""
 
 import cython
-from cython.cimports.cpython.buffer import PyBUF_FORMAT
+from cython.cimports.cpython.buffer import PyBuffer_FillInfo
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow
@@ -10,10 +10,7 @@ from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_gr
 
 @cython.cclass
 class Ids:
-    """A growing array of ids. Its buffer is unsigned 32-bit integers."""
-
-    def __cinit__(self):
-        self.format[0] = 73  # "I"
+    """A growing array of ids. Its buffer is their bytes, 4 for each."""
 
     def __dealloc__(self):
         tm_pages_free(self.data, self.room * 4)
@@ -44,15 +41,4 @@ class Ids:
         self.used += n
 
     def __getbuffer__(self, view: cython.pointer(Py_buffer), flags: cython.int):
-        self.shape[0] = self.used
-        view.buf = self.data
-        view.obj = self
-        view.len = self.used * 4
-        view.readonly = 0
-        view.itemsize = 4
-        view.format = self.format if flags & PyBUF_FORMAT else cython.NULL
-        view.ndim = 1
-        view.shape = self.shape
-        view.strides = cython.address(view.itemsize)
-        view.suboffsets = cython.NULL
-        view.internal = cython.NULL
+        PyBuffer_FillInfo(view, self, self.data, self.used * 4, False, flags)

@@ -73,16 +73,11 @@ def _add_all_splits(merger: Merger, table: PretokenCache, tokens: tuple) -> cyth
     start: cython.pointer(cython.const[uint8_t])
     end: cython.pointer(cython.const[uint8_t])
     for id in range(len(tokens)):
-        if id & CHECK == 0:
-            PyErr_CheckSignals()
-        token = tokens[id]
-        if token is None or len(token) < 2:
+        if not _is_merged(table, tokens, id):
             continue
-        start = _start(token)
-        size = PyBytes_GET_SIZE(token)
+        start = _start(tokens[id])
+        size = PyBytes_GET_SIZE(tokens[id])
         end = start + size
-        if table.find(start, size, end, left) == 0 or left[0] != id:
-            continue  # the same bytes as an earlier token
         for cut in range(1, size):
             if (
                 table.find(start, cut, end, left) != 0
@@ -93,6 +88,20 @@ def _add_all_splits(merger: Merger, table: PretokenCache, tokens: tuple) -> cyth
     if not merger.finish_pairs():
         raise MemoryError
     return 0
+
+
+@cython.cfunc
+@cython.exceptval(check=True)
+def _is_merged(table: PretokenCache, tokens: tuple, id: uint32_t) -> cython.bint:
+    """Whether a token has several bytes, which no token before it has. Checks for signals."""
+    found: uint32_t[4]
+    if id & CHECK == 0:
+        PyErr_CheckSignals()
+    token = tokens[id]
+    if token is None or len(token) < 2:
+        return False
+    table.find(_start(token), PyBytes_GET_SIZE(token), _start(token) + PyBytes_GET_SIZE(token), found)
+    return found[0] == id
 
 
 @cython.cfunc
@@ -112,15 +121,10 @@ def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: tuple) -
         if lefts == cython.NULL:
             raise MemoryError
         for id in range(len(tokens)):
-            if id & CHECK == 0:
-                PyErr_CheckSignals()
-            token = tokens[id]
-            if token is None or len(token) < 2:
+            if not _is_merged(table, tokens, id):
                 continue
-            start = _start(token)
-            size = PyBytes_GET_SIZE(token)
-            if table.find(start, size, start + size, found) == 0 or found[0] != id:
-                continue  # the same bytes as an earlier token
+            start = _start(tokens[id])
+            size = PyBytes_GET_SIZE(tokens[id])
             cut = _cut(merger, table, trie, start, size, lefts, found)
             if cut == 0:
                 passed.append(id)

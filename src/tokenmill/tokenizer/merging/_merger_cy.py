@@ -211,7 +211,7 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
     heap: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), nodes + n)
     used: cython.size_t = 0
     place: uint32_t
-    other: uint32_t
+    gone: uint32_t
     rank: uint32_t
     steps: cython.size_t = 0
     i: cython.Py_ssize_t
@@ -219,9 +219,8 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
         nodes[i].id = ids[i]
         nodes[i].prev = i - 1 if i > 0 else NOWHERE
         nodes[i].next = i + 1 if i + 1 < n else NOWHERE
-        nodes[i].rank = tm_pair_map_get(cython.address(self.pairs), ids[i], ids[i + 1]) if i + 1 < n else NO_ID
-        if nodes[i].rank != NO_ID:
-            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[i].rank) << 32 | i)
+    for i in range(n):
+        used = _push(self, nodes, cython.cast(uint32_t, i), heap, used)
     while used > 0:
         place = cython.cast(uint32_t, heap[0])
         rank = cython.cast(uint32_t, heap[0] >> 32)
@@ -231,15 +230,15 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
             return SIGNALLED
         if nodes[place].rank != rank:
             continue  # the pair that stood here is gone
-        other = _join(self, nodes, place)
-        nodes[place].rank = NO_ID if other == NOWHERE else tm_pair_map_get(cython.address(self.pairs), nodes[place].id, nodes[other].id)
-        if nodes[place].rank != NO_ID:
-            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[place].rank) << 32 | place)
-        other = nodes[place].prev
-        if other != NOWHERE:
-            nodes[other].rank = tm_pair_map_get(cython.address(self.pairs), nodes[other].id, nodes[place].id)
-            if nodes[other].rank != NO_ID:
-                used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[other].rank) << 32 | other)
+        gone = nodes[place].next
+        nodes[gone].rank = NO_ID
+        nodes[place].id = self.made[rank] if self.made != cython.NULL else rank
+        nodes[place].next = nodes[gone].next
+        if nodes[place].next != NOWHERE:
+            nodes[nodes[place].next].prev = place
+        used = _push(self, nodes, place, heap, used)
+        if nodes[place].prev != NOWHERE:
+            used = _push(self, nodes, nodes[place].prev, heap, used)
     i = 0
     place = 0
     while place != NOWHERE:
@@ -253,13 +252,12 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _join(merger: Merger, nodes: cython.pointer(Node), place: uint32_t) -> uint32_t:
-    """Merge the pair at `place`; returns the next place. The caller updates the ranks on both sides."""
-    gone: uint32_t = nodes[place].next
-    after: uint32_t = nodes[gone].next
-    nodes[place].id = merger.made[nodes[place].rank] if merger.made != cython.NULL else nodes[place].rank
-    nodes[place].next = after
-    nodes[gone].rank = NO_ID
+def _push(merger: Merger, nodes: cython.pointer(Node), place: uint32_t, heap: cython.pointer(uint64_t),
+          used: cython.size_t) -> cython.size_t:
+    """Look up the rank of the pair at `place`; if it merges, put it in the heap. Returns the size of the heap."""
+    after: uint32_t = nodes[place].next
+    rank: uint32_t = NO_ID
     if after != NOWHERE:
-        nodes[after].prev = place
-    return after
+        rank = tm_pair_map_get(cython.address(merger.pairs), nodes[place].id, nodes[after].id)
+    nodes[place].rank = rank
+    return used if rank == NO_ID else tm_heap_push(heap, used, cython.cast(uint64_t, rank) << 32 | place)

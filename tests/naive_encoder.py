@@ -1,6 +1,6 @@
 """The slow twin of the encoder: each order of merging, straight from its definition.
 
-It shares no code with the kernels, and only tests call it. A pretoken starts as a list of parts: its bytes, or its
+It shares no code with the kernels. A pretoken starts as a list of parts: its bytes, or its
 characters where the alphabet is characters. Then
 
     ranks    Of all neighbours whose joined bytes are a token, merge the one with the lowest id, the leftmost of several.
@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from ..errors import UsageError
-from ..events.naive import NaiveReplay
-from ..vocabulary import Vocabulary
+from tokenmill.errors import UsageError
+from tokenmill.events.naive import NaiveReplay
+from tokenmill.vocabulary import Vocabulary
 
 __all__ = ["NaiveEncoder", "characters", "merge_by_list", "merge_by_ranks"]
 
