@@ -31,10 +31,10 @@ def site(tokenizers: list[str], folder: Path) -> None:
     """Export a static site with the tokenizers."""
     import tokenmill
     from tokenmill.playground.export import export
-    from tokenmill.playground.server import name_of
+    from tokenmill.quality.names import tokenizer_name
 
     if tokenizers:
-        loaded = [(name_of(Path(path)), tokenmill.load(path)) for path in tokenizers]
+        loaded = [(tokenizer_name(path), tokenmill.load(path)) for path in tokenizers]
     else:
         library = f"{sysconfig.get_path('stdlib')}/*.py"
         loaded = [(f"python-{split}", tokenmill.train(library, 16_384, split=split)) for split in ("cl100k", "gpt2")]

@@ -53,6 +53,7 @@ TYPOS = {
     'tokenmill.train("a", "300")': '"train" has incompatible type "str"',
     'tokenmill.train_from_iterator(["a"], 300, alphabet="chars")': "alphabet",
     'tokenmill.load("a", spilt="gpt2")': "spilt",
+    'tokenmill.load("a").save("b", fromat="tiktoken")': "fromat",
     'tokenmill.load("a").encode("a").upper()': "upper",
     'tokenmill.trian("a")': "trian",
     'tokenmill.inspect(tokenmill.load("a"), opions=None)': "opions",

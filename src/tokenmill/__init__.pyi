@@ -7,14 +7,17 @@ from .api import train as train
 from .api import train_from_counts as train_from_counts
 from .api import train_from_iterator as train_from_iterator
 from .corpus import CleaningReport as CleaningReport
+from .corpus import CleanOptions as CleanOptions
 from .corpus import Document as Document
 from .corpus import clean as clean
 from .corpus import read_documents as read_documents
+from .counting import CountOptions as CountOptions
 from .counting import WordCounts as WordCounts
 from .counting import add_up as add_up
 from .counting import count as count
 from .counting import count_iterator as count_iterator
 from .counting import count_to_folder as count_to_folder
+from .jobs.work import JobOptions as JobOptions
 from .quality import Comparison as Comparison
 from .quality import Inspection as Inspection
 from .quality import InspectionOptions as InspectionOptions
@@ -23,7 +26,9 @@ from .quality import compare as compare
 from .quality import extend as extend
 from .quality import inspect as inspect
 from .quality import prune as prune
+from .sources.blocks import ReadOptions as ReadOptions
 from .split import Splitter as Splitter
+from .token_files import EncodeOptions as EncodeOptions
 from .token_files import TokenFile as TokenFile
 from .token_files import encode_files as encode_files
 from .token_files import load_tokens as load_tokens

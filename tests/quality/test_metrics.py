@@ -69,7 +69,7 @@ def test_text_table():
     figures = dict(text_table(Tokenizer(LOW), measure_usage(Tokenizer(LOW), COUNTS, words=15)).rows)
     assert figures["bytes per token"].value == 52 / 23
     assert figures["words per token"].value == 15 / 23
-    assert figures["tokens per word (fertility)"].value == 23 / 15
+    assert figures["tokens per word"].value == 23 / 15
     assert figures["vocabulary used"].value == 8 / 259
     assert figures["word-initial, of the tokens of the text"].value == 4 / 23
     unknown = dict(text_table(Tokenizer(LOW), measure_usage(Tokenizer(LOW), COUNTS)).rows)

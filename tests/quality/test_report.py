@@ -112,7 +112,7 @@ def test_inspection_without_text(hostile):
 def test_comparison(hostile, counts):
     plain = Tokenizer(make_vocabulary(BYTES, []), name="bytes")
     found = compare([hostile, plain, plain, plain, plain], {NAME: counts})
-    assert list(found.tokenizers) == [NAME, "bytes", "bytes (2)", "bytes (3)", "bytes (4)"]
+    assert list(found.judgements) == [NAME, "bytes", "bytes (2)", "bytes (3)", "bytes (4)"]
     page = render_comparison(found)
     check(page)
     assert "first 4 tokenizers" in page

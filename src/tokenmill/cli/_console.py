@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from ..jobs.progress import Progress
 
-__all__ = ["console", "fail", "progress_bar", "report", "say"]
+if TYPE_CHECKING:
+    from ..sources.find import Skip
+
+__all__ = ["console", "fail", "progress_bar", "report", "say", "say_skips"]
+
+SHOWN_SKIPS = 20
 
 
 def console():
@@ -29,31 +35,27 @@ def fail(message: str) -> None:
     say(message)
 
 
+def say_skips(skips: Sequence[Skip]) -> None:
+    """Say what was left out or changed: the first of it, and how much more."""
+    for skip in skips[:SHOWN_SKIPS]:
+        say(f"{'left out' if skip.left_out else 'changed'}: {skip}")
+    if len(skips) > SHOWN_SKIPS:
+        say(f"left out or changed: {len(skips) - SHOWN_SKIPS:,} more")
+
+
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Progress | None]:
     """A `progress(stage, done, total)` callback that draws a bar for each stage; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import (
-        BarColumn,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import (
-        Progress as Bars,
-    )
+    from rich import progress as rich
 
-    columns = (
-        TextColumn("{task.description:<16}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=console()) as bars:
+    columns = [
+        column()
+        for column in (rich.BarColumn, rich.TaskProgressColumn, rich.TimeElapsedColumn, rich.TimeRemainingColumn)
+    ]
+    with rich.Progress(rich.TextColumn("{task.description:<16}"), *columns, console=console()) as bars:
         tasks: dict = {}
 
         def progress(stage: str, done: int, total: int | None) -> None:
@@ -72,6 +74,7 @@ def report(rows: dict, as_json: bool) -> None:
         print(json.dumps({key.replace(" ", "_"): value for key, value in rows.items()}))
         return
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
@@ -82,5 +85,5 @@ def report(rows: dict, as_json: bool) -> None:
         elif isinstance(value, int):
             value = f"{value:,}"
         if value not in (None, "0"):
-            table.add_row(key, str(value))
+            table.add_row(Text(key), Text(str(value)))
     console().print(table)

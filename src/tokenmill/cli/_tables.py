@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError, printable
+from ..errors import UsageError
 
 if TYPE_CHECKING:
     from ..quality import Comparison, Inspection, Table
 
-__all__ = ["check_forms", "short_name", "show"]
+__all__ = ["check_forms", "show"]
 
 
 def check_forms(as_json: bool, as_markdown: bool) -> None:
     if as_json and as_markdown:
         raise UsageError("--json and --markdown exclude each other: choose one")
-
-
-def short_name(path: str) -> str:
-    """A short name for a tokenizer: that of its file or folder, without suffixes and without common file names.
-
-    >>> short_name("published/cl100k_base.tiktoken"), short_name("gpt2/tokenizer.json")
-    ('cl100k_base', 'gpt2')
-    """
-    place = Path(printable(path))
-    if place.name in ("tokenizer.json", "merges.txt", "vocab.json") and place.parent.name:
-        return place.parent.name
-    while place.suffix in (".tiktoken", ".json", ".ddtok", ".gz", ".zst"):
-        place = place.with_suffix("")
-    return place.name or printable(path)
 
 
 def show(found: Inspection | Comparison, top: int, as_json: bool, as_markdown: bool) -> None:

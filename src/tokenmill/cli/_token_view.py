@@ -13,7 +13,6 @@ __all__ = ["token_label", "token_view"]
 
 # Okabe and Ito's colours, lightened for black text, which people with colour blindness can distinguish.
 COLOURS = ("#f5d58a", "#a8d8f0", "#8fd6bd", "#f7f0a0", "#e8bcd6")
-VISIBLE = {" ": "·", "\n": "⏎", "\t": "⇥", "\r": "␍"}
 
 
 def token_label(token: bytes) -> str:
@@ -22,8 +21,11 @@ def token_label(token: bytes) -> str:
     >>> token_label(b" low\\n"), token_label(b"\\xe2\\x82")
     ('·low⏎', '\\\\xe2\\\\x82')
     """
-    text = token.decode("utf-8", errors="backslashreplace")
-    return "".join(VISIBLE.get(c, c if c.isprintable() else c.encode("unicode_escape").decode()) for c in text)
+    from ..quality.tables import visible
+
+    return "".join(
+        f"\\x{text.lower()}" if kind == "escape" and len(text) == 2 else text for kind, text in visible(token)
+    )
 
 
 def token_view(tok: Tokenizer, ids: list[int], width: int = 100) -> list[Text]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
+from . import _options as opt
 from ._console import console, progress_bar, report, say
-from ._options import DownloadOption, TokenizerArgument
 from .main import app
 
 if TYPE_CHECKING:
@@ -21,19 +21,14 @@ __all__ = ["check", "difference_json", "show_difference"]
 
 @app.command()
 def check(
-    tokenizer: TokenizerArgument,
+    tokenizer: opt.Tokenizer,
     against: Annotated[str, typer.Option(help="The other tokenizer.")],
     sources: Annotated[list[str] | None, typer.Argument(help="Text to compare on: files, folders, globs.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split pattern, for a file of the two that does not hold it.")
-    ] = None,
-    library: Annotated[
-        bool,
-        typer.Option("--library", help="Encode the other side with the library of its format instead of tokenmill."),
-    ] = False,
+    split: opt.Split = None,
+    library: Annotated[bool, typer.Option("--library", help="Encode with the library of the other format.")] = False,
     fuzz: Annotated[int, typer.Option(min=0, help="The number of generated texts.")] = 5000,
     seed: Annotated[int, typer.Option(help="The seed of the generated texts.")] = 0,
-    download: DownloadOption = False,
+    download: opt.Download = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on stdout.")] = False,
 ) -> None:
     """Prove or refute that two tokenizers give the same ids: from their tables, on your text, on generated text.
@@ -49,15 +44,8 @@ def check(
     first, other = _load(tokenizer, split, download), _load(against, split, download)
     encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
-        found = check_tokenizers(
-            first,
-            other,
-            document_texts(sources or []),
-            fuzz=fuzz,
-            seed=seed,
-            library=encoder.encode if encoder else None,
-            progress=progress,
-        )
+        texts, encode = document_texts(sources or []), encoder.encode if encoder else None
+        found = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encode, progress=progress)
     rows: dict[str, Any] = {"agree": found.difference is None, **agreement_rows(found)}
     if json:
         report(rows | {"difference": difference_json(found.difference)}, True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._console import console, progress_bar, say
-from ._reading import FieldOption, SeparatorOption, UnitOption
+from . import _options as opt
+from ._console import progress_bar, say
+from ._console import report as print_report
 from .main import app
 
 if TYPE_CHECKING:
@@ -19,38 +19,16 @@ if TYPE_CHECKING:
 SHOWN_SKIPS = 5
 
 
-class Kind(StrEnum):
-    wikipedia = "wikipedia"
-    stackexchange = "stackexchange"
-    fineweb = "fineweb"
-    text = "text"
-
-
-class Form(StrEnum):
-    jsonl = "jsonl"
-    text = "text"
-
-
-class Engine(StrEnum):
-    local = "local"
-    ray = "ray"
-
-
 @app.command()
 def clean(
-    kind: Annotated[Kind, typer.Argument(help="What the sources are.", show_default=False)],
-    sources: Annotated[
-        list[str],
-        typer.Argument(
-            help="Files, folders, globs, URLs (s3://, gs://, hf://), plain or compressed; - is standard input."
-        ),
-    ],
+    kind: Annotated[str, typer.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
+    sources: opt.Sources,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write the shards to; the report goes beside it.")
+        Path, typer.Option("--output", "-o", help="The folder for the shards; the report goes beside it.")
     ],
     format: Annotated[
-        Form, typer.Option(help="Shards of JSON lines (.jsonl.zst) or of plain text (.txt).")
-    ] = Form.jsonl,
+        str, typer.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")
+    ] = "jsonl",
     filters: Annotated[
         str | None,
         typer.Option(
@@ -60,29 +38,22 @@ def clean(
     ] = None,
     no_filter: Annotated[list[str] | None, typer.Option(help="A filter not to apply; may be given again.")] = None,
     min_chars: Annotated[
-        int | None,
-        typer.Option(
-            help="Drop documents that are shorter after cleaning; by default 100 for wikipedia and stackexchange, else 1."
-        ),
+        int | None, typer.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
     ] = None,
     keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
-    unit: UnitOption = "line",
-    separator: SeparatorOption = "",
-    field: FieldOption = "text",
+    unit: opt.Unit = "line",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
     max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
-    strict: Annotated[
-        bool, typer.Option(help="Stop at the first document that cannot be read; do not skip it.")
-    ] = False,
+    strict: Annotated[bool, typer.Option(help="Stop at the first document that cannot be read.")] = False,
     num_workers: Annotated[int | None, typer.Option(help="Processes; one for each core unless told.")] = None,
     time_limit: Annotated[float, typer.Option(help="Seconds of processor time for one document.")] = 30.0,
     memory_limit_mb: Annotated[int, typer.Option(help="Megabytes of memory for one document.")] = 1024,
     shard_mb: Annotated[int, typer.Option(help="Close a shard once it holds so many megabytes of text.")] = 256,
     overwrite: Annotated[bool, typer.Option(help="Remove the output of another run that stands there.")] = False,
-    resume: Annotated[bool, typer.Option("--resume/--no-resume", help="Resume an interrupted run.")] = True,
-    engine: Annotated[
-        Engine, typer.Option(help="Processes of this machine, or tasks on a Ray cluster.")
-    ] = Engine.local,
-    ray_address: Annotated[str | None, typer.Option(help="The Ray cluster; without it one is started here.")] = None,
+    resume: opt.Resume = True,
+    engine: opt.Engine = "local",
+    ray_address: opt.RayAddress = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on stdout.")] = False,
 ) -> None:
     """Clean a dump into shards of text, with a report beside them.
@@ -99,16 +70,16 @@ def clean(
 
     names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
     unwanted = chosen_filters(no_filter or [])
-    filters_of_kind = CleanOptions(filters=None if names is None else tuple(names)).for_kind(kind.value).filters or ()
+    filters_of_kind = CleanOptions(filters=None if names is None else tuple(names)).for_kind(kind).filters or ()
     chosen = tuple(name for name in filters_of_kind if name not in unwanted)
     start = time.perf_counter()
     with progress_bar() as progress:
         report = clean_sources(
-            kind.value,
+            kind,
             sources,
             output,
             CleanOptions(
-                format.value,
+                format,
                 chosen,
                 min_chars,
                 keep_code,
@@ -119,7 +90,7 @@ def clean(
                 ReadOptions(unit, separator, field, max_document_mb << 20),
             ),
             overwrite=overwrite,
-            job=JobOptions(engine.value, ray_address, num_workers, resume),
+            job=JobOptions(engine, ray_address, num_workers, resume),
             progress=progress,
         )
     if json:
@@ -132,33 +103,20 @@ def clean(
 
 def _show(report: CleaningReport, output: Path, seconds: float) -> None:
     """The report as a table on stderr."""
-    from rich.table import Table
-    from rich.text import Text
-
     from ..corpus.cleaning import report_path
 
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column()
-    table.add_column(justify="right")
-
-    def row(name: str, value: str) -> None:
-        table.add_row(Text(name), value)
-
-    row("documents in", f"{report.documents_in:,}")
-    row("  kept", f"{report.documents_kept:,}")
-    for reason, count in report.dropped.items():
-        row(f"  dropped: {reason}", f"{count:,}")
-    if report.skipped_count:
-        row("  skipped: could not be read", f"{report.skipped_count:,}")
-    row("bytes in", f"{report.bytes_in:,}")
-    row("bytes out", f"{report.bytes_out:,}")
-    row("shards", f"{len(report.shards):,}")
-    row("seconds", f"{seconds:,.1f}")
+    rows: dict[str, Any] = {"documents in": report.documents_in, "  kept": report.documents_kept}
+    rows |= {f"  dropped: {reason}": count for reason, count in report.dropped.items()}
+    rows |= {
+        "  skipped: could not be read": report.skipped_count,
+        "bytes in": report.bytes_in,
+        "bytes out": report.bytes_out,
+        "shards": len(report.shards),
+        "seconds": f"{seconds:,.1f}",
+    }
     if report.most_removed:
-        row("removed most often", "")
-    for what, count in report.most_removed:
-        row(f"  {what}", f"{count:,}")
-    console().print(table)
+        rows |= {"removed most often": "", **{f"  {what}": count for what, count in report.most_removed}}
+    print_report(rows, False)
     for skip in report.skipped[:SHOWN_SKIPS]:
         say(f"skipped: {skip}")
     if report.skipped_count > SHOWN_SKIPS:

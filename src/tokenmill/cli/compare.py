@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import UsageError, printable
+from . import _options as opt
 from ._console import progress_bar, say
-from ._options import ThreadsOption, multi_value_command
-from ._tables import check_forms, short_name, show
+from ._tables import check_forms, show
 from .main import app
 
 __all__ = ["compare"]
 
 
-@app.command(cls=multi_value_command("--on"))
+@app.command(cls=opt.multi_value_command("--on"))
 def compare(
     tokenizers: Annotated[list[str], typer.Argument(help="Files, folders or names; the first is the baseline.")],
     on: Annotated[
         list[str] | None, typer.Option(metavar="SRC...", help="The text: files, folders, globs, saved word counts.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a report as one self-contained page.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
-    split: Annotated[str | None, typer.Option(help="The split pattern, for files that do not hold it.")] = None,
-    num_threads: ThreadsOption = None,
+    html: opt.Html = None,
+    json: opt.Json = False,
+    markdown: opt.Markdown = False,
+    split: opt.Split = None,
+    num_threads: opt.Threads = None,
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk, what the vocabularies are spent on.
 
@@ -53,7 +52,9 @@ def compare(
 
 def _names(paths: list[str]) -> list[str]:
     """Short names if they are distinct, else the paths."""
-    short = [short_name(path) for path in paths]
+    from ..quality.names import tokenizer_name
+
+    short = [tokenizer_name(path) for path in paths]
     names = short if len(set(short)) == len(short) else list(map(printable, paths))
     if len(set(names)) < len(names):
         raise UsageError("the same tokenizer is given twice")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
+from . import _options as opt
 from ._console import progress_bar, report, say
 from ._export_cost import cost_of_export
-from ._options import DownloadOption, SplitOption, TokenizerArgument, multi_value_command
 from .check import agreement_rows, difference_json, show_difference
 from .main import app
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["convert"]
 
 
-@app.command(cls=multi_value_command("--sample"))
+@app.command(cls=opt.multi_value_command("--sample"))
 def convert(
-    tokenizer: TokenizerArgument,
+    tokenizer: opt.Tokenizer,
     output: Annotated[Path, typer.Argument(help="The file (for tiktoken) or the folder to write.")],
     to: Annotated[str, typer.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
-    split: SplitOption = None,
+    split: opt.Split = None,
     special_token: Annotated[
         list[str] | None,
         typer.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
@@ -37,7 +37,7 @@ def convert(
     lossy: Annotated[
         bool, typer.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
     ] = False,
-    download: DownloadOption = False,
+    download: opt.Download = False,
     json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON on stdout.")] = False,
 ) -> None:
     """Convert a tokenizer to another format, and certify that both sides give the same ids.

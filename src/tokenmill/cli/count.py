@@ -5,36 +5,29 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import UsageError
-from ._console import progress_bar, report
-from ._reading import FieldOption, SeparatorOption, SkipDamagedOption, UnitOption, say_skips
+from . import _options as opt
+from ._console import progress_bar, report, say_skips
 from .main import app
 
 if TYPE_CHECKING:
-    from ..sources.blocks import ReadOptions
+    from ..counting.estimate import Estimate
     from ..sources.find import Skip
 
 
 @app.command()
 def count(
-    sources: Annotated[
-        list[str], typer.Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input.")
-    ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The folder to write the word counts to.")
-    ] = None,
+    sources: opt.Sources,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder for the word counts.")] = None,
     merge: Annotated[
-        bool,
-        typer.Option(
-            "--merge", help="The sources are word counts (folders, .ddfreq, .tsv): add them up into -o, one of these."
-        ),
+        bool, typer.Option("--merge", help="Add up word counts (folders, .ddfreq, .tsv) into -o.")
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only read a sample, and predict pretokens, memory, disk and time.")
+        bool, typer.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
     ] = False,
     split: Annotated[
         list[str] | None,
@@ -51,22 +44,16 @@ def count(
     approximate_prune: Annotated[
         bool, typer.Option("--approximate-prune", help="Whenever the tables go to disk, drop what was seen once since.")
     ] = False,
-    resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="Go on where a count into this folder was interrupted.")
-    ] = True,
-    unit: UnitOption = "file",
-    separator: SeparatorOption = "",
-    field: FieldOption = "text",
-    binary: Annotated[
-        str, typer.Option(help="What to do with a file that looks binary: error, skip, or count its bytes.")
-    ] = "error",
-    skip_damaged: SkipDamagedOption = False,
-    num_threads: Annotated[int | None, typer.Option(help="Threads; all cores unless told.")] = None,
-    engine: Annotated[str, typer.Option(help="local, or ray: on a Ray cluster.")] = "local",
-    ray_address: Annotated[
-        str | None, typer.Option(help="The cluster for --engine ray; without it a Ray is started on this machine.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")] = False,
+    resume: opt.Resume = True,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
+    binary: opt.Binary = "error",
+    skip_damaged: opt.SkipDamaged = False,
+    num_threads: opt.Threads = None,
+    engine: opt.Engine = "local",
+    ray_address: opt.RayAddress = None,
+    json: opt.Summary = False,
 ) -> None:
     """Count the distinct pretokens of text and save them, to train on once or often.
 
@@ -77,11 +64,26 @@ def count(
     from ..sources.blocks import ReadOptions
 
     read = ReadOptions(unit, separator, field)
+    patterns = split or ["cl100k"]
     if estimate:
-        _estimate(sources, split, memory_limit, read, binary, num_threads, json)
+        from ..counting.estimate import estimate as estimate_counts
+
+        report(
+            _prediction(
+                estimate_counts(
+                    sources,
+                    patterns,
+                    num_threads=num_threads,
+                    memory_limit=memory_limit,
+                    read=read,
+                    binary=binary,  # type: ignore[arg-type]
+                )
+            ),
+            json,
+        )
         return
     if output is None:
-        raise UsageError("where shall the word counts go? Name a folder with -o (or predict only, with --estimate)")
+        raise UsageError("name the folder for the word counts with -o, or only predict with --estimate")
     if output.suffix in (".ddfreq", ".tsv") and not merge:
         raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {output}")
     skips: list[Skip] = []
@@ -93,7 +95,7 @@ def count(
             summary = count_to_folder(
                 sources,
                 output,
-                split or ["cl100k"],
+                patterns,
                 CountOptions(min_count, memory_limit, approximate_prune, read, binary),  # type: ignore[arg-type]
                 on_skip=skips.append if skip_damaged else None,
                 job=JobOptions(engine, ray_address, num_threads, resume),
@@ -121,38 +123,17 @@ def count(
     )
 
 
-def _estimate(
-    sources: list[str],
-    split: list[str] | None,
-    memory_limit: str | None,
-    read: ReadOptions,
-    binary: str,
-    num_threads: int | None,
-    json: bool,
-) -> None:
-    from ..counting.estimate import estimate
-
-    found = estimate(
-        sources,
-        split or ["cl100k"],
-        num_threads=num_threads,
-        memory_limit=memory_limit,
-        read=read,
-        binary=binary,  # type: ignore[arg-type]
-    )
-    report(
-        {
-            "bytes": found.total_bytes,
-            "bytes sampled": found.sampled,
-            "distinct pretokens": found.distinct,
-            "growth exponent": found.growth,
-            "threads": found.threads,
-            "memory limit (MB)": found.memory_limit // 10**6,
-            "memory without limit (MB)": found.memory // 10**6,
-            "spills to disk": found.spills,
-            "disk for spills (MB)": found.spill_disk // 10**6,
-            "disk for word counts (MB)": math.ceil(found.disk / 1e6),
-            "seconds": found.seconds,
-        },
-        json,
-    )
+def _prediction(found: Estimate) -> dict[str, Any]:
+    return {
+        "bytes": found.total_bytes,
+        "bytes sampled": found.sampled,
+        "distinct pretokens": found.distinct,
+        "growth exponent": found.growth,
+        "threads": found.threads,
+        "memory limit (MB)": found.memory_limit // 10**6,
+        "memory without limit (MB)": found.memory // 10**6,
+        "spills to disk": found.spills,
+        "disk for spills (MB)": found.spill_disk // 10**6,
+        "disk for word counts (MB)": math.ceil(found.disk / 1e6),
+        "seconds": found.seconds,
+    }

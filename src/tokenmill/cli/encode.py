@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError, UnknownTokenError, UsageError
-from ._reading import FieldOption, SeparatorOption, SkipDamagedOption, UnitOption, say_skips
+from . import _options as opt
+from ._console import progress_bar, report, say, say_skips
 from .main import app
 
 if TYPE_CHECKING:
@@ -23,53 +24,35 @@ if TYPE_CHECKING:
 
 FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 
-TOKENIZER = typer.Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")
-DOWNLOAD = typer.Option("--download", help="Allow the download of a published encoding.")
-
 
 @app.command()
 def encode(
-    tokenizer: Annotated[str, TOKENIZER],
+    tokenizer: opt.TokenizerOption,
     sources: Annotated[
         list[str] | None, typer.Argument(help="Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the ids here, not to stdout.")] = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            help="text, or a token file: bin, npy, megatron, parquet. Told by the suffix of -o (.bin, .npy, .parquet) "
-            "unless named; else text."
-        ),
+        typer.Option(help="text, bin, npy, megatron or parquet; by default what the suffix of -o says, else text."),
     ] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")
-    ] = None,
-    special: Annotated[
-        bool, typer.Option("--special", help="Text that spells a special token becomes that token.")
-    ] = False,
+    split: opt.Split = None,
+    special: Annotated[bool, typer.Option("--special", help="Encode special tokens in the text as such.")] = False,
     end_of_text: Annotated[
         str | None,
-        typer.Option(
-            help="Token files: the special token after each document. <|endoftext|> unless named; in Parquet none."
-        ),
+        typer.Option(help="Token files: the token after each document; by default <|endoftext|>, in Parquet none."),
     ] = None,
-    no_end_of_text: Annotated[
-        bool, typer.Option("--no-end-of-text", help="Token files: no token after a document.")
-    ] = False,
-    unit: UnitOption = "file",
-    separator: SeparatorOption = "",
-    field: FieldOption = "text",
-    skip_damaged: SkipDamagedOption = False,
-    resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="Token files: go on where an earlier call was interrupted.")
-    ] = True,
-    num_threads: Annotated[int | None, typer.Option(help="Token files: threads; all cores unless told.")] = None,
-    engine: Annotated[str, typer.Option(help="Token files: local, or ray: on a Ray cluster.")] = "local",
-    ray_address: Annotated[
-        str | None, typer.Option(help="The cluster for --engine ray; without it a Ray is started on this machine.")
-    ] = None,
-    download: Annotated[bool, DOWNLOAD] = False,
-    json: Annotated[bool, typer.Option("--json", help="Token files: print the summary as JSON on stdout.")] = False,
+    no_end_of_text: Annotated[bool, typer.Option("--no-end-of-text", help="No token after a document.")] = False,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
+    skip_damaged: opt.SkipDamaged = False,
+    resume: opt.Resume = True,
+    num_threads: opt.Threads = None,
+    engine: opt.Engine = "local",
+    ray_address: opt.RayAddress = None,
+    download: opt.Download = False,
+    json: opt.Summary = False,
 ) -> None:
     """Encode text: a line of ids for each document, or a token file, which trainers read.
 
@@ -81,6 +64,7 @@ def encode(
     """
     import tokenmill
 
+    from ..jobs.outputs import atomic_file
     from ..sources.blocks import ReadOptions
     from ..sources.documents import read_documents
 
@@ -113,36 +97,29 @@ def encode(
         _converse(tok)
         return
     allowed = "all" if special else frozenset()
-    with _lines_to(output) as write:
-        skips: list[Skip] = []
+    skips: list[Skip] = []
+    with atomic_file(output, "w") if output else contextlib.nullcontext(sys.stdout) as out:
         on_skip = skips.append if skip_damaged else None
         for document in read_documents(
             sources or ["-"], unit=unit, separator=separator, field=field, max_document_bytes=None, on_skip=on_skip
         ):
             ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
-            write(" ".join(map(str, ids)) + "\n")
+            out.write(" ".join(map(str, ids)) + "\n")
     say_skips(skips)
 
 
 @app.command()
 def decode(
-    tokenizer: Annotated[str, TOKENIZER],
-    source: Annotated[
-        Path | None,
-        typer.Argument(help="A token file, or a file of ids with white space between; standard input if left out."),
-    ] = None,
+    tokenizer: opt.TokenizerOption,
+    source: Annotated[Path | None, typer.Argument(help="A token file, or a file of ids; by default stdin.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the text here, not to stdout.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")
-    ] = None,
+    split: opt.Split = None,
     jsonl: Annotated[bool, typer.Option("--jsonl", help='Write {"text": ...} in a line for each document.')] = False,
     any_tokenizer: Annotated[
         bool, typer.Option("--any-tokenizer", help="Do not check that the token file was made with this tokenizer.")
     ] = False,
-    dtype: Annotated[
-        str | None, typer.Option(help="uint16 or uint32, for a .bin without the metadata beside it.")
-    ] = None,
-    download: Annotated[bool, DOWNLOAD] = False,
+    dtype: Annotated[str | None, typer.Option(help="uint16 or uint32, for a .bin without its metadata.")] = None,
+    download: opt.Download = False,
 ) -> None:
     """Decode a token file, or lines of ids: the text of each document, one after the other, byte for byte what was encoded.
 
@@ -151,8 +128,9 @@ def decode(
     import json
 
     import tokenmill
-    from tokenmill.jobs.outputs import atomic_file
-    from tokenmill.token_files import is_token_file
+
+    from ..jobs.outputs import atomic_file
+    from ..token_files import is_token_file
 
     tok = tokenmill.load(tokenizer, split=split, download=download)
     name = str(source) if source else "standard input"
@@ -186,7 +164,6 @@ def _encode_to_token_file(
     as_json: bool,
 ) -> None:
     from ..token_files import encode_files
-    from ._console import progress_bar, report, say
 
     skips: list[Skip] = []
     start = time.perf_counter()
@@ -260,14 +237,3 @@ def _opened(path: Path):
         return open(path, encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
-
-
-@contextlib.contextmanager
-def _lines_to(output: Path | None):
-    if output is None:
-        yield sys.stdout.write
-        return
-    from ..jobs.outputs import atomic_file
-
-    with atomic_file(output, "w") as file:
-        yield file.write

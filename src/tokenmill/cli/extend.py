@@ -7,47 +7,34 @@ from typing import Annotated
 
 import typer
 
+from . import _options as opt
 from ._console import progress_bar, report, say
 from ._export_cost import check_sample, cost_of_export
-from ._options import (
-    MaxTokenBytesOption,
-    MinCountOption,
-    MinPairCountOption,
-    SampleOption,
-    SplitOption,
-    SummaryOption,
-    ThreadsOption,
-    TokenizerArgument,
-    multi_value_command,
-)
 from .main import app
 
 __all__ = ["extend"]
 
 
-@app.command(cls=multi_value_command("--sample"))
+@app.command(cls=opt.multi_value_command("--sample"))
 def extend(
-    tokenizer: TokenizerArgument,
+    tokenizer: opt.Tokenizer,
     sources: Annotated[
         list[str],
         typer.Argument(help="Text to train on: files, folders, globs; or word counts cut by the tokenizer's pattern."),
     ],
     vocab_size: Annotated[int, typer.Option(help="The number of ids, old ones and special tokens included.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the larger tokenizer to.")],
-    special_token: Annotated[list[str] | None, typer.Option(help="A new special token; may be repeated.")] = None,
-    min_count: MinCountOption = 1,
-    min_pair_count: MinPairCountOption = 1,
-    max_token_bytes: MaxTokenBytesOption = None,
+    special_token: opt.SpecialToken = None,
+    min_count: opt.MinCount = 1,
+    min_pair_count: opt.MinPairCount = 1,
+    max_token_bytes: opt.MaxTokenBytes = None,
     refine: Annotated[
-        float | None,
-        typer.Option(
-            help="Picky BPE: remove new tokens whose IoS reaches this threshold. A Picky tokenizer keeps its own."
-        ),
+        float | None, typer.Option(help="Picky BPE with this threshold. A Picky tokenizer keeps its own by default.")
     ] = None,
-    sample: SampleOption = None,
-    split: SplitOption = None,
-    num_threads: ThreadsOption = None,
-    json: SummaryOption = False,
+    sample: opt.Sample = None,
+    split: opt.Split = None,
+    num_threads: opt.Threads = None,
+    json: opt.Summary = False,
 ) -> None:
     """Train a tokenizer further on new text; old ids keep their tokens.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from . import _options as opt
 from ._console import progress_bar, say
-from ._options import SplitOption, ThreadsOption, TokenizerArgument
-from ._tables import check_forms, short_name, show
+from ._tables import check_forms, show
 from .main import app
 
 __all__ = ["inspect"]
@@ -17,22 +16,22 @@ __all__ = ["inspect"]
 
 @app.command()
 def inspect(
-    tokenizer: TokenizerArgument,
+    tokenizer: opt.Tokenizer,
     sources: Annotated[
         list[str] | None,
         typer.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a report as one self-contained page.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
+    html: opt.Html = None,
+    json: opt.Json = False,
+    markdown: opt.Markdown = False,
     top: Annotated[
         int | None, typer.Option(min=0, help="Rows of each list: by default 10, with --html 200; 0 for all.")
     ] = None,
     baseline: Annotated[str | None, typer.Option(help="A tokenizer to compare the number of tokens with.")] = None,
     threshold: Annotated[float, typer.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
     rare_below: Annotated[int, typer.Option(min=1, help="List tokens used fewer times than this.")] = 100,
-    split: SplitOption = None,
-    num_threads: ThreadsOption = None,
+    split: opt.Split = None,
+    num_threads: opt.Threads = None,
 ) -> None:
     """Judge a tokenizer: junk by IoS, unreachable tokens, duplicates, unused tokens, compression.
 
@@ -41,6 +40,7 @@ def inspect(
     from ..api import load
     from ..quality import InspectionOptions
     from ..quality import inspect as inspect_tokenizer
+    from ..quality.names import tokenizer_name
     from ..quality.report import require_plots, write_report
 
     check_forms(json, markdown)
@@ -52,8 +52,8 @@ def inspect(
             tok,
             sources or None,
             baseline=None if baseline is None else load(baseline),
-            name=short_name(tokenizer),
-            baseline_name=None if baseline is None else short_name(baseline),
+            name=tokenizer_name(tokenizer),
+            baseline_name=None if baseline is None else tokenizer_name(baseline),
             options=InspectionOptions(junk_at=threshold, rare_below=rare_below),
             num_threads=num_threads,
             progress=progress,

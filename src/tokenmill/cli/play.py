@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import _options as opt
 from ._console import progress_bar, report, say
 from .main import app
 
@@ -27,36 +28,29 @@ def play(
     paths: Annotated[
         bool, typer.Option("--paths", help="Let the page open any file of this machine by its path.")
     ] = False,
-    split: Annotated[
-        str | None, typer.Option(help="The split pattern, for files that do not hold one (an unknown .tiktoken).")
-    ] = None,
-    counts: Annotated[
-        Path | None,
-        typer.Option(help="Word counts: the vocabulary view then shows each token's count and IoS."),
-    ] = None,
-    export: Annotated[
-        Path | None, typer.Option(help="Write a static site to this folder instead, for any file host.")
-    ] = None,
+    split: opt.Split = None,
+    counts: Annotated[Path | None, typer.Option(help="Word counts, to show each token's count and IoS.")] = None,
+    export: Annotated[Path | None, typer.Option(help="Write a static site to this folder, for any file host.")] = None,
 ) -> None:
     """See tokens, compare tokenizers, search vocabularies and step through training, in the browser.
 
     tokenmill play my-tokenizer cl100k_base
     """
     from ..api import load
-    from ..playground.server import name_of, serve
+    from ..playground.server import serve
+    from ..quality.names import free_name, tokenizer_name
 
-    loaded: list[tuple[str, Tokenizer]] = []
+    loaded: dict[str, Tokenizer] = {}
     for path in tokenizers or []:
-        loaded.append((_free_name(name_of(Path(path)), [name for name, _ in loaded]), load(path, split=split)))
-    usage = {name: _usage(tok, counts) for name, tok in loaded} if counts is not None else {}
-    vocabularies = [(name, tok.vocabulary) for name, tok in loaded]
+        loaded[free_name(tokenizer_name(path), loaded)] = load(path, split=split)
+    usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
+    vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
     if export is not None:
         from ..playground.export import export as write
 
         sizes = write(vocabularies, export, usage)
-        report(
-            {"site": str(export), "bytes": sum(sizes.values()), "files": {k: f"{v:,}" for k, v in sizes.items()}}, False
-        )
+        files = {name: f"{size:,}" for name, size in sizes.items()}
+        report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
         return
 
     serve(vocabularies, port, counts=usage, allow_paths=paths, ready=lambda address: announce(address, browser))
@@ -73,29 +67,18 @@ def announce(address: str, browser: bool = True) -> None:
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
-def _free_name(name: str, taken: list[str]) -> str:
-    number = 2
-    free = name
-    while free in taken:
-        free, number = f"{name} ({number})", number + 1
-    return free
-
-
-def _usage(tok: Tokenizer, folder: Path) -> TokenCounts:
+def _usage(tok: Tokenizer, counts: Path) -> TokenCounts:
     """Each token's count and highest IoS over word counts."""
     import numpy as np
 
     from ..counting import WordCounts
     from ..playground.pack import TokenCounts
-    from ..quality.junk import swallowed_tokens
-    from ..quality.replay import replay
-    from ..quality.usage import measure_usage
+    from ..quality.evaluation_text import EvaluationText
+    from ..quality.judgement import judge
 
-    counted = WordCounts.load(folder)
     with progress_bar() as progress:
-        used = measure_usage(tok, counted, progress=progress)
-        found = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, counted, progress))
+        judged = judge(tok, EvaluationText(WordCounts.load(counts)), progress)
     ios = np.full(len(tok.vocabulary.tokens), np.nan)
-    for token in found:
+    for token in judged.swallowed:
         ios[token.id] = token.ios
-    return TokenCounts(used.by_id, ios, folder.name)
+    return TokenCounts(judged.usage.by_id, ios, counts.name)

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import UsageError
+from . import _options as opt
 from ._console import progress_bar, report
 from ._export_cost import check_sample, cost_of_export
-from ._options import SampleOption, SplitOption, SummaryOption, TokenizerArgument, multi_value_command
 from .main import app
 
 __all__ = ["prune"]
 
 
-@app.command(cls=multi_value_command("--unused-on", "--sample"))
+@app.command(cls=opt.multi_value_command("--unused-on", "--sample"))
 def prune(
-    tokenizer: TokenizerArgument,
+    tokenizer: opt.Tokenizer,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
     unused_on: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SRC...", help="Remove tokens this text does not use: files, folders, globs, word counts."
-        ),
+        typer.Option(metavar="SRC...", help="Remove the tokens that this text does not use, or word counts."),
     ] = None,
     ids: Annotated[Path | None, typer.Option(help="Remove the tokens in this file: one id per line.")] = None,
     min_uses: Annotated[int, typer.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
-    sample: SampleOption = None,
-    split: SplitOption = None,
+    sample: opt.Sample = None,
+    split: opt.Split = None,
     id_map: Annotated[
-        Path | None,
-        typer.Option(help="The file for the new id of each old one, -1 for none; by default id_map.npy in the output."),
+        Path | None, typer.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
     ] = None,
-    json: SummaryOption = False,
+    json: opt.Summary = False,
 ) -> None:
     """Remove tokens from a vocabulary so that every remaining token can still be built; writes a map of old to new ids.
 
@@ -81,13 +79,8 @@ def _read_ids(path: Path) -> list[int]:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read {path}: {error}") from error
-    found = []
+    lines = [line.strip() for line in lines]
     for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                found.append(int(line))
-            except ValueError:
-                raise InputError(
-                    f"{path}, line {number}: {line.strip()!r} is not an id; give one id per line"
-                ) from None
-    return found
+        if not re.fullmatch("[0-9]*", line):
+            raise InputError(f"{path}, line {number}: {line!r} is not an id; give one id per line")
+    return [int(line) for line in lines if line]

@@ -13,18 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
+from . import _options as opt
 from ._console import progress_bar, report, say
 from ._export_cost import check_sample, cost_of_export
-from ._options import (
-    MaxTokenBytesOption,
-    MinCountOption,
-    MinPairCountOption,
-    SampleOption,
-    SummaryOption,
-    ThreadsOption,
-    multi_value_command,
-)
-from ._reading import FieldOption, SeparatorOption, UnitOption
 from .main import app
 
 if TYPE_CHECKING:
@@ -34,49 +25,40 @@ if TYPE_CHECKING:
     from ..training import Options
 
 
-@app.command(cls=multi_value_command("--sample"))
+@app.command(cls=opt.multi_value_command("--sample"))
 def train(
     sources: Annotated[
         list[str],
         typer.Argument(
-            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or a folder of saved word counts."
+            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
         ),
     ],
-    vocab_size: Annotated[
-        int, typer.Option(help="The number of tokens, including the 256 bytes and the special tokens.")
-    ],
+    vocab_size: Annotated[int, typer.Option(help="The number of tokens, including bytes and special tokens.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: Annotated[
         str | None,
         typer.Option(
-            help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
+            help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
         ),
     ] = None,
-    special_token: Annotated[list[str] | None, typer.Option(help="A special token; may be repeated.")] = None,
-    min_count: MinCountOption = 1,
-    min_pair_count: MinPairCountOption = 1,
-    max_token_bytes: MaxTokenBytesOption = None,
+    special_token: opt.SpecialToken = None,
+    min_count: opt.MinCount = 1,
+    min_pair_count: opt.MinPairCount = 1,
+    max_token_bytes: opt.MaxTokenBytes = None,
     alphabet: Annotated[str, typer.Option(help="The initial tokens: bytes or characters.")] = "bytes",
-    coverage: Annotated[
-        float, typer.Option(help="With --alphabet characters: the share of all characters to keep.")
-    ] = 1.0,
-    unknown_token: Annotated[
-        str | None, typer.Option(help="With --alphabet characters: the token for all other characters.")
-    ] = None,
+    coverage: Annotated[float, typer.Option(help="The share of all characters in --alphabet characters.")] = 1.0,
+    unknown_token: Annotated[str | None, typer.Option(help="The token for characters outside the alphabet.")] = None,
     refine: Annotated[
-        float | None,
-        typer.Option(help="Picky BPE: remove intermediate tokens whose IoS reaches this threshold, such as 0.9."),
+        float | None, typer.Option(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
     ] = None,
-    sample: SampleOption = None,
+    sample: opt.Sample = None,
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
-    unit: UnitOption = "file",
-    separator: SeparatorOption = "",
-    field: FieldOption = "text",
-    binary: Annotated[
-        str, typer.Option(help="What to do with a file that is not text: error, skip, or count its bytes.")
-    ] = "error",
-    num_threads: ThreadsOption = None,
-    json: SummaryOption = False,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
+    binary: opt.Binary = "error",
+    num_threads: opt.Threads = None,
+    json: opt.Summary = False,
 ) -> None:
     """Train a byte-level BPE tokenizer.
 

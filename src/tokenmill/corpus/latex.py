@@ -1,7 +1,7 @@
 r"""Formulas as one line of plain text: `\frac{a}{b}` as a/b, `\alpha_1^2` as α₁², and nothing where that cannot be.
 
-Wikipedia writes the smallest x in LaTeX. Dropping every formula tears holes into sentences, and keeping the source
-fills the text with a second markup language; a formula that reads well on one line is text.
+Wikipedia writes even a single x in LaTeX. Without formulas, sentences have gaps; with their source, the text contains a
+second markup language. So a formula that can be read on one line becomes text.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ reals ℝ Reals ℝ empty ∅ isin ∈ and ∧ or ∨ exist ∃ sub ⊂ sube ⊆
 """
 _WORDS = _SYMBOLS.split()
 SYMBOLS = dict(zip(_WORDS[::2], _WORDS[1::2], strict=True))
-# Commands that are read as their own names, with a space before what follows.
+# Commands that become their own names, with spaces around them.
 NAMES = frozenset(
     "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh coth log ln lg exp lim limsup liminf sup inf max min "
     "arg det dim gcd deg hom ker Pr mod sgn".split()
 )
-# Commands of which only the argument is text.
+# Commands that are removed; their argument stays.
 PLAIN = frozenset(
     "mathrm rm mathbf bf mathit it mathsf sf mathtt tt mathcal cal mathfrak mathbb mathscr text textrm textbf textit "
     "textstyle displaystyle scriptstyle scriptscriptstyle operatorname boldsymbol bold mbox hbox emph ensuremath left "
@@ -63,11 +63,11 @@ _TOKEN = re.compile(r"\\([A-Za-z]+)\*?|\\(.)|([{}^_&~])|([^\\{}^_&~]+)", re.DOTA
 
 
 class _Unreadable(Exception):
-    """The formula has something that does not go on one line."""
+    """The formula cannot be written on one line."""
 
 
 def latex_to_text(source: str) -> str:
-    r"""The formula on one line; "" where it uses what has no place there, such as a matrix.
+    r"""The formula on one line; "" if that is not possible, as for a matrix.
 
     >>> latex_to_text(r"\frac{1}{n}\sum_{i=1}^n a_i \leq \mathbf{x}^2")
     '1/n ∑ᵢ₌₁ⁿ aᵢ ≤ x²'
@@ -129,7 +129,7 @@ def _group(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
                 parts.append("°")
             else:
                 sign = raised(argument, SUPERSCRIPTS if special == "^" else SUBSCRIPTS, special)
-                if parts and parts[-1].endswith(" "):  # it belongs to the sum sign, not to what the space parts from it
+                if parts and parts[-1].endswith(" "):  # it belongs to the symbol before the space
                     parts[-1], sign = parts[-1].rstrip(), sign + " "
                 parts.append(sign)
         elif special:
@@ -165,7 +165,7 @@ def _argument(tokens: list[re.Match], at: int, depth: int) -> tuple[str, int]:
     if plain and plain.strip():
         text = plain.lstrip()
         rest = text[1:]
-        if rest:  # the other characters are no part of it: put them back
+        if rest:  # the argument is one character: put the others back
             tokens[at] = next(_TOKEN.finditer(rest))
             return text[0].replace("'", "′"), at
         return text.replace("'", "′"), at + 1

@@ -1,8 +1,8 @@
-"""The templates that bear text, and how each is read: everything else in double braces is dropped.
+"""Templates that contain text, and how each is rendered. All others are dropped.
 
-A wiki has hundreds of thousands of templates: infoboxes, navigation, references, warnings. The few below stand inside
-of sentences, and a sentence without them has a hole. Names are as the English Wikipedia has them, the first letter in
-lower case; other wikis share the short ones.
+A wiki has hundreds of thousands of templates: infoboxes, navigation, references, warnings. The few below occur inside
+sentences, which have gaps without them. Names are those of the English Wikipedia, with the first letter in lower case;
+other wikis share the short ones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Arguments(NamedTuple):
         return cls(template_name(name), positional, named)
 
 
-# What may hide a "|" or "=" that is no syntax of the template: links, tags, comments, other templates.
+# Markup that may contain a "|" or "=" of its own: links, tags, comments, other templates.
 _MARKUP = re.compile(r"\[|<|\{\{|//")
 _Parts = tuple[str, list[tuple[str | None, str]]]  # the name; each argument's name, if it has one, and value
 
@@ -59,7 +59,7 @@ def _parse(source: str) -> _Parts:
 
 
 def _cut(source: str) -> _Parts:
-    """The parts of a template that has no markup in it, which most have not: 20 times as fast as parsing it."""
+    """The parts of a template that contains no markup, as most do not; faster than the parser."""
     name, *arguments = source[2:-2].split("|")
     parts: list[tuple[str | None, str]] = []
     for argument in arguments:
@@ -77,7 +77,7 @@ Renderer = Callable[[Arguments], str]
 
 
 def template_name(written: str) -> str:
-    """A template's name as the tables below have it, however it is written: ` Nowrap_` is `nowrap`."""
+    """The name of a template as the table below spells it: ` Nowrap_` is `nowrap`."""
     name = " ".join(written.replace("_", " ").split())
     if name[:9].lower() == "template:":
         name = name[9:].lstrip()
@@ -85,7 +85,7 @@ def template_name(written: str) -> str:
 
 
 def renderer_of(name: str) -> Renderer | None:
-    """What makes text of the template `name`, as `template_name` gives it; None for a template to drop."""
+    """The function that renders the template `name`, spelled by `template_name`; None for a template to drop."""
     if name in _RENDERERS:
         return _RENDERERS[name]
     lower = name.lower()
@@ -125,7 +125,7 @@ def _between(before: str, after: str) -> Renderer:
 
 
 def _language(arguments: Arguments) -> str:
-    """{{lang-fr|mot}} is read "French: mot", as the template shows it; {{lang|fr|mot}} is not."""
+    """{{lang-fr|mot}} gives "French: mot", as the page shows it; {{lang|fr|mot}} gives "mot"."""
     code = arguments.name.lower().removeprefix("lang-")
     name = (
         LANGUAGE_NAMES.get(code, "") if "label" not in arguments.named else arguments.named["label"].replace("none", "")
@@ -157,7 +157,7 @@ def _chinese(arguments: Arguments) -> str:
     return "; ".join(parts) or ", ".join(filter(None, arguments.positional))
 
 
-# The units of {{convert}}: as it writes them in words, and in short where that is not the code itself.
+# The units of {{convert}}: in words, and in short if the short form is not the code itself.
 UNITS = {
     "mi": "miles", "km": "kilometres", "ft": "feet", "m": "metres", "in": "inches", "cm": "centimetres", "yd": "yards",
     "mm": "millimetres", "sqmi": "square miles", "km2": "square kilometres", "acre": "acres", "ha": "hectares",
@@ -185,7 +185,7 @@ RANGES = {"to": " to ", "-": "–", "–": "–", "to(-)": "–", "and": " and "
 
 
 def _convert(arguments: Arguments) -> str:
-    """{{convert|5|to|10|km|mi}} is "5 to 10 kilometres": the number as it was written, without the conversion."""
+    """{{convert|5|to|10|km|mi}} is "5 to 10 kilometres": the number as written, without the conversion."""
     parts = list(arguments.positional)
     text = ""
     while parts and _number(parts[0]):
@@ -203,7 +203,7 @@ def _convert(arguments: Arguments) -> str:
 
 
 def _unit(code: str, short: bool) -> str:
-    """A unit of {{convert}} as it is read: "e6acre" is "million acres"."""
+    """A unit of {{convert}} in words: "e6acre" is "million acres"."""
     found = _UNIT.fullmatch(code)
     if code in UNITS or found is None:
         scale, base, time = "", code, ""
@@ -307,7 +307,7 @@ def _tagged(tag: str) -> Renderer:
     return lambda arguments: f"<{tag}>{_text(arguments)}</{tag}>"
 
 
-# Which templates bear text, each line one way of reading them; names in lower case, "_" for a space.
+# The templates that contain text, by renderer; names in lower case, "_" for a space.
 _TABLE: tuple[tuple[Renderer, str], ...] = (
     (_text, """
         nowrap nobr nobreak small smaller big larger large normal normalsize sc smallcaps nobold noitalic noitalics bold

@@ -11,7 +11,7 @@ __all__ = ["LANGUAGE_NAMES", "Wiki", "wiki_of"]
 
 FILE, CATEGORY = "6", "14"
 
-# Names of the file namespace that a dump's head does not have: its old names, and those of other wikis in copied text.
+# Names of the file namespace that the head of a dump does not list: old ones, and those of other wikis in copied text.
 FILE_NAMES = """
 file image media datei bild fichier archivo imagen ficheiro imagem immagine bestand afbeelding plik grafika soubor obrázek
 fájl kép tiedosto kuva fil dosya resim αρχείο εικόνα файл изображение зображення слика датотека fișier imagine tập_tin
@@ -22,7 +22,7 @@ category kategorie catégorie categoría categoria categorie kategoria kategóri
 категорія категорија kategorija thể_loại تصنيف رده קטגוריה श्रेणी カテゴリ 分类 分類 분류 หมวดหมู่
 """.split()
 
-# Sections that hold references or links out of the wiki and no text of their own.
+# Sections that contain only references or external links.
 REFERENCE_SECTIONS = """
 references|reference|notes|footnotes|notes and references|references and notes|citations|sources|works cited|endnotes
 external links|external link|external references|links
@@ -37,7 +37,7 @@ pranala luar|مراجع|المراجع|وصلات خارجية|روابط خار
 सन्दर्भ|बाहरी कड़ियाँ|脚注|出典|外部リンク|参考资料|參考資料|参考文献|參考文獻|外部链接|外部連結|注释|注釋|각주|외부 링크|อ้างอิง|แหล่งข้อมูลอื่น
 """
 
-# How the English wiki's {{lang-xx}} names the language before the words.
+# The name of the language that {{lang-xx}} of the English wiki shows before the words.
 LANGUAGE_NAMES = dict(
     pair.split(":")
     for pair in """
@@ -61,7 +61,7 @@ _INTERLANGUAGE = re.compile(
 
 @dataclass(frozen=True)
 class Wiki:
-    """A wiki's language code and the lower-case prefixes of the links that are no text."""
+    """A wiki's language code and the lower-case prefixes of the links that are not text."""
 
     language: str
     file_prefixes: frozenset[str]
@@ -69,13 +69,13 @@ class Wiki:
     reference_sections: frozenset[str]
 
     def is_interlanguage(self, prefix: str) -> bool:
-        """Whether a link with this prefix leads to another language's page, and so is no text."""
+        """Whether a link with this prefix leads to the page in another language."""
         return _INTERLANGUAGE.fullmatch(prefix) is not None
 
 
 @lru_cache(maxsize=64)
 def wiki_of(context: str) -> Wiki:
-    """The wiki that the head of a dump describes; see `wikipedia.records`. For "" the names of all wikis known here."""
+    """The wiki that the head of a dump describes; see `wikipedia.records`. For "", all known names."""
     known = json.loads(context) if context else {"language": "en", "namespaces": {}}
     names = known["namespaces"]
 

@@ -3,7 +3,7 @@ from libc.string cimport memcpy
 
 from tokenmill.counting._direct_mapped cimport tm_addition, tm_cached
 from tokenmill.kernels._platform cimport tm_mulhi
-from tokenmill.kernels._pretoken_key cimport TM_CANONICAL, tm_hash, tm_key, tm_long_key, tm_seed
+from tokenmill.kernels._pretoken_key cimport TM_CANONICAL, tm_hash, tm_key, tm_long_key, tm_random_hash, tm_seed
 
 
 cdef enum:
@@ -71,7 +71,7 @@ cdef class CountTable:
     cdef inline uint64_t seeded_hash(self, tm_key key, const uint8_t* pretoken, size_t length) noexcept nogil:
         if (key.hi >> 56) == LONG:  # the key itself may collide
             key = tm_long_key(pretoken, length, self.seed)
-        return tm_hash(key, self.seed)
+        return tm_random_hash(key, self.seed)
 
     cdef inline size_t home(self, const Entry* entry, size_t slots) noexcept nogil:
         cdef tm_key key

@@ -19,7 +19,7 @@ from __future__ import annotations
 import gzip
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
@@ -33,15 +33,16 @@ NOTHING = 0xFFFFFF
 MOST_IDS = 1 << 21  # the page's encoder packs two ids and a rank into one number
 
 
-class TokenCounts:
+class TokenCounts(NamedTuple):
     """How often each id is used in a text, and its IoS there, for the vocabulary tab.
 
     counts: one number per id. ios: one number per id, NaN for a token that is not part of a merge.
     source: a description of the counted text.
     """
 
-    def __init__(self, counts: np.ndarray, ios: np.ndarray | None, source: str):
-        self.counts, self.ios, self.source = counts, ios, source
+    counts: np.ndarray
+    ios: np.ndarray | None
+    source: str
 
 
 def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -> bytes:
@@ -145,13 +146,7 @@ def _automaton(pattern: str, name: str) -> tuple[int, dict[str, bytes]]:
             f"the playground cannot run the split pattern of {name}, which has {reason}: {pattern!r}. "
             "The browser runs automata only; all other commands of tokenmill can use this tokenizer."
         ) from reason
-    return tables.width, {
-        "matches": tables.matches,
-        "accepts": tables.accepts,
-        "ascii": tables.ascii,
-        "index": tables.index,
-        "pages": tables.pages,
-    }
+    return tables.width, {part: getattr(tables, part) for part in ("matches", "accepts", "ascii", "index", "pages")}
 
 
 def _planes(column: np.ndarray) -> bytes:

@@ -7,6 +7,7 @@ own loaders in a temporary folder.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -17,7 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TokenmillError, UsageError, printable, require
+from ..errors import TokenmillError, UsageError, require
+from ..quality.names import tokenizer_name
 from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
 
@@ -34,7 +36,6 @@ __all__ = [
     "bind",
     "catalog",
     "make_app",
-    "name_of",
     "page_files",
     "serve",
 ]
@@ -112,12 +113,8 @@ class _Handlers:
         self.splits = list(PATTERNS)
         self.allow_paths = allow_paths
         self.listing = catalog([name for name, _ in tokenizers])
-        self.listing["opens"] = {
-            "bytes": MOST_BYTES,
-            "files": MOST_FILES,
-            "paths": allow_paths,
-            "splits": self.splits,
-        }
+        limits = {"bytes": MOST_BYTES, "files": MOST_FILES}
+        self.listing["opens"] = limits | {"paths": allow_paths, "splits": self.splits}
         self.one_at_a_time = threading.Lock()  # ten dropped files must not take ten times the memory
 
     async def page(self, request: Request) -> Response:
@@ -148,7 +145,9 @@ class _Handlers:
             place = Path(path).expanduser()
         except (ValueError, KeyError, TypeError, RuntimeError, TokenmillError):  # JSON nested too deep; no such user
             return _json({"error": 'expected {"path": "..."}'}, 400)
-        return await self.answer(lambda split: _pack_path(place, split), request.query_params.get("split"))
+        return await self.answer(
+            lambda split: _pack_path(place, split, tokenizer_name(place)), request.query_params.get("split")
+        )
 
     async def answer(self, open: Callable[[str | None], tuple[str, bytes]], split: str | None) -> Response:
         """The packed tokenizer that `open` gives for a split pattern, or why there is none."""
@@ -275,55 +274,36 @@ def _safe_name(name: str) -> str:
 
 
 def _pack_files(files: list[tuple[str, bytes]], split: str | None) -> tuple[str, bytes]:
-    from ..formats import read
-
+    first = files[0][0]
+    name = tokenizer_name(first) if len(files) == 1 and first != "tokenizer.json" else "opened"
     with tempfile.TemporaryDirectory(prefix="tokenmill-play-") as folder:
-        for name, content in files:
-            Path(folder, name).write_bytes(content)
+        for file, content in files:
+            Path(folder, file).write_bytes(content)
         try:
-            vocabulary = read(Path(folder, files[0][0]) if len(files) == 1 else folder, split)
+            return _pack_path(Path(folder, first) if len(files) == 1 else Path(folder), split, name)
         except TokenmillError as error:
             message = str(error).replace(f"{folder}/", "").replace(folder, "the folder")
             raise type(error)(message) from error
-    name = name_of(Path(files[0][0])) if len(files) == 1 and files[0][0] != "tokenizer.json" else "opened"
-    return name, pack(vocabulary, name)
 
 
-def _pack_path(path: Path, split: str | None) -> tuple[str, bytes]:
+def _pack_path(path: Path, split: str | None, name: str) -> tuple[str, bytes]:
     from ..formats import read
 
-    vocabulary = read(path, split)
-    name = name_of(path)
-    return name, pack(vocabulary, name)
-
-
-def name_of(path: Path) -> str:
-    """The name of the tokenizer at `path` on the page: that of its folder or file."""
-    name = printable(path.name)
-    for suffix in (".gz", ".bz2", ".xz", ".zst"):
-        name = name.removesuffix(suffix)
-    if name in ("tokenizer.json", "vocab.json", "merges.txt", "vocab.ddtok", "merges.ddtok"):
-        name = printable(path.absolute().parent.name)
-    for suffix in (".tiktoken", ".json"):
-        name = name.removesuffix(suffix)
-    return name.replace(",", "_") or printable(path)
+    return name, pack(read(path, split), name)
 
 
 def bind(port: int | None = None) -> socket.socket:
     """A listening socket on 127.0.0.1: at `port`; without one at DEFAULT_PORT, or at any port if that is taken."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    wanted = [port] if port else [DEFAULT_PORT, 0]
-    for number in wanted:
-        try:
-            listener.bind(("127.0.0.1", number))
-            break
-        except OSError as error:
-            if number == wanted[-1]:
-                listener.close()
-                raise UsageError(
-                    f"port {number} cannot be used: {error.strerror}. Choose another port, or leave it out."
-                ) from error
+    try:
+        listener.bind(("127.0.0.1", port or DEFAULT_PORT))
+    except OSError as error:
+        if port:
+            listener.close()
+            message = f"port {port} cannot be used: {error.strerror}. Choose another port, or leave it out."
+            raise UsageError(message) from error
+        listener.bind(("127.0.0.1", 0))
     listener.listen(128)
     return listener
 
@@ -363,9 +343,5 @@ def serve(
         lifespan="off",
         timeout_graceful_shutdown=1,
     )
-    try:
+    with listener, contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is the way to stop the server
         Server(config).run(sockets=[listener])
-    except KeyboardInterrupt:
-        pass  # the way to stop the server
-    finally:
-        listener.close()

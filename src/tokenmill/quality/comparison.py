@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
+from typing import Any
 
-from ..counting import WordCounts
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, Text
-from .junk import THRESHOLDS, Swallowed, swallowed_tokens
+from .judgement import Judgement, judge
+from .junk import THRESHOLDS
 from .metrics import (
-    ALPHA,
+    DENSITY,
+    RENYI,
     RENYI_CAUTION,
+    USED,
+    Measure,
     mean_token_characters,
+    measured_table,
     ratio,
-    renyi_efficiency,
-    scripts_table,
     word_initial_share,
 )
-from .replay import replay
+from .names import free_name
 from .tables import Column, Table, TableSet
-from .usage import Usage, ordinary_tokens
+from .usage import ordinary_tokens
 
 __all__ = ["Comparison", "compare"]
 
 
 @dataclass(eq=False)
 class Comparison(TableSet):
-    """The result of `compare`: its tables, and the data that the pictures show.
+    """The result of `compare`: its tables, and what they are made from, by name of the tokenizer."""
 
-    By name of the tokenizer: usages by domain, totals on all text, figures by script, each token with its highest IoS.
-    """
-
-    tokenizers: dict[str, Tokenizer]
+    judgements: dict[str, Judgement]
     tables: list[Table]
-    usages: dict[str, dict[str, Usage]]
-    totals: dict[str, Usage]
-    scripts: dict[str, Table]
-    swallowed: dict[str, list[Swallowed]]
 
     def title(self) -> str:
-        return "Comparison of " + ", ".join(self.tokenizers)
+        return "Comparison of " + ", ".join(self.judgements)
 
     def about(self) -> dict[str, object]:
-        return {"tokenizers": {name: tok.vocabulary.fingerprint() for name, tok in self.tokenizers.items()}}
+        return {"tokenizers": {name: of.tok.vocabulary.fingerprint() for name, of in self.judgements.items()}}
 
 
 @suggests_options()
@@ -71,133 +65,71 @@ def compare(
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads)
-    usages: dict[str, dict[str, Usage]] = {}
-    swallowed: dict[str, list[Swallowed]] = {}
-    by_script: dict[str, Table] = {}
-    for name, tok in named.items():
-        usages[name] = domains.usages(tok, progress)
-        parts = [domains.counts(domain, tok) for domain in domains.names]
-        swallowed[name] = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
-        by_script[name] = scripts_table(zip(parts, usages[name].values(), strict=True))
-    totals = {name: reduce(add, by_domain.values()) for name, by_domain in usages.items()}
+    judged = {name: judge(tok, domains, progress) for name, tok in named.items()}
+    fertility = {name: of.fertility() for name, of in judged.items()}
+    scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in judged.items()}
+    density = {
+        name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.usages.items()}
+        for name, of in judged.items()
+    }
     tables = [
-        _compression(named, totals),
-        _vocabularies(named, totals, swallowed, thresholds),
-        _by_domain("domain_bytes", "Bytes per token, by domain", usages, lambda u: ratio(u.bytes, u.tokens)),
-        _by_domain(
-            "domain_fertility", "Tokens per word (fertility), by domain", usages, lambda u: ratio(u.tokens, u.words)
-        ),
-        _by_script(by_script),
+        _compression(judged),
+        _vocabularies(judged, thresholds),
+        _side_by_side("domain_bytes", "Bytes per token, by domain", "domain", density),
+        _side_by_side("domain_fertility", "Tokens per word (fertility), by domain", "domain", fertility),
+        _side_by_side("scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts),
         _overlap(named),
     ]
-    return Comparison(named, tables, usages, totals, by_script, swallowed)
+    return Comparison(judged, tables)
 
 
 def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     named: dict[str, Tokenizer] = {}
     for tok in tokenizers:
-        name, number = tok.name, 2
-        while name in named:
-            name, number = f"{tok.name} ({number})", number + 1
-        named[name] = tok
+        named[free_name(tok.name, named)] = tok
     return named
 
 
-def _compression(named: Mapping[str, Tokenizer], totals: Mapping[str, Usage]) -> Table:
-    base = next(iter(totals.values())).tokens
-    rows = []
-    for name, usage in totals.items():
-        rows.append(
-            (
-                name,
-                len(ordinary_tokens(named[name])),
-                usage.tokens,
-                ratio(usage.tokens, base),
-                ratio(usage.bytes, usage.tokens),
-                ratio(usage.characters, usage.tokens),
-                ratio(usage.words, usage.tokens),
-                ratio(usage.tokens, usage.words),
-            )
-        )
-    columns = (
-        Column("tokenizer"),
-        Column("ordinary tokens", "count"),
-        Column("tokens of the text", "count"),
-        Column("relative", "share", "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"),
-        Column("bytes per token", "number", digits=3),
-        Column("characters per token", "number", digits=3),
-        Column("words per token", "number", digits=3),
-        Column("tokens per word", "number", "fertility", 3),
+def _compression(judged: Mapping[str, Judgement]) -> Table:
+    base = next(iter(judged.values())).usage.tokens
+    help = "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"
+    measures = (
+        Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok))),
+        Measure(Column("tokens of the text", "count"), lambda tok, usage: usage.tokens),
+        Measure(Column("relative", "share", help), lambda tok, usage: ratio(usage.tokens, base)),
+        *DENSITY,
     )
-    return Table("compression", "Compression", columns, rows)
+    rows = {name: (of.tok, of.usage) for name, of in judged.items()}
+    return measured_table("compression", "Compression", rows, "tokenizer", measures)
 
 
-def _vocabularies(
-    named: Mapping[str, Tokenizer],
-    totals: Mapping[str, Usage],
-    swallowed: Mapping[str, Sequence[Swallowed]],
-    thresholds: Sequence[float],
-) -> Table:
-    import numpy as np
-
+def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) -> Table:
     rows = []
-    for name, tok in named.items():
-        ids = list(ordinary_tokens(tok))
-        by_id = totals[name].by_id
-        junk = [sum(token.ios >= threshold for token in swallowed[name]) for threshold in thresholds]
-        rows.append(
-            (
-                name,
-                ratio(int(np.count_nonzero(by_id[ids])), len(ids)),
-                *(ratio(number, len(ids)) for number in junk),
-                mean_token_characters(tok),
-                word_initial_share(tok),
-                renyi_efficiency(by_id, len(ids)),
-            )
-        )
+    for name, of in judged.items():
+        junk = [ratio(sum(token.ios >= value for token in of.swallowed), of.size) for value in thresholds]
+        figures = (mean_token_characters(of.tok), word_initial_share(of.tok), RENYI.of(of.tok, of.usage))
+        rows.append((name, USED.of(of.tok, of.usage), *junk, *figures))
+    help = "tokens that this threshold would call junk"
     columns = (
         Column("tokenizer"),
-        Column("vocabulary used", "share"),
-        *(
-            Column(f"IoS ≥ {threshold}", "share", "tokens that this threshold would call junk")
-            for threshold in thresholds
-        ),
+        USED.column,
+        *(Column(f"IoS ≥ {value}", "share", help) for value in thresholds),
         Column("mean token characters", "number"),
         Column("word-initial", "share"),
-        Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
+        RENYI.column,
     )
     return Table("vocabularies", "What the vocabularies are spent on", columns, rows, RENYI_CAUTION)
 
 
-def _by_domain(
-    key: str, title: str, usages: Mapping[str, Mapping[str, Usage]], figure: Callable[[Usage], float | None]
-) -> Table:
-    names = list(usages)
-    rows = [(domain, *(figure(usages[name][domain]) for name in names)) for domain in usages[names[0]]]
-    return Table(key, title, (Column("domain"), *(Column(name, "number", digits=3) for name in names)), rows)
-
-
-def _by_script(by_script: Mapping[str, Table]) -> Table:
-    names = list(by_script)
-    figures = {
-        name: dict(zip(table.column("script"), table.column("bytes per token"), strict=True))
-        for name, table in by_script.items()
-    }
-    scripts = by_script[names[0]].column("script")
-    rows = [(script, *(figures[name].get(script) for name in names)) for script in scripts]
-    columns = (Column("script"), *(Column(name, "number", digits=3) for name in names))
-    return Table("scripts", "Bytes per token, by script of the pretoken's first letter", columns, rows)
+def _side_by_side(key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]]) -> Table:
+    """A column for each name in `figures`, and a row for each of the first one's figures."""
+    rows = [(row, *(of.get(row) for of in figures.values())) for row in next(iter(figures.values()))]
+    return Table(key, title, (Column(first), *(Column(name, "number", digits=3) for name in figures)), rows)
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:
-    """The share of the row's tokens that the column's vocabulary also has."""
     tokens = {name: set(ordinary_tokens(tok).values()) for name, tok in named.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
     columns = (Column("tokens of"), *(Column(f"in {name}", "share", digits=1) for name in named))
-    return Table(
-        "overlap",
-        "Tokens in common",
-        columns,
-        rows,
-        "The share of the row's tokens that the column's vocabulary also has.",
-    )
+    note = "The share of the row's tokens that the column's vocabulary also has."
+    return Table("overlap", "Tokens in common", columns, rows, note)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections import Counter
@@ -13,11 +12,12 @@ from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
 from ..sources.documents import read_documents
-from ..sources.find import COMPRESSIONS, find_sources
+from ..sources.find import find_sources
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from ..tokenizer.special import AddedTokens
 from ..vocabulary import Vocabulary
+from .names import free_name, group_name, text_name
 from .usage import Usage, measure_usage
 
 __all__ = ["EvaluationText", "Text"]
@@ -60,20 +60,17 @@ class EvaluationText:
         named: list[tuple[str, list[Path | str]]] = []
         for source in sources:
             if Path(source).is_dir() and WordCounts.is_saved(source):
-                self.parts[_short(source)] = WordCounts.load(source)
+                self.parts[text_name(source)] = WordCounts.load(source)
                 continue
             files = find_sources(source)
             if len(sources) == 1 and len(files) <= MOST_FILES:
-                named += [(_short(file), [file]) for file in files]
+                named += [(text_name(file), [file]) for file in files]
             else:
-                named.append((_short(source) if len(files) == 1 else _group(source), files))
+                named.append((text_name(source) if len(files) == 1 else group_name(source), files))
         short = [name for name, _ in named]
         for name, files in named:
             clear = name if short.count(name) == 1 and name not in self.parts else _apart(files)
-            number = 2
-            while clear in self.parts:
-                clear, number = f"{_apart(files)} ({number})", number + 1
-            self.parts[clear] = files
+            self.parts[free_name(clear, self.parts)] = files
 
     @property
     def names(self) -> list[str]:
@@ -118,7 +115,8 @@ class EvaluationText:
         if isinstance(part, WordCounts):
             return None
         if name not in self._words:
-            self._words[name] = _number_of_words(self._count(part, (WORD,), progress))
+            counts = self._count(part, (WORD,), progress)  # of words, and of the gaps between them
+            self._words[name] = sum(times for pretoken, times in counts.items() if not SPACE.match(pretoken))
         return self._words[name]
 
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
@@ -136,54 +134,18 @@ class EvaluationText:
         added: Counter[int] = Counter()
 
         def sections() -> Iterator[str]:
-            for text in _texts(files):
-                for section, token in tokens.split(text, frozenset()):
+            for document in read_documents(files, unit="file", max_document_bytes=None):
+                for section, token in tokens.split(document.text, frozenset()):
                     if token is not None:
                         added[token.id] += 1
                     else:
                         prefix = vocabulary.add_prefix_space and not section.startswith(" ")
                         yield " " + section if prefix else section
 
-        patterns = vocabulary.split_patterns
-        counts = count_iterator(sections(), split=patterns, num_threads=self.num_threads, progress=progress)
-        return counts, added
-
-
-def _number_of_words(counts: WordCounts) -> int:
-    """How many pretokens of the pattern WORD are words, not gaps."""
-    import numpy as np
-
-    gap = np.zeros(len(counts), bool)
-    first = counts.arena[counts.offsets[:-1].astype(np.int64)] if len(counts) else np.zeros(0, np.uint8)
-    gap[((first >= 9) & (first <= 13)) | (first == 32)] = True
-    for i in np.flatnonzero(np.isin(first, [0xC2, 0xE1, 0xE2, 0xE3])).tolist():  # first bytes of other white space
-        start, stop = int(counts.offsets[i]), int(counts.offsets[i + 1])
-        gap[i] = SPACE.match(counts.arena[start : min(stop, start + 3)].tobytes()) is not None
-    return int(counts.counts[~gap].sum(dtype=np.uint64))
-
-
-def _texts(files: list[Path | str]) -> Iterator[str]:
-    """The documents of `files`, as counting reads them."""
-    for file in files:
-        for document in read_documents([file], unit="file", max_document_bytes=None):
-            yield document.text
-
-
-def _group(source: str | os.PathLike[str]) -> str:
-    """The name of a folder, or of the folder of a glob: "email" for "lib/email/*.py"."""
-    parts = [part for part in os.fspath(source).split("/") if part]
-    plain = parts[: next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))]
-    return printable(plain[-1] if plain and plain[-1] not in (".", "..") else source)
+        patterns, threads = vocabulary.split_patterns, self.num_threads
+        return count_iterator(sections(), split=patterns, num_threads=threads, progress=progress), added
 
 
 def _apart(files: list[Path | str]) -> str:
     """A name that distinguishes these files: their path, or their common folder."""
     return printable(os.path.commonpath(files) if len(files) > 1 else files[0])
-
-
-def _short(source: str | os.PathLike[str]) -> str:
-    """The name of a file without its suffixes: "en" for "corpus/en.txt.zst"."""
-    path = Path(source)
-    if path.suffix.lower() in COMPRESSIONS:
-        path = path.with_suffix("")
-    return printable(path.stem or path.name)

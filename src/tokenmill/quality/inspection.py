@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 
-from ..counting import WordCounts
 from ..errors import suggests_options
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, Text
-from .junk import THRESHOLDS, Swallowed, junk_table, swallowed_tokens, thresholds_table
-from .metrics import baseline_table, domains_table, overview_table, scripts_table, text_table
+from .judgement import Judgement, judge
+from .junk import THRESHOLDS, junk_table, thresholds_table
+from .metrics import baseline_table, domains_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
-from .replay import replay
 from .tables import Table, TableSet
 from .token_lists import (
     doubles_tables,
@@ -25,7 +22,6 @@ from .token_lists import (
     unused_table,
     white_space_table,
 )
-from .usage import Usage, ordinary_tokens
 
 __all__ = ["Inspection", "InspectionOptions", "inspect"]
 
@@ -48,16 +44,13 @@ class InspectionOptions:
 class Inspection(TableSet):
     """The result of `inspect`: its tables, and the data that the pictures show.
 
-    usage, usages: of all text, and by domain; None and empty without a text.
-    swallowed: each token with its highest IoS; empty without a text.
+    judgement: of the text; None without one.
     """
 
     tok: Tokenizer
     name: str
     tables: list[Table]
-    usage: Usage | None
-    usages: dict[str, Usage]
-    swallowed: list[Swallowed]
+    judgement: Judgement | None
 
     def title(self) -> str:
         return f"Inspection of {self.name}"
@@ -66,7 +59,7 @@ class Inspection(TableSet):
         return {
             "tokenizer": self.name,
             "fingerprint": self.tok.vocabulary.fingerprint(),
-            "domains": list(self.usages),
+            "domains": list(self.judgement.usages) if self.judgement else [],
         }
 
 
@@ -91,26 +84,25 @@ def inspect(
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51]
     """
-    domains = None if text is None else EvaluationText(text, num_threads)
-    usages: dict[str, Usage] = {}
-    swallowed: list[Swallowed] = []
-    usage = None
     tables = [overview_table(tok)]
-    if domains is not None:
-        usages = domains.usages(tok, progress)
-        usage = reduce(add, usages.values())
-        parts = [domains.counts(domain, tok) for domain in domains.names]
-        tables += [text_table(tok, usage), domains_table(tok, usages)]
+    judged = usage = None
+    if text is not None:
+        domains = EvaluationText(text, num_threads)
+        judged = judge(tok, domains, progress)
+        usage = judged.usage
+        tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
         if baseline is not None:
-            tables.append(baseline_table(usages, domains.usages(baseline, progress), baseline_name or baseline.name))
-        tables.append(scripts_table(zip(parts, usages.values(), strict=True)))
-        swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
-        tables.append(thresholds_table(swallowed, len(ordinary_tokens(tok)), options.thresholds))
-        tables.append(junk_table(tok.vocabulary, swallowed, options.junk_at))
+            theirs = domains.usages(baseline, progress)
+            tables.append(baseline_table(judged.usages, theirs, baseline_name or baseline.name))
+        tables += [
+            judged.scripts,
+            thresholds_table(judged.swallowed, judged.size, options.thresholds),
+            junk_table(tok.vocabulary, judged.swallowed, options.junk_at),
+        ]
     reach = reach_of_tokens(tok, usage, progress)
     tables += [unreachable_table(tok, reach), unbuilt_table(tok), partial_table(tok, reach, usage)]
     tables += doubles_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
     tables += [longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]
-    return Inspection(tok, name or tok.name, tables, usage, usages, swallowed)
+    return Inspection(tok, name or tok.name, tables, judged)

@@ -63,44 +63,39 @@ def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence
         junk = [token for token in found if token.ios >= threshold]
         enough = [token for token in junk if token.before >= ENOUGH]
         rows.append((threshold, len(junk), len(junk) / size if size else None, len(enough)))
-    return Table(
-        "thresholds",
-        "Tokens that a threshold would call junk",
-        (
-            Column("T", "number", digits=1),
-            Column("tokens", "count", "tokens with an IoS of at least T in a merge"),
-            Column("of the vocabulary", "share"),
-            Column(
-                f"seen {ENOUGH} times or more", "count", "of these, frequent enough before the merge to rule out chance"
-            ),
+    columns = (
+        Column("T", "number", digits=1),
+        Column("tokens", "count", "tokens with an IoS of at least T in a merge"),
+        Column("of the vocabulary", "share"),
+        Column(
+            f"seen {ENOUGH} times or more", "count", "of these, frequent enough before the merge to rule out chance"
         ),
-        rows,
+    )
+    note = (
         "The IoS (intersection over self) of a token in a merge is the share of its occurrences that the merge takes; 1 if "
         "none is left. It is counted by replaying all merges on this text without removing anything. Training with a "
-        "threshold removes tokens as it goes, which changes later merges.",
+        "threshold removes tokens as it goes, which changes later merges."
     )
+    return Table("thresholds", "Tokens that a threshold would call junk", columns, rows, note)
 
 
 def junk_table(vocabulary: Vocabulary, found: Sequence[Swallowed], threshold: float) -> Table:
     """The tokens whose IoS reaches `threshold`, each with the token that swallowed it."""
-    rows = []
-    for token in found:
-        if token.ios >= threshold:
-            own, other = vocabulary.token_bytes(token.id) or b"", vocabulary.token_bytes(token.by) or b""
-            rows.append(
-                (Token(token.id, own), Token(token.by, other), token.ios, token.before, token.merged, token.alone)
-            )
-    return Table(
-        "junk",
-        f"Tokens with an IoS of {threshold} or more",
-        (
-            Column("token", "token"),
-            Column("swallowed by", "token"),
-            Column("IoS", "ios"),
-            Column("before", "count", "occurrences before the merge"),
-            Column("merged", "count", "occurrences that the merge took"),
-            Column("alone", "count", "occurrences left at the end, after all merges"),
-        ),
-        rows,
-        listing=True,
+
+    def cell(id: int) -> Token:
+        return Token(id, vocabulary.token_bytes(id) or b"")
+
+    rows = [
+        (cell(token.id), cell(token.by), token.ios, token.before, token.merged, token.alone)
+        for token in found
+        if token.ios >= threshold
+    ]
+    columns = (
+        Column("token", "token"),
+        Column("swallowed by", "token"),
+        Column("IoS", "ios"),
+        Column("before", "count", "occurrences before the merge"),
+        Column("merged", "count", "occurrences that the merge took"),
+        Column("alone", "count", "occurrences left at the end, after all merges"),
     )
+    return Table("junk", f"Tokens with an IoS of {threshold} or more", columns, rows, listing=True)

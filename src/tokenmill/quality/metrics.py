@@ -11,13 +11,13 @@ Rényi efficiency                      Zouhar et al. 2023, "Tokenization and the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
-from .tables import Column, Figure, Table
+from .tables import Column, Figure, Table, cell_text
 from .usage import Usage, characters_by_pretoken, ordinary_tokens
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ __all__ = [
     "domains_table",
     "is_word_initial",
     "mean_token_characters",
+    "measured_table",
     "overview_table",
     "ratio",
     "renyi_efficiency",
     "scripts_table",
     "text_table",
-    "word_initial_ids",
     "word_initial_share",
 ]
 
@@ -88,27 +88,51 @@ def mean_token_characters(tok: Tokenizer) -> float | None:
     return ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
 
 
-def overview_table(tok: Tokenizer) -> Table:
-    """Facts about the vocabulary that do not depend on a text."""
-    vocabulary = tok.vocabulary
-    tokens = ordinary_tokens(tok).values()
-    lengths = [len(token) for token in tokens]
-    rows = [
-        ("ordinary tokens", _count(len(tokens))),
-        ("added tokens", _count(len(vocabulary.added_tokens))),
-        ("ids (rows of an embedding table)", _count(vocabulary.n_vocab)),
-        ("tokens removed in training", _count(len(vocabulary.removed))),
-        ("merging", _MERGING[vocabulary.order]),
-        ("alphabet", vocabulary.alphabet),
-        ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
-        ("mean bytes of a token", _number(ratio(sum(lengths), len(tokens)))),
-        ("mean characters of a token", _number(mean_token_characters(tok))),
-        ("word-initial tokens", _percent(word_initial_share(tok))),
-        ("content hash", vocabulary.fingerprint()),
-    ]
-    return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
+def used_tokens(tok: Tokenizer, usage: Usage) -> int:
+    """The number of ordinary tokens that the text uses."""
+    return int((usage.by_id[list(ordinary_tokens(tok))] > 0).sum())
 
 
+class Measure(NamedTuple):
+    """A figure of a tokenizer on a text: its column in tables, and how it is computed."""
+
+    column: Column
+    of: Callable[[Tokenizer, Usage], float | None]
+
+
+BYTES = Measure(Column("bytes", "count"), lambda tok, usage: usage.bytes)
+TOKENS = Measure(Column("tokens", "count"), lambda tok, usage: usage.tokens)
+DENSITY = (
+    Measure(Column("bytes per token", "number", digits=3), lambda tok, usage: ratio(usage.bytes, usage.tokens)),
+    Measure(
+        Column("characters per token", "number", digits=3), lambda tok, usage: ratio(usage.characters, usage.tokens)
+    ),
+    Measure(Column("words per token", "number", digits=3), lambda tok, usage: ratio(usage.words, usage.tokens)),
+    Measure(Column("tokens per word", "number", "fertility", 3), lambda tok, usage: ratio(usage.tokens, usage.words)),
+)
+USED = Measure(
+    Column("vocabulary used", "share"), lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok)))
+)
+RENYI = Measure(
+    Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
+    lambda tok, usage: renyi_efficiency(usage.by_id, len(ordinary_tokens(tok))),
+)
+TEXT_MEASURES = (
+    BYTES,
+    Measure(Column("characters", "count"), lambda tok, usage: usage.characters),
+    Measure(Column("words", "count"), lambda tok, usage: usage.words),
+    Measure(Column("pretokens", "count"), lambda tok, usage: usage.pretokens),
+    TOKENS,
+    *DENSITY,
+    Measure(Column("tokens per pretoken", "number", digits=3), lambda tok, usage: ratio(usage.tokens, usage.pretokens)),
+    USED,
+    Measure(Column("tokens used", "count"), used_tokens),
+    Measure(
+        Column("word-initial, of the tokens of the text", "share"),
+        lambda tok, usage: ratio(int(usage.by_id[word_initial_ids(tok)].sum()), usage.tokens),
+    ),
+    RENYI,
+)
 _MERGING = {
     "ranks": "by rank: any two adjacent tokens whose bytes are a token, the lowest id first",
     "merges": "by a list of merges, the earliest first",
@@ -116,66 +140,46 @@ _MERGING = {
 }
 
 
+def overview_table(tok: Tokenizer) -> Table:
+    """Facts about the vocabulary that do not depend on a text."""
+    vocabulary = tok.vocabulary
+    tokens = ordinary_tokens(tok).values()
+    count, number = Column("", "count"), Column("", "number", digits=3)
+    rows = [
+        ("ordinary tokens", _figure(len(tokens), count)),
+        ("added tokens", _figure(len(vocabulary.added_tokens), count)),
+        ("ids (rows of an embedding table)", _figure(vocabulary.n_vocab, count)),
+        ("tokens removed in training", _figure(len(vocabulary.removed), count)),
+        ("merging", _MERGING[vocabulary.order]),
+        ("alphabet", vocabulary.alphabet),
+        ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
+        ("mean bytes of a token", _figure(ratio(sum(map(len, tokens)), len(tokens)), number)),
+        ("mean characters of a token", _figure(mean_token_characters(tok), number)),
+        ("word-initial tokens", _figure(word_initial_share(tok), Column("", "share"))),
+        ("content hash", vocabulary.fingerprint()),
+    ]
+    return Table("vocabulary", "The vocabulary", (Column("what"), Column("value", "figure")), rows)
+
+
 def text_table(tok: Tokenizer, usage: Usage) -> Table:
     """The figures of a text, in one column."""
-    import numpy as np
-
-    ids = list(ordinary_tokens(tok))
-    used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0
-    initial = word_initial_ids(tok)
-    rows = [
-        ("bytes", _count(usage.bytes)),
-        ("characters", _count(usage.characters)),
-        ("words", _count(usage.words)),
-        ("pretokens", _count(usage.pretokens)),
-        ("tokens", _count(usage.tokens)),
-        ("bytes per token", _number(ratio(usage.bytes, usage.tokens))),
-        ("characters per token", _number(ratio(usage.characters, usage.tokens))),
-        ("words per token", _number(ratio(usage.words, usage.tokens))),
-        ("tokens per word (fertility)", _number(ratio(usage.tokens, usage.words))),
-        ("tokens per pretoken", _number(ratio(usage.tokens, usage.pretokens))),
-        ("vocabulary used", _percent(ratio(used, len(ids)))),
-        ("tokens used", _count(used)),
-        ("word-initial, of the tokens of the text", _percent(ratio(int(usage.by_id[initial].sum()), usage.tokens))),
-        (f"Rényi efficiency (alpha {ALPHA})", _number(renyi_efficiency(usage.by_id, len(ids)), 4)),
-    ]
+    rows = [(column.name, _figure(of(tok, usage), column)) for column, of in TEXT_MEASURES]
     note = "A word is a run of non-white-space. Word counts alone do not tell how many there are. " + RENYI_CAUTION
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
 
 
+def measured_table(
+    key: str, title: str, judged: Mapping[str, tuple[Tokenizer, Usage]], first: str, measures: Sequence[Measure]
+) -> Table:
+    """A row of measures for each name in `judged`; `first` is the heading of the names."""
+    rows = [(name, *(measure.of(*judged[name]) for measure in measures)) for name in judged]
+    return Table(key, title, (Column(first), *(measure.column for measure in measures)), rows)
+
+
 def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
     """The figures of each domain: a file, a folder, a language."""
-    import numpy as np
-
-    ids = list(ordinary_tokens(tok))
-    rows = []
-    for name, usage in usages.items():
-        used = int(np.count_nonzero(usage.by_id[ids])) if ids else 0
-        rows.append(
-            (
-                name,
-                usage.bytes,
-                usage.tokens,
-                ratio(usage.bytes, usage.tokens),
-                ratio(usage.characters, usage.tokens),
-                ratio(usage.words, usage.tokens),
-                ratio(usage.tokens, usage.words),
-                ratio(used, len(ids)),
-                renyi_efficiency(usage.by_id, len(ids)),
-            )
-        )
-    columns = (
-        Column("domain"),
-        Column("bytes", "count"),
-        Column("tokens", "count"),
-        Column("bytes per token", "number"),
-        Column("characters per token", "number"),
-        Column("words per token", "number"),
-        Column("tokens per word", "number", "fertility"),
-        Column("vocabulary used", "share", digits=1),
-        Column("Rényi efficiency", "number", f"alpha {ALPHA}", digits=3),
-    )
-    return Table("domains", "By domain", columns, rows)
+    judged = {name: (tok, usage) for name, usage in usages.items()}
+    return measured_table("domains", "By domain", judged, "domain", (BYTES, TOKENS, *DENSITY, USED, RENYI))
 
 
 def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], name: str) -> Table:
@@ -219,21 +223,14 @@ def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
         Column("tokens", "count"),
         Column("bytes per token", "number"),
         Column("characters per token", "number"),
-        Column(
-            "tokens per pretoken",
-            "number",
-            "tokens per pretoken that contains a letter: the fertility over the words of the split pattern",
-        ),
+        Column("tokens per pretoken", "number", "of the pretokens that contain a letter"),
     )
-    return Table(
-        "scripts",
-        "By script",
-        columns,
-        rows,
+    note = (
         "Each pretoken counts for the script of its first letter. Tokens per pretoken is the fertility over the words of the "
         "split pattern. In a script without spaces a pretoken may be a whole sentence; there, characters per token says "
-        "more.",
+        "more."
     )
+    return Table("scripts", "By script", columns, rows, note)
 
 
 # The most common scripts; index 0 is for pretokens without letters.
@@ -279,13 +276,5 @@ def ratio(above: float | None, below: float | None) -> float | None:
     return None if above is None or not below else above / below
 
 
-def _count(value: int | None) -> Figure:
-    return Figure(value, "unknown" if value is None else f"{value:,}")
-
-
-def _number(value: float | None, digits: int = 3) -> Figure:
-    return Figure(value, "unknown" if value is None else f"{value:,.{digits}f}")
-
-
-def _percent(value: float | None) -> Figure:
-    return Figure(value, "unknown" if value is None else f"{100 * value:.2f} %")
+def _figure(value: float | None, column: Column) -> Figure:
+    return Figure(value, "unknown" if value is None else cell_text(value, column))

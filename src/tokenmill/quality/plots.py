@@ -83,10 +83,8 @@ def rank_frequency(usages: Mapping[str, Usage]) -> Picture:
         _legend(axes, len(usages))
 
     description = (
-        "The share of the text's tokens that each token takes, by rank. A straight line falling by one decade a "
-    )
-    description += (
-        "decade would be Zipf's law; a cliff at the right end is the part of the vocabulary that hardly works."
+        "The share of the text's tokens that each token takes, by rank. A straight line falling by one decade a decade is "
+        "Zipf's law; a cliff at the right end is the part of the vocabulary that is hardly used."
     )
     return _picture("rank_frequency", "Rank and frequency", description, draw)
 
@@ -140,16 +138,17 @@ def ios_distribution(swallowed: Mapping[str, Sequence[Swallowed]], sizes: Mappin
         axes.yaxis.set_major_formatter(_percent())
         _legend(axes, len(swallowed))
 
-    description = "How much of the vocabulary a threshold would call junk: tokens that lost at least that share of their occurrences "
-    description += "to one merge."
+    description = (
+        "How much of the vocabulary a threshold would call junk: tokens that lost at least that share of their occurrences "
+        "to one merge."
+    )
     return _picture("ios", "Distribution of IoS", description, draw)
 
 
 def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, float | None]], note: str) -> Picture:
     """A figure for each tokenizer and domain, language or script, as bars. `what` is the name of the figure."""
-    groups = list(dict.fromkeys(group for of in figures.values() for group, value in of.items() if value is not None))[
-        :MOST
-    ]
+    known = dict.fromkeys(group for of in figures.values() for group, value in of.items() if value is not None)
+    groups = list(known)[:MOST]
 
     def draw(axes: Any) -> None:
         import numpy as np
@@ -198,8 +197,10 @@ def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]
         unused_axes.xaxis.set_major_formatter(_thousands())
         _legend(used_axes, len(tokenizers))
 
-    description = "By id, in equal steps: how often a token is used on average, and what share is never used. Ids follow the order "
-    description += "of training, so the curve of a vocabulary that fits the text falls smoothly."
+    description = (
+        "By id, in equal steps: how often a token is used on average, and what share is never used. Ids follow the order "
+        "of training, so the curve of a vocabulary that fits the text falls smoothly."
+    )
     return _picture("usage_by_id", "Usage by id", description, draw, rows=2)
 
 
@@ -251,9 +252,8 @@ def _inline(svg: str, key: str, title: str) -> str:
     """The drawing for use inside a page: themed colours, the font of the page, unique ids."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(
-        r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', rf'<svg viewBox="\1" role="img" aria-label="{title}">', svg, count=1
-    )
+    head = rf'<svg viewBox="\1" role="img" aria-label="{title}">'
+    svg = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', head, svg, count=1)
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
     for colour, variable in COLOURS.items():
         svg = svg.replace(colour, variable)

@@ -18,7 +18,7 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
-from .replay import events_of
+from .replay import alphabet_of, events_of
 from .replay import replay as replay_events
 
 if TYPE_CHECKING:
@@ -103,12 +103,10 @@ def _used(tok: Tokenizer, text: Text, min_uses: int, progress: Progress | None) 
 
 
 def _alphabet(vocabulary: Vocabulary) -> set[int]:
-    made = {new for _, right, new in events_of(vocabulary).tolist() if right >= 0}
-    fixed = {vocabulary.unknown} - {None}
-    for id, token in enumerate(vocabulary.tokens):
-        if token is not None and id not in made and (len(token) == 1 or vocabulary.alphabet == "characters"):
-            fixed.add(id)
-    return fixed  # type: ignore[return-value]
+    """The tokens that cannot be removed."""
+    unmade = alphabet_of(vocabulary, events_of(vocabulary))
+    fixed = {id for id in unmade if vocabulary.alphabet == "characters" or len(vocabulary.tokens[id] or b"") == 1}
+    return fixed if vocabulary.unknown is None else fixed | {vocabulary.unknown}
 
 
 def _parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:

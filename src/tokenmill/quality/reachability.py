@@ -23,7 +23,7 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
-from .usage import Usage, bare, ordinary_tokens
+from .usage import Usage, bare, token_cells
 
 __all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
 
@@ -47,25 +47,24 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    tokens = ordinary_tokens(tok)
+    tokens = token_cells(tok)
     normalize = normalizer_of(tok.vocabulary.normalizers)
     whole = bare(tok)
     unsearched = Tokenizer(replace(tok.vocabulary, added_tokens=()))
     reach: dict[int, Reach] = {}
-    for done, (id, token) in enumerate(tokens.items()):
-        used = usage is not None and int(usage.by_id[id]) > 0
-        try:
-            text = token.decode()
-        except UnicodeDecodeError:
-            found = _reach_of_bytes(tok, id, token)
+    for done, token in enumerate(tokens):
+        id, text = token.id, token.text
+        if text is None:
+            found = _reach_of_bytes(tok, id, token.content)
         else:
             found = _reach_of_text(tok, id, text)
             if found.reason and normalize(text) != text:
                 found = Reach("normaliser")
-            elif found.reason and _ids(whole, token) != [id]:
+            elif found.reason and _ids(whole, token.content) != [id]:
                 found = Reach("merges")
             elif found.reason and _ids(unsearched, text) == [id]:
                 found = Reach("added")
+        used = usage is not None and int(usage.by_id[id]) > 0
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
             progress("reachable tokens", done + 1, len(tokens))
@@ -183,21 +182,18 @@ def _encoded(assigned: bool) -> bytes:
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
-    """The tokens that no text gives, those whose bytes are text first."""
-    rows = [(Token(id, tok.decode_single_token_bytes(id)), found.reason) for id, found in reach.items() if found.reason]
+    """The tokens that no text produces, those whose bytes are text first."""
+    rows = [(token, reach[token.id].reason) for token in token_cells(tok) if reach[token.id].reason]
     order = ["merges", "split", "added", "normaliser", "no witness", "not UTF-8"]
     rows.sort(key=lambda row: (order.index(row[1]), row[0].id))
-    return Table(
-        "unreachable",
-        "Tokens that no text produces",
-        (Column("token", "token"), Column("reason", help="why text does not produce this token")),
-        rows,
+    columns = (Column("token", "token"), Column("reason", help="why text does not produce this token"))
+    note = (
         "merges: its bytes, even alone, become other tokens. split: the split pattern cuts it, with every neighbour that "
         "was tried. added: an added token takes a part of it. normaliser: normalisation changes it. not UTF-8: no text "
         "contains its bytes; of the single bytes these are C0, C1 and F5 to FF. no witness: a part of a character, and "
-        f"none of up to {TRIALS:,} tried characters produces it.",
-        listing=True,
+        f"none of up to {TRIALS:,} tried characters produces it."
     )
+    return Table("unreachable", "Tokens that no text produces", columns, rows, note, listing=True)
 
 
 def unbuilt_table(tok: Tokenizer) -> Table:
@@ -205,53 +201,33 @@ def unbuilt_table(tok: Tokenizer) -> Table:
     rows = []
     if tok.vocabulary.whole_pretokens and tok.vocabulary.order != "events":
         merged = bare(tok, whole_pretokens=False)
-        for id, token in ordinary_tokens(tok).items():
-            ids = _ids(merged, token)
-            if ids != [id]:
-                rows.append((Token(id, token), tuple(_tokens(tok, ids))))
-    return Table(
-        "unbuilt",
-        "Tokens that merges do not build",
-        (Column("token", "token"), Column("merges to", "tokens")),
-        rows,
+        for token in token_cells(tok):
+            ids = _ids(merged, token.content)
+            if ids != [token.id]:
+                rows.append((token, tuple(Token(id, tok.decode_single_token_bytes(id)) for id in ids)))
+    columns = (Column("token", "token"), Column("merges to", "tokens"))
+    note = (
         "Only the rule that a pretoken equal to a token becomes that token produces these. They never occur inside a longer "
-        "pretoken.",
-        listing=True,
+        "pretoken."
     )
+    return Table("unbuilt", "Tokens that merges do not build", columns, rows, note, listing=True)
 
 
 def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:
     """Tokens of two or more bytes that are not complete UTF-8, each with a text that produces it."""
     rows = []
-    for id, found in reach.items():
-        token = tok.decode_single_token_bytes(id)
-        if len(token) > 1 and not _is_text(token):
-            rows.append(
-                (Token(id, token), None if usage is None else int(usage.by_id[id]), found.witness, found.reason)
-            )
-    return Table(
-        "partial",
-        "Tokens that are not whole UTF-8",
-        (
-            Column("token", "token"),
-            Column("used", "count", "times in this text"),
-            Column("text that gives it", "sample"),
-            Column("unreachable because"),
-        ),
-        rows,
-        "They begin or end inside a character. A model that outputs one of them alone outputs broken text. The 256 single "
-        "bytes are not listed: every byte-level vocabulary needs them.",
-        listing=True,
+    for token in token_cells(tok):
+        if len(token.content) > 1 and token.text is None:
+            found = reach[token.id]
+            rows.append((token, None if usage is None else int(usage.by_id[token.id]), found.witness, found.reason))
+    columns = (
+        Column("token", "token"),
+        Column("used", "count", "times in this text"),
+        Column("text that gives it", "sample"),
+        Column("unreachable because"),
     )
-
-
-def _tokens(tok: Tokenizer, ids: list[int]) -> Iterator[Token]:
-    return (Token(id, tok.decode_single_token_bytes(id)) for id in ids)
-
-
-def _is_text(token: bytes) -> bool:
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    note = (
+        "They begin or end inside a character. A model that outputs one of them alone outputs broken text. The 256 single "
+        "bytes are not listed: every byte-level vocabulary needs them."
+    )
+    return Table("partial", "Tokens that are not whole UTF-8", columns, rows, note, listing=True)

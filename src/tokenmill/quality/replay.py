@@ -21,6 +21,7 @@ from ..events import event_table
 from ..jobs.progress import Progress
 from ..training.trainer import pair_weight
 from ..vocabulary import Vocabulary
+from .usage import slices
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,19 +83,15 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
     pair_weight(counts.offsets, counts.counts)  # raises UsageError if 64 bits cannot hold the frequencies
-    first = 0
-    while first < len(counts):
-        stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(SLICE), "right")) - 1
-        stop = min(max(stop, first + 1), len(counts))
+    for first, stop in slices(counts, SLICE):
         symbols, ends = _symbols(vocabulary, counts, first, stop)
         weights = np.array(counts.counts[first:stop], np.uint64)
         np.add.at(start, symbols, np.repeat(weights, np.diff(ends, prepend=np.uint64(0)).astype(np.int64)))
         table.tally(symbols, ends, weights, happened, final)
-        first = stop
         if progress is not None:
-            progress("replay", first, len(counts))
+            progress("replay", stop, len(counts))
     left, right = _frequencies(events, table, happened, start)
-    return Replay(events, happened, left, right, final[:-1], _alphabet(vocabulary, events))
+    return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
 
 
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
@@ -106,7 +103,8 @@ def events_of(vocabulary: Vocabulary) -> np.ndarray:
     return merges_of_ranks(vocabulary.tokens)[0]
 
 
-def _alphabet(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
+def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
+    """The tokens that no event makes."""
     made = set(events[events[:, 1] >= 0, 2].tolist())
     return frozenset(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made)
 

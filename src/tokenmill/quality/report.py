@@ -13,15 +13,17 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
+from itertools import islice
+from typing import Any
 
 from ..errors import require
 from ..jobs.outputs import atomic_file
 from .comparison import Comparison
 from .inspection import Inspection
-from .metrics import ratio
+from .judgement import Judgement
 from .plots import Picture, bars, ios_distribution, rank_frequency, token_lengths, usage_by_id
-from .tables import NUMERIC, Column, Figure, Table, Token, cell_text, visible
-from .usage import Usage, ordinary_tokens
+from .tables import NUMERIC, Column, Table, Token, cell_text, visible
+from .usage import ordinary_tokens
 
 __all__ = ["render_comparison", "render_inspection", "require_plots", "write_report"]
 
@@ -45,118 +47,80 @@ def write_report(found: Inspection | Comparison, path: str | os.PathLike[str], t
 def render_inspection(found: Inspection, top: int | None = 200) -> str:
     """The page for one tokenizer."""
     tables = {table.key: table.head(top) for table in found.tables}
-    one = {found.name: found.tok}
-    pictures: list[Picture] = [token_lengths(one, {})]
-    if found.usage is not None:
-        used = {found.name: found.usage}
-        pictures = [
-            rank_frequency(used),
-            usage_by_id(one, used),
-            token_lengths(one, used),
-            ios_distribution({found.name: found.swallowed}, {found.name: len(ordinary_tokens(found.tok))}),
-            _by_script({found.name: tables["scripts"]}),
-        ]
-        if found.usage.words is not None and len(found.usages) > 1:
-            pictures.insert(0, _fertility({found.name: found.usages}))
-    sections: list[Section] = [
-        ("Overview", "", [tables[key] for key in ("vocabulary", "text") if key in tables]),
-        ("Pictures", "", pictures),
-        ("By domain and script", "", [tables[key] for key in ("domains", "baseline", "scripts") if key in tables]),
+    judged = found.judgement
+    pictures = _pictures({found.name: judged}) if judged else [token_lengths({found.name: found.tok}, {})]
+    contents: list[tuple[str, str, Sequence[str]]] = [
+        ("By domain and script", "", ("domains", "baseline", "scripts")),
         (
             "Junk",
             "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
-            [tables[key] for key in ("thresholds", "junk") if key in tables],
+            ("thresholds", "junk"),
         ),
         (
             "Tokens that cannot be reached, or only in part",
             "These follow from the vocabulary and its split pattern, without a text.",
-            [tables[key] for key in ("unreachable", "unbuilt", "partial")],
+            ("unreachable", "unbuilt", "partial"),
         ),
-        ("Doubles", "", [table for key, table in tables.items() if key.startswith("doubles")]),
-        ("Unused and rare tokens", "", [tables[key] for key in ("unused", "rare") if key in tables]),
-        ("Tokens worth a look", "", [tables[key] for key in ("longest", "repeated", "white_space")]),
+        ("Doubles", "", [key for key in tables if key.startswith("doubles")]),
+        ("Unused and rare tokens", "", ("unused", "rare")),
+        ("Tokens worth a look", "", ("longest", "repeated", "white_space")),
     ]
-    lead = "Judged without a text, from the vocabulary alone."
-    if found.usages:
-        lead = "Judged on " + ", ".join(found.usages) + "."
-    sections = [section for section in sections if section[2]]
-    return _page(f"Inspection of {found.name}", lead, _headlines(found), sections)
+    sections: list[Section] = [
+        ("Overview", "", [tables[key] for key in ("vocabulary", "text") if key in tables]),
+        ("Pictures", "", pictures),
+    ]
+    sections += [(title, lead, [tables[key] for key in keys if key in tables]) for title, lead, keys in contents]
+    lead = f"Judged on {', '.join(judged.usages)}." if judged else "Judged without a text, from the vocabulary alone."
+    return _page(found.title(), lead, _headlines(found), [section for section in sections if section[2]])
 
 
 def render_comparison(found: Comparison, top: int | None = 200) -> str:
     """The page for several tokenizers. Pictures show the first four."""
     tables = {table.key: table.head(top) for table in found.tables}
-    names = list(found.tokenizers)[:MOST_SERIES]
-    toks = {name: found.tokenizers[name] for name in names}
-    totals = {name: found.totals[name] for name in names}
-    sizes = {name: len(ordinary_tokens(tok)) for name, tok in toks.items()}
-    pictures = [
-        rank_frequency(totals),
-        usage_by_id(toks, totals),
-        token_lengths(toks, totals),
-        ios_distribution({name: found.swallowed[name] for name in names}, sizes),
-        _by_script({name: found.scripts[name] for name in names}),
-    ]
-    if totals[names[0]].words is not None:
-        pictures.insert(0, _fertility({name: found.usages[name] for name in names}))
+    shown = dict(islice(found.judgements.items(), MOST_SERIES))
+    introduction = f"Of the first {MOST_SERIES} tokenizers." if len(shown) < len(found.judgements) else ""
     sections: list[Section] = [
         ("Side by side", "", [tables["compression"], tables["vocabularies"]]),
-        (
-            "Pictures",
-            "" if len(names) == len(found.tokenizers) else f"Of the first {MOST_SERIES} tokenizers.",
-            pictures,
-        ),
+        ("Pictures", introduction, _pictures(shown)),
         ("By domain and script", "", [tables[key] for key in ("domain_bytes", "domain_fertility", "scripts")]),
         ("The vocabularies", "", [tables["overlap"]]),
     ]
-    domains = ", ".join(next(iter(found.usages.values())))
-    return _page(
-        "Comparison of " + ", ".join(found.tokenizers),
-        f"Judged on {domains}. Figures are relative to the first.",
-        [],
-        sections,
-    )
+    domains = ", ".join(next(iter(found.judgements.values())).usages)
+    return _page(found.title(), f"Judged on {domains}. Figures are relative to the first.", [], sections)
+
+
+def _pictures(judged: Mapping[str, Judgement]) -> list[Picture]:
+    """The pictures of tokenizers on a text; fertility only if the words are known, by domain."""
+    toks = {name: of.tok for name, of in judged.items()}
+    usages = {name: of.usage for name, of in judged.items()}
+    scripts: Any = {name: of.scripts.pairs("script", "characters per token") for name, of in judged.items()}
+    note = "How many characters a token holds, by the script of the pretoken's first letter. More is better."
+    pictures = [
+        rank_frequency(usages),
+        usage_by_id(toks, usages),
+        token_lengths(toks, usages),
+        ios_distribution({name: of.swallowed for name, of in judged.items()}, {n: of.size for n, of in judged.items()}),
+        bars("by_script", "Characters per token, by script", "characters per token", scripts, note),
+    ]
+    first = next(iter(judged.values()))
+    if first.usage.words is not None and (len(judged) > 1 or len(first.usages) > 1):
+        note = "Tokens per word by domain, a word being a run of anything but white space. Fewer is better."
+        fertility = {name: of.fertility() for name, of in judged.items()}
+        pictures.insert(0, bars("fertility", "Fertility", "tokens per word", fertility, note))
+    return pictures
 
 
 def _headlines(found: Inspection) -> list[tuple[str, str]]:
     """The figures at the top of the page."""
-    values: dict[str, Figure | str] = {}
-    for key in ("vocabulary", "text"):
-        if any(table.key == key for table in found.tables):
-            values.update(found.table(key).rows)
-    shown = [("ordinary tokens", "ordinary tokens")]
-    if found.usage is not None:
-        shown += [
-            ("bytes per token", "bytes per token"),
-            ("tokens per word (fertility)", "tokens per word"),
-            ("vocabulary used", "of the vocabulary used"),
-        ]
-    figures = [(label, str(values[key])) for key, label in shown if str(values[key]) != "unknown"]
-    if found.usage is not None:
-        junk = sum(token.ios >= 0.9 for token in found.swallowed)
-        figures.append(("tokens with IoS ≥ 0.9", f"{junk:,}"))
-    figures.append(("tokens that no text produces", f"{len(found.table('unreachable').rows):,}"))
-    figures.append(("tokens that are not whole UTF-8", f"{len(found.table('partial').rows):,}"))
-    return figures
-
-
-def _fertility(usages: Mapping[str, Mapping[str, Usage]]) -> Picture:
-    """Tokens per word by domain; `usages` by tokenizer and domain, with known words."""
-    figures = {
-        name: {domain: ratio(usage.tokens, usage.words) for domain, usage in of.items()} for name, of in usages.items()
-    }
-    note = "Tokens per word by domain, a word being a run of anything but white space. Fewer is better."
-    return bars("fertility", "Fertility", "tokens per word", figures, note)
-
-
-def _by_script(tables: Mapping[str, Table]) -> Picture:
-    """Characters per token by script; `tables` by tokenizer, as `scripts_table` makes them."""
-    figures = {
-        name: dict(zip(table.column("script"), table.column("characters per token"), strict=True))
-        for name, table in tables.items()
-    }
-    note = "How many characters a token holds, by the script of the pretoken's first letter. More is better."
-    return bars("by_script", "Characters per token, by script", "characters per token", figures, note)
+    values = {"ordinary tokens": f"{len(ordinary_tokens(found.tok)):,}"}
+    if found.judgement is not None:
+        text = dict(found.table("text").rows)
+        values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
+        values["of the vocabulary used"] = str(text["vocabulary used"])
+        values["tokens with IoS ≥ 0.9"] = f"{sum(token.ios >= 0.9 for token in found.judgement.swallowed):,}"
+    values["tokens that no text produces"] = f"{len(found.table('unreachable').rows):,}"
+    values["tokens that are not whole UTF-8"] = f"{len(found.table('partial').rows):,}"
+    return [(name, value) for name, value in values.items() if value != "unknown"]
 
 
 def _page(title: str, lead: str, figures: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:

@@ -30,6 +30,14 @@ class Token:
     id: int
     content: bytes
 
+    @property
+    def text(self) -> str | None:
+        """The bytes as text; None if they are not UTF-8."""
+        try:
+            return self.content.decode()
+        except UnicodeDecodeError:
+            return None
+
     def __str__(self) -> str:
         return quoted(self.content)
 
@@ -85,6 +93,10 @@ class Table:
         """The cells of one column, from top to bottom."""
         place = [column.name for column in self.columns].index(name)
         return [row[place] for row in self.rows]
+
+    def pairs(self, key: str, value: str) -> dict[Cell, Cell]:
+        """The cells of two columns: `value` by `key`."""
+        return dict(zip(self.column(key), self.column(value), strict=True))
 
     def head(self, length: int | None) -> Table:
         """This table, cut to its first `length` rows if it is a list (None: not cut)."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Column, Table, Token
-from .usage import Usage, ordinary_tokens
+from .usage import Usage, token_cells
 
 __all__ = [
     "doubles_tables",
@@ -36,24 +36,22 @@ NORMALISATIONS: dict[str, Callable[[str], str]] = {
 
 def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
     """By normalisation, the groups of tokens that it makes equal."""
-    tokens = [Token(id, content) for id, content in ordinary_tokens(tok).items()]
+    tokens = token_cells(tok)
+    texts = [(token, token.text) for token in tokens if token.text is not None]
+    forms = {"same bytes": [(token, repr(token.content)[2:-1]) for token in tokens]}
+    forms |= {name: [(token, change(text)) for token, text in texts] for name, change in NORMALISATIONS.items()}
     groups: dict[str, dict[str, list[Token]]] = {}
-    same: dict[bytes, list[Token]] = defaultdict(list)
-    for token in tokens:
-        same[token.content].append(token)
-    groups["same bytes"] = {repr(content)[2:-1]: members for content, members in same.items() if len(members) > 1}
-    texts = [(token, text) for token in tokens if (text := _text(token.content)) is not None]
-    for name, normalise in NORMALISATIONS.items():
+    for name, formed in forms.items():
         found: dict[str, list[Token]] = defaultdict(list)
-        for token, text in texts:
-            found[normalise(text)].append(token)
+        for token, form in formed:
+            found[form].append(token)
         groups[name] = {form: members for form, members in found.items() if form and len(members) > 1}
     return groups
 
 
 def doubles_tables(tok: Tokenizer) -> list[Table]:
     """How many tokens each normalisation makes equal; then the groups of each, the largest first."""
-    total = len(ordinary_tokens(tok))
+    total = len(token_cells(tok))
     summary, lists = [], []
     for name, groups in _doubles(tok).items():
         members = sum(map(len, groups.values()))
@@ -63,9 +61,8 @@ def doubles_tables(tok: Tokenizer) -> list[Table]:
         rows.sort(key=lambda row: (-row[1], row[2][0].id))
         group = (Column("form", "sample"), Column("size", "count"), Column("tokens", "tokens"))
         if rows:
-            lists.append(
-                Table("doubles_" + name.lower().replace(" ", "_"), f"Doubles: {name}", group, rows, listing=True)
-            )
+            key = "doubles_" + name.lower().replace(" ", "_")
+            lists.append(Table(key, f"Doubles: {name}", group, rows, listing=True))
     columns = (
         Column("made uniform", help="what is ignored when tokens are compared"),
         Column("groups", "count"),
@@ -82,84 +79,46 @@ def doubles_tables(tok: Tokenizer) -> list[Table]:
 
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
     """Tokens that the text never uses, the oldest first, because training found those most frequent."""
-    tokens = [Token(id, content) for id, content in ordinary_tokens(tok).items() if usage.by_id[id] == 0]
-    rows = [(token,) for token in tokens if len(token.content) > 1]
-    return Table(
-        "unused",
-        "Tokens never used on this text",
-        (Column("token", "token"),),
-        rows,
+    rows = [(token,) for token in token_cells(tok) if usage.by_id[token.id] == 0 and len(token.content) > 1]
+    note = (
         "In the order of their ids, without single bytes. Training gives low ids to frequent tokens, so the first ones show "
-        "best how this text differs from the training text.",
-        listing=True,
+        "best how this text differs from the training text."
     )
+    return Table("unused", "Tokens never used on this text", (Column("token", "token"),), rows, note, listing=True)
 
 
 def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
     """Tokens used, but fewer than `below` times, the rarest first: a model may see too little of them."""
-    rows = []
-    for id, content in ordinary_tokens(tok).items():
-        used = int(usage.by_id[id])
-        if 0 < used < below:
-            rows.append((Token(id, content), used, 1e6 * used / usage.tokens))
+    uses = [(token, int(usage.by_id[token.id])) for token in token_cells(tok)]
+    rows = [(token, used, 1e6 * used / usage.tokens) for token, used in uses if 0 < used < below]
     rows.sort(key=lambda row: (row[1], row[0].id))
-    return Table(
-        "rare",
-        f"Tokens used fewer than {below:,} times",
-        (Column("token", "token"), Column("used", "count"), Column("per million tokens", "number", digits=3)),
-        rows,
-        "The rarest first, then the oldest. A model trained on such text sees too little of them to learn their meaning.",
-        listing=True,
-    )
+    columns = (Column("token", "token"), Column("used", "count"), Column("per million tokens", "number", digits=3))
+    note = "The rarest first, then the oldest. A model trained on such text sees too little of them to learn their meaning."
+    return Table("rare", f"Tokens used fewer than {below:,} times", columns, rows, note, listing=True)
 
 
 def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """All tokens, the longest first."""
-    tokens = [Token(id, content) for id, content in ordinary_tokens(tok).items()]
-    tokens.sort(key=lambda token: (-len(token.content), token.id))
-    return _listed("longest", "Longest tokens", tokens, usage)
+    return _by_length("longest", "Longest tokens", token_cells(tok), usage)
 
 
 def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4) -> Table:
     """Tokens that repeat one character, apart from surrounding white space; the longest first."""
-    tokens = []
-    for id, content in ordinary_tokens(tok).items():
-        text = _text(content)
-        inner = "" if text is None else _EDGES.sub("", text)
-        if len(inner) >= at_least and len(set(inner)) == 1:
-            tokens.append(Token(id, content))
-    tokens.sort(key=lambda token: (-len(token.content), token.id))
-    return _listed("repeated", f"One character, {at_least} times or more", tokens, usage)
+    inner = {token: _EDGES.sub("", token.text or "") for token in token_cells(tok)}
+    tokens = [token for token, text in inner.items() if len(text) >= at_least and len(set(text)) == 1]
+    return _by_length("repeated", f"One character, {at_least} times or more", tokens, usage)
 
 
 def white_space_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """Tokens that are only white space, the longest first."""
-    tokens = []
-    for id, content in ordinary_tokens(tok).items():
-        text = _text(content)
-        if text is not None and _SPACE.fullmatch(text):
-            tokens.append(Token(id, content))
-    tokens.sort(key=lambda token: (-len(token.content), token.id))
-    return _listed("white_space", "Tokens of white space", tokens, usage)
+    tokens = [token for token in token_cells(tok) if _SPACE.fullmatch(token.text or "")]
+    return _by_length("white_space", "Tokens of white space", tokens, usage)
 
 
-def _listed(key: str, title: str, tokens: list[Token], usage: Usage | None) -> Table:
+def _by_length(key: str, title: str, tokens: list[Token], usage: Usage | None) -> Table:
     rows = []
-    for token in tokens:
-        text = _text(token.content)
-        used = None if usage is None else int(usage.by_id[token.id])
-        rows.append((token, len(token.content), None if text is None else len(text), used))
-    columns = (
-        Column("token", "token"),
-        Column("bytes", "count"),
-        Column("characters", "count"),
-        Column("used", "count"),
-    )
+    for token in sorted(tokens, key=lambda token: (-len(token.content), token.id)):
+        characters = None if token.text is None else len(token.text)
+        rows.append((token, len(token.content), characters, None if usage is None else int(usage.by_id[token.id])))
+    columns = (Column("token", "token"), *(Column(name, "count") for name in ("bytes", "characters", "used")))
     return Table(key, title, columns, rows, listing=True)
-
-
-def _text(token: bytes) -> str | None:
-    try:
-        return token.decode()
-    except UnicodeDecodeError:
-        return None

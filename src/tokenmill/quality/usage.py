@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,12 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from ..vocabulary import Vocabulary
+from .tables import Token
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment"]
+__all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment", "slices", "token_cells"]
 
 SLICE = 1 << 18  # about how many bytes of pretokens are encoded at a time
 
@@ -101,11 +102,7 @@ def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
 
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64).
-
-    Word counts are in the order of the hash that the encoder's cache takes its slots from. Encoded in that order they fill
-    the table from its start and collide, which took ten times as long. So each slice takes every n-th pretoken.
-    """
+    """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64)."""
     import numpy as np
 
     vocabulary = tok.vocabulary
@@ -115,33 +112,26 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     sizes = np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
     numbers = np.zeros(len(counts), np.int64)
     offsets = counts.offsets.astype(np.int64)
-    slices = len(counts.arena) // SLICE + 1
-    found = []
-    for first in range(slices):
-        starts, ends = offsets[first:-1:slices], offsets[first + 1 :: slices]
-        data = counts.arena[_spread(starts, ends - starts)].tobytes()
-        ids, numbers[first::slices] = encode(tok, data, np.cumsum(ends - starts), sizes)
+    found = [np.zeros(0, np.uint32)]
+    for first, stop in slices(counts, SLICE):
+        data = counts.arena[offsets[first] : offsets[stop]].tobytes()
+        ids, numbers[first:stop] = encode(tok, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
         found.append(ids)
         if progress is not None:
-            progress("encode", (first + 1) * len(counts) // slices, len(counts))
-    starts = np.cumsum(numbers) - numbers
-    together = np.zeros(int(numbers.sum()), np.uint32)
-    for first, ids in enumerate(found):
-        together[_spread(starts[first::slices], numbers[first::slices])] = ids
-    return together, numbers
+            progress("encode", stop, len(counts))
+    return np.concatenate(found), numbers
 
 
-def _spread(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The indices starts[i], starts[i] + 1, ... of each range in turn.
-
-    >>> import numpy as np
-    >>> _spread(np.array([5, 20]), np.array([3, 2])).tolist()
-    [5, 6, 7, 20, 21]
-    """
+def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
+    """Consecutive pretokens of about `nbytes` bytes: the first, and the one after the last."""
     import numpy as np
 
-    begin = np.cumsum(lengths) - lengths
-    return np.repeat(starts - begin, lengths) + np.arange(int(lengths.sum()))
+    first = 0
+    while first < len(counts):
+        stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(nbytes), "right")) - 1
+        stop = min(max(stop, first + 1), len(counts))
+        yield first, stop
+        first = stop
 
 
 def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -180,6 +170,11 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
 def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
     """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
     return _ordinary(tok.vocabulary)
+
+
+def token_cells(tok: Tokenizer) -> list[Token]:
+    """The ordinary tokens as cells of a table, by id."""
+    return [Token(id, content) for id, content in ordinary_tokens(tok).items()]
 
 
 @lru_cache(maxsize=4)

@@ -111,7 +111,7 @@ class AddedTokens:
         text, done = section.text, 0
         for match in _pattern(frozenset(tokens)).finditer(text):
             token, start, end = tokens[match.group()], match.start(), match.end()
-            if token.single_word and any(map(_is_word, text[max(start - 1, 0) : start] + text[end : end + 1])):
+            if token.single_word and _touches_word(text, start, end):
                 continue
             if token.lstrip:
                 start = max(done, len(text[done:start].rstrip(_STRIP)) + done)
@@ -146,7 +146,8 @@ def _word_table() -> tuple[memoryview, bytes]:
     return memoryview(alphabet.index).cast("H"), alphabet.pages.translate(bytes(mask >> c & 1 for c in range(256)))
 
 
-def _is_word(character: str) -> bool:
+def _touches_word(text: str, start: int, end: int) -> bool:
+    """Whether a word character stands right before `start` or right after `end`."""
     pages_of, pages = _word_table()
     codes = map(ord, text[max(start - 1, 0) : start] + text[end : end + 1])
     return any(pages[pages_of[code >> 7] * 128 + (code & 127)] for code in codes)

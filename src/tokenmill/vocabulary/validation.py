@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import FormatError
 from .patterns import PATTERNS
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from .vocabulary import AddedToken
 
 __all__ = [
@@ -102,6 +102,8 @@ def check_tokens(tokens: _Tokens, distinct: bool) -> None:
 
 def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
     """The events as a read-only int32 array of shape (n, 3). Each row fits `order` and spells the token it names."""
+    import numpy as np
+
     try:
         rows = np.asarray(events)
     except ValueError:
@@ -125,6 +127,8 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
 
 def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
     """Every id in `rows` is that of a token; -1 stands only in the removals of order "events"."""
+    import numpy as np
+
     known = np.fromiter(map(bool, tokens), bool, len(tokens))
     removal = (rows[:, 1] == -1) & (rows[:, 2] == -1) if order == "events" else np.zeros(len(rows), bool)
     inside = (rows >= 0) & (rows < len(tokens))
@@ -139,6 +143,8 @@ def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
 
 def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
     """The parts of every merge spell the token that it makes."""
+    import numpy as np
+
     known = np.empty(len(tokens), object)
     known[:] = tokens
     merges = np.flatnonzero(rows[:, 1] >= 0)
@@ -153,6 +159,8 @@ def _check_spelling(rows: np.ndarray, tokens: _Tokens) -> None:
 
 def _check_pairs(rows: np.ndarray) -> None:
     """No pair is listed twice."""
+    import numpy as np
+
     pairs = (rows[:, 0].astype(np.int64) << 32) | rows[:, 1]
     ordered = np.sort(pairs)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -166,6 +174,8 @@ def removed_tokens(rows: np.ndarray, tokens: _Tokens, apart: Collection[int | No
 
     apart: ids of tokens that need no merge, although they are long.
     """
+    import numpy as np
+
     index = np.arange(len(rows))
     left, right, new = rows.T
     merge = right >= 0

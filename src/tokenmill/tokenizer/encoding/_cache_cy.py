@@ -16,7 +16,7 @@ from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy, memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
-from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key, tm_key_of, tm_seed
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_seed
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, release
 
 from ...kernels.random_seed import random_seed
@@ -110,7 +110,7 @@ class PretokenCache:
         for i in range(n):
             after = text + ends[i]
             keys[i] = tm_key_of(pretoken, after - pretoken, limit, seed)
-            hashes[i] = tm_hash(keys[i], seed)
+            hashes[i] = tm_random_hash(keys[i], seed)
             tm_prefetch_write(entries + (hashes[i] & mask))
             pretoken = after
         for i in range(n):
@@ -132,13 +132,13 @@ class PretokenCache:
 
     def find(self, pretoken, length, end, out):
         key: tm_key = tm_key_of(pretoken, length, end, self.seed)
-        return _probe(self, pretoken, length, key, tm_hash(key, self.seed), out)
+        return _probe(self, pretoken, length, key, tm_random_hash(key, self.seed), out)
 
     # ------------------------------------------------------------------ insertion
 
     def insert(self, pretoken, length, end, ids, count):
         key: tm_key = tm_key_of(pretoken, length, end, self.seed)
-        return _put(self, pretoken, length, key, tm_hash(key, self.seed), ids, count)
+        return _put(self, pretoken, length, key, tm_random_hash(key, self.seed), ids, count)
 
 
 @cython.cfunc
@@ -211,7 +211,7 @@ def _hash(cache: PretokenCache, entry: cython.pointer(Entry)) -> uint64_t:
     key: tm_key
     key.lo = entry.lo
     key.hi = entry.hi
-    return tm_hash(key, cache.seed)
+    return tm_random_hash(key, cache.seed)
 
 
 @cython.cfunc

@@ -1,0 +1,46 @@
+"""What a text says about a tokenizer: the data behind the tables and the pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+from ..counting import WordCounts
+from ..jobs.progress import Progress
+from ..tokenizer import Tokenizer
+from .evaluation_text import EvaluationText
+from .junk import Swallowed, swallowed_tokens
+from .metrics import ratio, scripts_table
+from .replay import replay
+from .tables import Table
+from .usage import Usage, ordinary_tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """A tokenizer on a text.
+
+    size: the number of ordinary tokens. usages: by domain. usage: of all text.
+    scripts: the figures by script. swallowed: each token with its highest IoS.
+    """
+
+    tok: Tokenizer
+    size: int
+    usages: dict[str, Usage]
+    usage: Usage
+    scripts: Table
+    swallowed: list[Swallowed]
+
+    def fertility(self) -> dict[str, float | None]:
+        """Tokens per word by domain."""
+        return {domain: ratio(usage.tokens, usage.words) for domain, usage in self.usages.items()}
+
+
+def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
+    """Encode the text with `tok`, and replay its merges over it."""
+    usages = text.usages(tok, progress)
+    parts = [text.counts(domain, tok) for domain in text.names]
+    swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
+    scripts = scripts_table(zip(parts, usages.values(), strict=True))
+    return Judgement(tok, len(ordinary_tokens(tok)), usages, reduce(add, usages.values()), scripts, swallowed)

@@ -1,0 +1,51 @@
+"""Names for people: of tokenizers and of texts, from their paths."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from ..errors import printable
+from ..sources.find import COMPRESSIONS
+
+COMMON = ("tokenizer.json", "vocab.json", "merges.txt", "vocab.ddtok", "merges.ddtok")
+
+
+def tokenizer_name(path: str | os.PathLike[str]) -> str:
+    """The name of the tokenizer at `path`: that of its file, or of its folder if many tokenizers have such a file.
+
+    >>> tokenizer_name("published/cl100k_base.tiktoken"), tokenizer_name("gpt2/tokenizer.json")
+    ('cl100k_base', 'gpt2')
+    """
+    place = _without_compression(Path(path))
+    if place.name in COMMON:
+        place = place.absolute().parent
+    elif place.suffix in (".tiktoken", ".json", ".ddtok"):
+        place = place.with_suffix("")
+    return printable(place.name or path).replace(",", "_")
+
+
+def text_name(path: str | os.PathLike[str]) -> str:
+    """The name of a file without its suffixes: "en" for "corpus/en.txt.zst"."""
+    return printable(_without_compression(Path(path)).stem or Path(path).name)
+
+
+def group_name(source: str | os.PathLike[str]) -> str:
+    """The name of a folder, or of the folder of a glob: "email" for "lib/email/*.py"."""
+    parts = [part for part in os.fspath(source).split("/") if part]
+    plain = parts[: next((i for i, part in enumerate(parts) if glob.has_magic(part)), len(parts))]
+    return printable(plain[-1] if plain and plain[-1] not in (".", "..") else source)
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """`name`, or if it is taken "name (2)", "name (3)", ..."""
+    free, number = name, 2
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free
+
+
+def _without_compression(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSIONS else path
