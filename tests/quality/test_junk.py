@@ -6,8 +6,8 @@ from fractions import Fraction
 
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
+from event_counts import count_events
 from tokenmill import WordCounts
-from tokenmill.events.naive import count_events
 from tokenmill.quality.junk import junk_table, swallowed_tokens, thresholds_table
 from tokenmill.quality.replay import replay
 

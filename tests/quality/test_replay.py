@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
+from event_counts import count_events
 from tokenmill import WordCounts, count_iterator
 from tokenmill.errors import UsageError
-from tokenmill.events.naive import count_events, replay_events
+from tokenmill.events.naive import replay_events
 from tokenmill.formats import read
 from tokenmill.quality import replay as module
 from tokenmill.quality.replay import replay

@@ -13,8 +13,8 @@ import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import calloc, free, malloc
 from cython.cimports.libc.string import memcmp
+from cython.cimports.tokenmill.kernels._arrays import grown_array, no_memory, zeroed_array
 from cython.cimports.tokenmill.kernels._heap import tm_heap_pop, tm_heap_push
-from cython.cimports.tokenmill.kernels._memory import tm_reserve
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
     tm_pair_map_get,
@@ -36,25 +36,25 @@ CHECK = cython.declare(cython.size_t, 1 << 16)  # steps between two looks for si
 class EventTable:
     """The events of a vocabulary, indexed for replay. Immutable; threads share it.
 
-    events: rows (left, right, new) for a merge, (id, -1, -1) for a removal. lengths: the symbols that each token spans.
+    events: those of a `Vocabulary`: rows (left, right, new) for a merge, (id, -1, -1) for a removal. lengths: the symbols
+    that each token spans.
 
-    Raises UsageError for an event whose ids are out of range; and, where some event is a removal, for a merge whose
-    lengths do not add up and for the removal of a token that no earlier event made.
+    Raises UsageError for a merge whose lengths do not add up, where some event is a removal.
     """
 
     def __cinit__(self, events: cython.const[int32_t][:, ::1], lengths: cython.const[uint32_t][::1]):
         i: cython.size_t
         self.n_events = cython.cast(uint32_t, events.shape[0])
         self.n_ids = cython.cast(uint32_t, lengths.shape[0])
-        self.event = cython.cast(cython.pointer(Event), _array(self.n_events, cython.sizeof(Event)))
-        self.removal = cython.cast(cython.pointer(uint32_t), _array(self.n_ids, 4))
-        self.length = cython.cast(cython.pointer(uint32_t), _array(self.n_ids, 4))
+        self.event = cython.cast(cython.pointer(Event), zeroed_array(self.n_events, cython.sizeof(Event)))
+        self.removal = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
+        self.length = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
         for i in range(self.n_ids):
             self.removal[i] = NO_EVENT
             self.length[i] = lengths[i]
         self.pairs.seed = random_seed()[0]
         if not tm_pair_map_reserve(cython.address(self.pairs), self.n_events):
-            raise MemoryError(f"no memory for {self.n_events} events")
+            no_memory(self.n_events, cython.sizeof(Event))
         self._load(events)
 
     def __dealloc__(self):
@@ -77,18 +77,10 @@ class EventTable:
         first: cython.pointer(uint32_t) = cython.NULL  # by event: the first one of the same pair or token
         for i in range(self.n_events):
             removals |= events[i, 1] < 0
-            if max(events[i, 0], events[i, 1], events[i, 2]) >= cython.cast(cython.longlong, self.n_ids) or (
-                min(events[i, 0], events[i, 1], events[i, 2]) < 0
-                and not (events[i, 0] >= 0 and events[i, 1] == -1 and events[i, 2] == -1)
-            ):
-                raise UsageError(
-                    f"event {i} is ({events[i, 0]}, {events[i, 1]}, {events[i, 2]}); the vocabulary has the ids below "
-                    f"{self.n_ids}"
-                )
         try:
-            made = cython.cast(cython.pointer(Made), _array(self.n_ids, cython.sizeof(Made)))
-            latest = cython.cast(cython.pointer(uint32_t), _array(self.n_ids, 4))
-            first = cython.cast(cython.pointer(uint32_t), _array(self.n_events, 4))
+            made = cython.cast(cython.pointer(Made), zeroed_array(self.n_ids, cython.sizeof(Made)))
+            latest = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
+            first = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_events, 4))
             for i in range(self.n_ids):
                 made[i].left = NO_EVENT
             for i in range(self.n_events):
@@ -136,18 +128,14 @@ class EventTable:
         length: cython.size_t = self.length[token]
         size: cython.size_t
         last: cython.pointer(Parts)
-        part: cython.p_void
-        parts: cython.p_void
-        if made[token].left == NO_EVENT:
-            raise UsageError(f"event {event} removes the token {token}, which no earlier event made")
-        part = tm_reserve(self.part, cython.address(self.part_room), self.part_used + length, 4)
-        if part != cython.NULL:
-            self.part = cython.cast(cython.pointer(uint32_t), part)
-        parts = tm_reserve(self.parts, cython.address(self.parts_room), self.n_parts + 1, cython.sizeof(Parts))
-        if parts != cython.NULL:
-            self.parts = cython.cast(cython.pointer(Parts), parts)
-        if part == cython.NULL or parts == cython.NULL:
-            raise MemoryError(f"no memory for the parts of {self.n_parts + 1} removed tokens")
+        self.part = cython.cast(
+            cython.pointer(uint32_t),
+            grown_array(self.part, cython.address(self.part_room), self.part_used + length, 4),
+        )
+        self.parts = cython.cast(
+            cython.pointer(Parts),
+            grown_array(self.parts, cython.address(self.parts_room), self.n_parts + 1, cython.sizeof(Parts)),
+        )
         size = take_apart(made, token, self.part + self.part_used, length)
         made[token].removed = True
         if latest[token]:
@@ -176,7 +164,7 @@ class EventTable:
                 used += self.event[i].list + 1
         if used >= NO_EVENT:
             raise UsageError(f"the vocabulary has {self.n_events} events, too many for one table")
-        self.lists = cython.cast(cython.pointer(uint32_t), _array(used, 4))
+        self.lists = cython.cast(cython.pointer(uint32_t), zeroed_array(used, 4))
         used = 1
         for i in range(self.n_events):
             head = cython.address(self.event[first[i]])
@@ -229,10 +217,6 @@ class EventTable:
                     ids = cython.address(symbols[0]) + start
                     n = ends[i] - start
                     start = ends[i]
-                    for k in range(n):
-                        if ids[k] < self.n_ids and self.length[ids[k]] > 1:
-                            with cython.gil:
-                                raise UsageError(f"the token {ids[k]} spans {self.length[ids[k]]} symbols; expected a symbol")
                     done += n + 1
                     if n <= SHORT_REPLAY:
                         n = self.replay_short(ids, n, cython.address(happened[0]), weights[i])
@@ -242,8 +226,7 @@ class EventTable:
                             room = 2 * replay_memory(n)
                             memory = malloc(room)
                             if memory == cython.NULL:
-                                with cython.gil:
-                                    raise MemoryError(f"no memory for a pretoken of {n} symbols")
+                                no_memory(n, cython.sizeof(Node))
                         n = self.replay_long(ids, n, memory, cython.address(happened[0]), weights[i])
                     if done > CHECK and signalled():
                         n = SIGNALLED_REPLAY
@@ -464,13 +447,3 @@ def _without_stale(nodes: cython.pointer(Node), heap: cython.pointer(uint64_t)) 
             used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[place].event) << 32 | place)
         place = nodes[place].next
     return used
-
-
-@cython.cfunc
-@cython.exceptval(check=True)
-def _array(n: cython.size_t, size: cython.size_t) -> cython.p_void:
-    """Zeroed memory for n items."""
-    items: cython.p_void = calloc(n + 1, size)
-    if items == cython.NULL:
-        raise MemoryError(f"no memory for {n} items of {size} bytes")
-    return items

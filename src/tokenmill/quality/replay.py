@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..counting import WordCounts
-from ..errors import UsageError
 from ..events import event_table
 from ..jobs.progress import Progress
+from ..training.trainer import pair_weight
 from ..vocabulary import Vocabulary
 from .usage import slices
 
@@ -82,7 +82,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     happened = np.zeros(len(events), np.uint64)
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
-    _check_totals(counts)
+    pair_weight(counts.offsets, counts.counts)  # raises UsageError if 64 bits cannot hold the frequencies
     for first, stop in slices(counts, SLICE):
         symbols, ends = _symbols(vocabulary, counts, first, stop)
         weights = np.array(counts.counts[first:stop], np.uint64)
@@ -154,13 +154,3 @@ def _frequencies(
             f[new] += times
         f[a] -= times
     return left, right
-
-
-def _check_totals(counts: WordCounts) -> None:
-    import numpy as np
-
-    lengths = np.diff(counts.offsets).astype(np.float64)
-    if len(counts) and float((lengths * counts.counts.astype(np.float64)).sum()) >= 2**63:
-        raise UsageError(
-            "the word counts stand for 2**63 bytes of text or more; scale the counts down to judge on them"
-        )

@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 cdef extern from *:
     """
@@ -20,12 +20,10 @@ cdef struct Run:
 
 cdef class Corpus:
     cdef uint32_t* node
-    cdef size_t n_nodes
+    cdef readonly size_t n_nodes
     cdef Run* runs
     cdef size_t n_runs
-    cdef size_t runs_room
     cdef readonly bint wide
-    cdef int _new_run(self, size_t start, uint64_t count) except? -1 nogil
 
 
 cdef struct Cursor:

@@ -23,163 +23,80 @@ for a position, rarely two.
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_reserve
+from cython.cimports.tokenmill.kernels._arrays import new_array
 
 BREAK = 0x3FFFFFFF  # as a token id in a pretoken: a symbol that never merges
+Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint32_t])
 
 
 @cython.final
 @cython.cclass
 class Corpus:
-    """The nodes of all pretokens of two tokens or more, in a given order. (Other pretokens have no pairs.)
+    """The nodes of pretokens of two nodes or more, by falling count. `load` fills them.
 
-    First `measure` all pretokens in order, slice by slice; then `allocate`; then `load` the same slices, each from the node
-    that `measure` returned.
+    n_nodes: with the sentinels, of which the first is not part of a pretoken.
+    starts, counts: the first node and the count of each run.
+    wide: positions have 64 bits.
     """
 
-    def __cinit__(self):
-        self.n_nodes = 1
+    def __cinit__(
+        self,
+        n_nodes: cython.size_t,
+        starts: cython.const[uint64_t][::1],
+        counts: cython.const[uint64_t][::1],
+        wide: bool,
+    ):
+        i: cython.size_t
+        self.n_nodes = n_nodes
+        self.n_runs = starts.shape[0]
+        self.wide = wide
+        self.node = cython.cast(cython.pointer(uint32_t), new_array(n_nodes + 1, 4))
+        self.runs = cython.cast(cython.pointer(Run), new_array(self.n_runs + 1, cython.sizeof(Run)))
+        self.node[0] = SENTINEL
+        for i in range(self.n_runs):
+            self.runs[i].start = starts[i]
+            self.runs[i].count = counts[i]
+        self.runs[self.n_runs].start = n_nodes
 
     def __dealloc__(self):
         free(self.node)
         free(self.runs)
 
-    @property
-    def nodes(self) -> int:
-        """How many nodes there are, sentinels included."""
-        return self.n_nodes
-
-    def measure(
-        self,
-        offsets: cython.const[uint64_t][::1],
-        counts: cython.const[uint64_t][::1],
-        order: cython.const[cython.longlong][::1],
-    ) -> int:
-        """Reserve nodes for the pretokens order[0], order[1], ..., whose counts must not rise; returns the first node."""
-        first: cython.size_t = self.n_nodes
-        n: cython.size_t = first
-        k: cython.Py_ssize_t
-        total: cython.Py_ssize_t = order.shape[0]
-        size: uint64_t
-        count: uint64_t = self.runs[self.n_runs - 1].count if self.n_runs else 0
-        with cython.nogil:
-            for k in range(total):
-                size = offsets[order[k] + 1] - offsets[order[k]]
-                if size < 2:
-                    continue
-                if counts[order[k]] != count or self.n_runs == 0:
-                    count = counts[order[k]]
-                    self._new_run(n, count)
-                n += size + 1
-        self.n_nodes = n
-        return first
-
-    def allocate(self, most_32: cython.size_t):
-        """Allocate the nodes. Positions have 32 bits if there are at most `most_32` nodes, else 64."""
-        self.node = cython.cast(cython.pointer(uint32_t), tm_alloc((self.n_nodes + 1) * 4))
-        if self.node == cython.NULL:
-            raise MemoryError(f"no memory for {self.n_nodes} nodes of 4 bytes")
-        self.node[0] = SENTINEL
-        self.wide = self.n_nodes > most_32
-        self._new_run(self.n_nodes, 0)
-        self.n_runs -= 1
-
     def load(
         self,
-        arena: cython.const[uint8_t][::1],
-        offsets: cython.const[uint64_t][::1],
-        order: cython.const[cython.longlong][::1],
-        first: cython.size_t,
-    ):
-        """Write the pretokens order[0], order[1], ..., given as bytes, from the node `first` on."""
-        k: cython.Py_ssize_t
-        total: cython.Py_ssize_t = order.shape[0]
-        i: cython.size_t
-        end: cython.size_t
-        node: cython.pointer(uint32_t) = self.node + first
-        if arena.shape[0] == 0:
-            return
-        with cython.nogil:
-            for k in range(total):
-                i = offsets[order[k]]
-                end = offsets[order[k] + 1]
-                if end - i < 2:
-                    continue
-                for i in range(i, end):
-                    node[0] = FREE | arena[i]
-                    node += 1
-                node[0] = SENTINEL
-                node += 1
-
-    def load_ids(
-        self,
-        ids: cython.const[uint32_t][::1],
-        offsets: cython.const[uint64_t][::1],
-        order: cython.const[cython.longlong][::1],
-        first: cython.size_t,
-    ):
-        """The same for pretokens given as token ids or BREAK."""
-        k: cython.Py_ssize_t
-        i: cython.size_t
-        end: cython.size_t
-        node: cython.pointer(uint32_t) = self.node + first
-        with cython.nogil:
-            for k in range(order.shape[0]):
-                i = offsets[order[k]]
-                end = offsets[order[k] + 1]
-                if end - i < 2:
-                    continue
-                for i in range(i, end):
-                    node[0] = FREE | ids[i]
-                    node += 1
-                node[0] = SENTINEL
-                node += 1
-
-    def load_spread(
-        self,
-        ids: cython.const[uint32_t][::1],
+        ids: Ids[::1],
         offsets: cython.const[uint64_t][::1],
         order: cython.const[cython.longlong][::1],
         first: cython.size_t,
         spans: cython.const[uint32_t][::1],
     ):
-        """The same for tokens that span spans[id] nodes each. `measure` was given the pretokens' lengths in nodes."""
+        """Write the pretokens order[0], order[1], ... from the node `first` on.
+
+        Pretoken i is ids[offsets[i]:offsets[i + 1]], token ids or BREAK. A token has spans[id] nodes; one if `spans` is empty.
+        """
         k: cython.Py_ssize_t
         i: cython.size_t
         j: cython.size_t
+        end: cython.size_t
         span: cython.size_t
-        size: cython.size_t
+        spread: cython.bint = spans.shape[0] > 0
         node: cython.pointer(uint32_t) = self.node + first
         with cython.nogil:
             for k in range(order.shape[0]):
-                size = 0
-                for i in range(offsets[order[k]], offsets[order[k] + 1]):
-                    size += spans[ids[i]]
-                if size < 2:
-                    continue
-                for i in range(offsets[order[k]], offsets[order[k] + 1]):
-                    span = spans[ids[i]]
-                    for j in range(1, span):
-                        node[j] = FREE
-                    if span > 1:
-                        node[span - 1] = LAST | cython.cast(uint32_t, span)
-                    node[0] = FREE | ids[i]
-                    node += span
+                i = offsets[order[k]]
+                end = offsets[order[k] + 1]
+                if not spread:
+                    for i in range(i, end):
+                        node[0] = FREE | ids[i]
+                        node += 1
+                else:
+                    for i in range(i, end):
+                        span = spans[ids[i]]
+                        for j in range(1, span):
+                            node[j] = FREE
+                        if span > 1:
+                            node[span - 1] = LAST | cython.cast(uint32_t, span)
+                        node[0] = FREE | ids[i]
+                        node += span
                 node[0] = SENTINEL
                 node += 1
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _new_run(self, start: cython.size_t, count: uint64_t) -> cython.int:
-        block: cython.p_void = tm_reserve(
-            self.runs, cython.address(self.runs_room), self.n_runs + 1, cython.sizeof(Run)
-        )
-        if block == cython.NULL:
-            with cython.gil:
-                raise MemoryError(f"no memory for {self.n_runs} different counts")
-        self.runs = cython.cast(cython.pointer(Run), block)
-        self.runs[self.n_runs].start = start
-        self.runs[self.n_runs].count = count
-        self.n_runs += 1
-        return 0

@@ -8,7 +8,8 @@ positions into their segments (a counting sort).
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
-from cython.cimports.libc.stdlib import calloc, free
+from cython.cimports.libc.stdlib import free
+from cython.cimports.tokenmill.kernels._arrays import new_array, zeroed_array
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map_free
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
@@ -22,13 +23,12 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     run_at,
 )
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places
-from cython.cimports.tokenmill.training._queue_cy import Queue
 
 
 @cython.final
 @cython.cclass
 class PairIndex:
-    """Fills a queue and its `pairs` with the pairs of `corpus`.
+    """Fills `pairs` with the pairs of `corpus`, and queues them.
 
     spans, lengths: uint32, the nodes and the bytes of each token by id. A pair of more than `max_bytes` is left out.
     spread: tokens have spans[id] nodes each. If false, one; `spans` is then that of the phase before.
@@ -38,7 +38,6 @@ class PairIndex:
 
     corpus: Corpus
     pairs: Pairs
-    queue: Queue
     spans: uint32_t[::1]
     lengths: cython.const[uint32_t][::1]
     max_bytes: cython.size_t
@@ -54,7 +53,7 @@ class PairIndex:
     def __cinit__(
         self,
         corpus: Corpus,
-        queue: Queue,
+        pairs: Pairs,
         spans: uint32_t[::1],
         lengths: cython.const[uint32_t][::1],
         max_bytes: cython.size_t,
@@ -62,14 +61,11 @@ class PairIndex:
     ):
         self.corpus = corpus
         self.spread = spread
-        self.pairs = queue.pairs
-        self.queue = queue
+        self.pairs = pairs
         self.spans = spans
         self.lengths = lengths
         self.max_bytes = max_bytes
-        self.direct = cython.cast(cython.pointer(uint32_t), calloc(1 << 16, 4))
-        if self.direct == cython.NULL:
-            raise MemoryError
+        self.direct = cython.cast(cython.pointer(uint32_t), zeroed_array(1 << 16, 4))
         self.at = 1
         self.target = 1
 
@@ -83,99 +79,85 @@ class PairIndex:
         This reads the pairs of the phase that has ended, so clear them afterwards.
         """
         stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
-        i: cython.Py_ssize_t
-        with cython.nogil:
-            self._compact(stop)
-        if self.at < self.corpus.n_nodes:
-            return False
-        self.corpus.runs[self.n_runs].start = self.target
-        self.corpus.n_runs = self.n_runs
-        self.corpus.n_nodes = self.target
-        for i in range(self.spans.shape[0]):
-            self.spans[i] = 1
-        self.at = 1
-        self.run = 0
-        return True
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _compact(self, stop: cython.size_t) -> cython.void:
         node: cython.pointer(uint32_t) = self.corpus.node
         runs: cython.pointer(Run) = self.corpus.runs
         source: cython.size_t = self.at
         target: cython.size_t = self.target
         first: cython.size_t
         token: uint32_t
-        while source < stop:
-            self.run = run_at(runs, self.run, self.corpus.n_runs, source)
-            first = target
-            token = node[source]
-            while token != SENTINEL:
-                token = self.pairs.pair[token].left if token < FREE else token & TOKEN
-                node[target] = FREE | token
-                target += 1
-                source += self.spans[token]
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            while source < stop:
+                self.run = run_at(runs, self.run, self.corpus.n_runs, source)
+                first = target
                 token = node[source]
-            source += 1
-            if target - first < 2:
-                target = first
-                continue
-            # The table is overwritten up to this run. Later starts are still read, but not this run's own.
-            if self.n_runs == 0 or runs[self.n_runs - 1].count != runs[self.run].count:
-                runs[self.n_runs].count = runs[self.run].count
-                runs[self.n_runs].start = first
-                self.n_runs += 1
-            node[target] = SENTINEL
-            target += 1
+                while token != SENTINEL:
+                    token = self.pairs.pair[token].left if token < FREE else token & TOKEN
+                    node[target] = FREE | token
+                    target += 1
+                    source += self.spans[token]
+                    token = node[source]
+                source += 1
+                if target - first < 2:
+                    target = first
+                    continue
+                # The table is overwritten up to this run. Later starts are still read, but not this run's own.
+                if self.n_runs == 0 or runs[self.n_runs - 1].count != runs[self.run].count:
+                    runs[self.n_runs].count = runs[self.run].count
+                    runs[self.n_runs].start = first
+                    self.n_runs += 1
+                node[target] = SENTINEL
+                target += 1
         self.at = source
         self.target = target
+        if source < self.corpus.n_nodes:
+            return False
+        runs[self.n_runs].start = target
+        self.corpus.n_runs = self.n_runs
+        self.corpus.n_nodes = target
+        for i in range(self.spans.shape[0]):
+            self.spans[i] = 1
+        self.at = 1
+        self.run = 0
+        return True
 
     def count(self, nodes: cython.size_t) -> bool:
         """Count the pairs at the next nodes. True at the end."""
         stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
-        with cython.nogil:
-            self._count(stop)
-        return self.at >= self.corpus.n_nodes
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _count(self, stop: cython.size_t) -> cython.int:
         node: cython.pointer(uint32_t) = self.corpus.node
         place: cython.size_t
-        next: cython.size_t
-        pair: cython.size_t
+        next: cython.size_t = self.at
+        pair: uint32_t
         record: cython.pointer(Pair)
         left: uint32_t
         right: uint32_t
-        next = self.at
-        while next < stop:
-            place = next
-            left = node[place]
-            next += 1
-            if left == SENTINEL:
-                continue
-            left &= TOKEN
-            if self.spread:
-                next = place + self.spans[left]
-            right = node[next]
-            if right == SENTINEL:
-                continue
-            right &= TOKEN
-            if (left | right) < 256:
-                pair = self.direct[(left << 8) | right]
-                if pair == 0:
+        with cython.nogil:
+            while next < stop:
+                place = next
+                left = node[place]
+                next += 1
+                if left == SENTINEL:
+                    continue
+                left &= TOKEN
+                if self.spread:
+                    next = place + self.spans[left]
+                right = node[next]
+                if right == SENTINEL:
+                    continue
+                right &= TOKEN
+                if (left | right) < 256:
+                    pair = self.direct[(left << 8) | right]
+                    if pair == 0:
+                        pair = self.pairs.find(left, right)
+                        self.direct[(left << 8) | right] = pair
+                else:
                     pair = self.pairs.find(left, right)
-                    self.direct[(left << 8) | right] = cython.cast(uint32_t, pair)
-            else:
-                pair = self.pairs.find(left, right)
-            record = cython.address(self.pairs.pair[pair])
-            record.count += count_at(self.corpus, cython.address(self.cursor), place)
-            record.size += 1
-            node[place] = cython.cast(uint32_t, pair)
+                record = cython.address(self.pairs.pair[pair])
+                record.count += count_at(self.corpus, cython.address(self.cursor), place)
+                record.size += 1
+                node[place] = pair
         self.at = next
-        return 0
+        return self.at >= self.corpus.n_nodes
 
     def choose(self):
         """Keep the pairs that reach the threshold, reserve their segments and queue them."""
@@ -187,9 +169,7 @@ class PairIndex:
         free(self.direct)
         self.direct = cython.NULL
         tm_pair_map_free(cython.address(pairs.ids))  # the merge loop does not look for pairs
-        self.kept = cython.cast(cython.pointer(uint32_t), calloc(pairs.n_pairs, 4))
-        if self.kept == cython.NULL:
-            raise MemoryError
+        self.kept = cython.cast(cython.pointer(uint32_t), new_array(pairs.n_pairs, 4))
         for old in range(1, pairs.n_pairs):
             left = pairs.pair[old].left
             right = pairs.pair[old].right
@@ -200,9 +180,7 @@ class PairIndex:
                 self.kept[old] = cython.cast(uint32_t, kept)
                 pairs.pair[kept] = pairs.pair[old]
                 pairs.places[kept] = new_places(pairs, pairs.pair[kept].size)
-                if pairs.places[kept] == cython.NULL:
-                    raise MemoryError(f"no memory for {pairs.pair[kept].size} positions")
-                self.queue.enqueue(cython.cast(uint32_t, kept))
+                pairs.enqueue(cython.cast(uint32_t, kept))
                 kept += 1
             else:
                 self.kept[old] = FREE | left

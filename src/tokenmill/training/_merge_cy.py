@@ -33,7 +33,7 @@ reaches it and more merges are wanted, the caller compacts the nodes and begins 
 import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.tokenmill.kernels._memory import tm_alloc
+from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
@@ -45,8 +45,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     left_of,
     put_place,
 )
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places, set_pair
-from cython.cimports.tokenmill.training._queue_cy import Queue
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, new_places, set_pair
 
 # How many entries ahead nodes are prefetched. Without this, 20 languages took twice as long (docs/experiments/training.md).
 AHEAD = cython.declare(cython.size_t, 32)
@@ -64,19 +63,18 @@ class MergeLoop:
 
     corpus: Corpus
     pairs: Pairs
-    queue: Queue
     spans: uint32_t[::1]
     lengths: uint32_t[::1]
     merges: int32_t[:, ::1]
     max_bytes: cython.size_t
     limited: cython.bint
     n_tokens: cython.size_t
-    n_merges: cython.size_t
+    n_merges = cython.declare(cython.size_t, visibility="readonly")
     # the step under way
     stage: cython.int  # 0 none, 1 in `_sweep`, 2 in `_lay_out`
     step: uint32_t
-    merged: cython.size_t  # the pair
-    swapped: cython.size_t  # the pair (x2, x1), once it was met
+    merged: uint32_t  # the pair
+    swapped: uint32_t  # the pair (x2, x1), once it was met
     after_swapped: uint32_t  # then also the pair (x3, x1)
     doubled: uint32_t  # and the pair (x3, x3)
     at: cython.size_t
@@ -91,12 +89,12 @@ class MergeLoop:
     successors: cython.pointer(uint32_t)
     n_successors: cython.size_t
     successors_room: cython.size_t
-    free_id: cython.size_t
+    free_id: uint32_t
 
     def __cinit__(
         self,
         corpus: Corpus,
-        queue: Queue,
+        pairs: Pairs,
         spans: uint32_t[::1],
         lengths: uint32_t[::1],
         merges: int32_t[:, ::1],
@@ -105,8 +103,7 @@ class MergeLoop:
         max_bytes: cython.size_t,
     ):
         self.corpus = corpus
-        self.pairs = queue.pairs
-        self.queue = queue
+        self.pairs = pairs
         self.spans = spans
         self.lengths = lengths
         self.merges = merges
@@ -120,27 +117,16 @@ class MergeLoop:
         free(self.fresh_pair)
         free(self.successors)
 
-    @property
-    def done(self) -> int:
-        """How many merges there are."""
-        return self.n_merges
-
     def merge(self, wanted: cython.size_t, work: cython.size_t) -> bool:
-        """Go on until there are `wanted` merges or about `work` positions were seen. False if no pair is left."""
+        """Go on until there are `wanted` merges, at most as many as `merges` has rows, or about `work` positions were seen. False if no pair is left."""
         spent: cython.size_t = 0
-        pair: cython.size_t
-        if self.stage == 0 and wanted > self.n_merges:
-            pair = self.n_tokens + wanted - self.n_merges
-            if wanted > cython.cast(cython.size_t, self.merges.shape[0]) or pair > cython.cast(
-                cython.size_t, self.lengths.shape[0]
-            ):
-                raise ValueError("more merges than there is room for")
+        pair: uint32_t
         with cython.nogil:
             while spent < work:
                 if self.stage == 0:
                     if self.n_merges >= wanted:
                         break
-                    pair = self.queue.pop()
+                    pair = self.pairs.pop()
                     if pair == 0:
                         break
                     self._begin(pair)
@@ -154,7 +140,7 @@ class MergeLoop:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _begin(self, merged: cython.size_t) -> cython.int:
+    def _begin(self, merged: uint32_t) -> cython.int:
         """A new token for the pair `merged`."""
         left: uint32_t = self.pairs.pair[merged].left
         right: uint32_t = self.pairs.pair[merged].right
@@ -165,22 +151,16 @@ class MergeLoop:
         self.pairs.reserve(n_successors)
         if self.successors_room < n_successors:
             free(self.successors)
+            self.successors = cython.NULL
+            self.successors = cython.cast(cython.pointer(uint32_t), new_array(2 * n_successors, 4))
             self.successors_room = 2 * n_successors
-            self.successors = cython.cast(cython.pointer(uint32_t), tm_alloc(self.successors_room * 4))
-            if self.successors == cython.NULL:
-                self.successors_room = 0
-                with cython.gil:
-                    raise MemoryError(f"no memory for {n_successors} pairs")
         if self.fresh_room < 2 * size:
             free(self.fresh)
             free(self.fresh_pair)
+            self.fresh, self.fresh_pair = cython.NULL, cython.NULL
+            self.fresh = cython.cast(cython.p_char, new_array(3 * size, self.pairs.width))
+            self.fresh_pair = cython.cast(cython.pointer(uint32_t), new_array(3 * size, 4))
             self.fresh_room = 3 * size
-            self.fresh = cython.cast(cython.p_char, tm_alloc(self.fresh_room * self.pairs.width))
-            self.fresh_pair = cython.cast(cython.pointer(uint32_t), tm_alloc(self.fresh_room * 4))
-            if self.fresh == cython.NULL or self.fresh_pair == cython.NULL:
-                self.fresh_room = 0
-                with cython.gil:
-                    raise MemoryError(f"no memory for {3 * size} positions")
         self.merges[self.n_merges, 0] = cython.cast(int32_t, left)
         self.merges[self.n_merges, 1] = cython.cast(int32_t, right)
         self.merges[self.n_merges, 2] = cython.cast(int32_t, new)
@@ -207,30 +187,29 @@ class MergeLoop:
     @cython.exceptval(check=False)
     def _new_pair(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """A new pair, under an id that is free again if there is one: its record is in the cache still."""
-        id: cython.size_t = self.free_id
+        id: uint32_t = self.free_id
         if id:
             self.free_id = self.pairs.pair[id].successor
+            set_pair(self.pairs, id, left, right)
         else:
-            id = self.pairs.n_pairs
-            self.pairs.n_pairs += 1
-        set_pair(self.pairs, id, left, right)
-        self.successors[self.n_successors] = cython.cast(uint32_t, id)
+            id = new_pair(self.pairs, left, right)
+        self.successors[self.n_successors] = id
         self.n_successors += 1
-        return cython.cast(uint32_t, id)
+        return id
 
     @cython.cfunc
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
-    def _free_pair(self, id: cython.size_t) -> cython.void:
+    def _free_pair(self, id: uint32_t) -> cython.void:
         """No node and no queue holds this id: give it to the next new pair."""
-        self.pairs.pair[id].successor = cython.cast(uint32_t, self.free_id)
+        self.pairs.pair[id].successor = self.free_id
         self.free_id = id
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def _make_successor(self, old: cython.size_t, on_left: cython.bint) -> cython.void:
+    def _make_successor(self, old: uint32_t, on_left: cython.bint) -> cython.void:
         """The successor of `old` in this step: of (a, x1) if on_left, else of (x2, b)."""
         pair: cython.pointer(Pair) = self.pairs.pair
         new: uint32_t = cython.cast(uint32_t, self.n_tokens - 1)
@@ -263,7 +242,7 @@ class MergeLoop:
         node: cython.pointer(uint32_t) = self.corpus.node
         pair: cython.pointer(Pair) = self.pairs.pair
         wide: cython.bint = self.corpus.wide
-        merged: uint32_t = cython.cast(uint32_t, self.merged)
+        merged: uint32_t = self.merged
         places: cython.p_char = self.pairs.places[merged]
         size: cython.size_t = pair[merged].size
         begin: cython.size_t = self.at
@@ -352,7 +331,7 @@ class MergeLoop:
         width: cython.size_t = pairs.width
         begin: cython.size_t = self.at
         stop: cython.size_t = self.n_fresh if self.n_fresh - begin < work else begin + work
-        successor: cython.size_t
+        successor: uint32_t
         i: cython.size_t
         if begin == 0:
             for i in range(self.n_successors):
@@ -363,10 +342,7 @@ class MergeLoop:
                     > self.max_bytes
                 ):
                     places[successor] = new_places(pairs, pair[successor].size)
-                    if places[successor] == cython.NULL:
-                        with cython.gil:
-                            raise MemoryError(f"no memory for {pair[successor].size} positions")
-                    self.queue.enqueue(cython.cast(uint32_t, successor))
+                    pairs.enqueue(successor)
         for i in range(begin, stop):
             successor = self.fresh_pair[i]
             if places[successor] != cython.NULL:
@@ -386,14 +362,3 @@ class MergeLoop:
             self._free_pair(self.merged)
             self.stage = 0
         return stop - begin
-
-
-def append_tokens(tokens: list, merges: cython.const[int32_t][:, ::1]):
-    """Append tokens[left] + tokens[right] for each merge (left, right, new)."""
-    i: cython.Py_ssize_t
-    left: bytes
-    right: bytes
-    for i in range(merges.shape[0]):
-        left = tokens[merges[i, 0]]
-        right = tokens[merges[i, 1]]
-        tokens.append(left + right)

@@ -3,6 +3,22 @@ from libc.stdint cimport uint32_t, uint64_t
 from tokenmill.kernels._pair_map cimport tm_pair_map
 from tokenmill.training._corpus_cy cimport FREE
 
+cdef extern from *:
+    """
+    #include "tokenmill/kernels/_heap.h"
+    typedef struct {
+        uint64_t count, key;
+        uint32_t pair;
+    } tm_queued;
+    #define TM_QUEUED_BEFORE(a, b) ((a)->count > (b)->count || ((a)->count == (b)->count && (a)->key < (b)->key))
+    TM_HEAP(tm_queue, tm_queued, TM_QUEUED_BEFORE)
+    """
+    ctypedef struct Item "tm_queued":
+        uint64_t count
+        uint64_t key  # left << 32 | right
+        uint32_t pair
+    size_t heap_push "tm_queue_push" (Item* heap, size_t used, Item item) nogil
+    size_t heap_pop "tm_queue_pop" (Item* heap, size_t used) nogil
 
 cdef struct Pair:
     uint64_t count      # over all positions, exact
@@ -11,6 +27,11 @@ cdef struct Pair:
     uint32_t left
     uint32_t right
     size_t size         # entries in its segment
+
+cdef struct Bucket:
+    uint32_t* pairs
+    size_t size
+    size_t room
 
 cdef struct Block:
     Block* next
@@ -24,15 +45,24 @@ cdef class Pairs:
     cdef size_t width
     cdef readonly uint64_t threshold
     cdef tm_pair_map ids  # (left, right) -> id, while it is needed
+    # the queue: pairs wait in buckets, those of the bucket `open` and above in the heap
+    cdef int open
+    cdef Bucket[64] buckets
+    cdef Item* heap
+    cdef size_t heap_size
+    cdef size_t heap_room
     # segment memory: the rest of the block that segments are cut from, and all blocks
     cdef char* free_at
     cdef size_t free_size
     cdef Block* blocks
 
-    cdef int reserve(self, size_t more) except? -1 nogil
-    cdef size_t find(self, uint32_t left, uint32_t right) except? 0 nogil
-    cdef int add_ids(self, size_t first) except? -1 nogil
-    cdef char* _next_block(self, size_t size) noexcept nogil
+    cdef int reserve(self, size_t more) except -1 nogil
+    cdef uint32_t find(self, uint32_t left, uint32_t right) except 0 nogil
+    cdef int add_ids(self, size_t first) except -1 nogil
+    cdef int enqueue(self, uint32_t pair) except -1 nogil
+    cdef uint32_t pop(self) except? 0 nogil
+    cdef int _open_next(self) except -1 nogil
+    cdef char* _next_block(self, size_t size) except NULL nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
     cdef void _free_blocks(self) noexcept nogil
 
@@ -45,8 +75,15 @@ cdef inline uint32_t token_at(const uint32_t* node, const Pair* pair, size_t pla
     return held ^ FREE  # the flag of a last node stays, and no token is as high as that
 
 
+cdef inline uint32_t new_pair(Pairs self, uint32_t left, uint32_t right) noexcept nogil:
+    # The id of a new pair, which has no positions yet. There is room for it: see `reserve`.
+    cdef size_t id = self.n_pairs
+    self.n_pairs += 1
+    set_pair(self, id, left, right)
+    return <uint32_t> id
+
+
 cdef inline void set_pair(Pairs self, size_t pair, uint32_t left, uint32_t right) noexcept nogil:
-    # A new pair, which has no positions yet.
     self.pair[pair].count = 0
     self.pair[pair].step = 0
     self.pair[pair].left = left
@@ -55,14 +92,12 @@ cdef inline void set_pair(Pairs self, size_t pair, uint32_t left, uint32_t right
     self.places[pair] = NULL
 
 
-cdef inline char* new_places(Pairs self, size_t entries) noexcept nogil:
-    # Room for a segment of at least one entry. NULL: no memory.
+cdef inline char* new_places(Pairs self, size_t entries) except NULL nogil:
+    # Room for a segment of at least one entry.
     cdef size_t size = entries * self.width
     cdef char* at = self.free_at
     if size > self.free_size:
         at = self._next_block(size)
-        if at == NULL:
-            return NULL
     self.free_at = at + size
     self.free_size -= size
     return at

@@ -1,22 +1,31 @@
-"""What is known of each pair: its record and its segment.
+"""What is known of each pair: its record, its segment, and its place in the queue.
 
 Definitions
     segment    the positions of a pair in ascending order, 32 bits each (64 in a corpus of more nodes). An entry whose
                node no longer holds the pair is dead; entries are never removed one by one.
     threshold  pairs whose count is lower are not wanted. A pair that falls below it is dropped for good. The threshold may
                rise during training, as it becomes clearer how rare the last pairs will be.
+    queue      yields the pair with the highest count, of equals the one with the smaller (left, right).
+
+Queued pairs wait in one of 64 buckets, by log2 of their count. Only the pairs of the highest bucket are ordered, in a binary
+heap. When the heap is empty, the next bucket is moved into it. So most pairs are never compared with any other.
+
+Counts change while pairs wait, so the count in the heap may be out of date. That is found when the pair is popped: it is
+queued again with its present count. (To drop it there is a classic mistake: its present count may still be the highest.)
+A pair whose count rises is queued again at once; its older item is found to be out of date later.
 """
 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._memory import tm_alloc
+from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, no_memory
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
     tm_pair_map_get_or_put,
     tm_pair_map_reserve,
 )
+from cython.cimports.tokenmill.kernels._platform import tm_log2
 from cython.cimports.tokenmill.training._corpus_cy import FREE
 
 BLOCK = cython.declare(cython.size_t, 8 << 20)  # bytes of a block for segments, at least
@@ -35,18 +44,27 @@ class Pairs:
     def __cinit__(self, threshold: uint64_t, wide: bool, expected: cython.size_t = 1 << 14):
         self.threshold = threshold
         self.width = 8 if wide else 4
-        self.n_pairs = 1
-        self.reserve(expected)
-        set_pair(self, 0, 0, 0)
+        self.open = 63
+        self.reserve(expected + 1)
+        new_pair(self, 0, 0)
 
     def __dealloc__(self):
+        i: cython.Py_ssize_t
+        for i in range(64):
+            free(self.buckets[i].pairs)
         self._free_blocks()
         tm_pair_map_free(cython.address(self.ids))
+        free(self.heap)
         free(self.pair)
         free(self.places)
 
     def clear(self, threshold: uint64_t):
         """Drop all pairs, for a new phase."""
+        i: cython.Py_ssize_t
+        for i in range(64):
+            self.buckets[i].size = 0
+        self.heap_size = 0
+        self.open = 63
         self._free_blocks()
         self.threshold = threshold
         self.n_pairs = 1
@@ -68,10 +86,7 @@ class Pairs:
 
     # ---- records
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def reserve(self, more: cython.size_t) -> cython.int:
+    def reserve(self, more):
         """Make room for `more` new pairs. Records may move."""
         room: cython.size_t = self.n_pairs + more
         pair: cython.pointer(Pair)
@@ -82,84 +97,114 @@ class Pairs:
         if room >= FREE:
             with cython.gil:
                 raise MemoryError("more than 2**30 distinct pairs; a higher min_pair_count leaves out the rare ones")
-        pair = cython.cast(cython.pointer(Pair), tm_alloc(room * cython.sizeof(Pair)))
-        places = cython.cast(cython.pp_char, tm_alloc(room * cython.sizeof(cython.p_char)))
-        if pair == cython.NULL or places == cython.NULL:
-            free(pair)
-            free(places)
-            with cython.gil:
-                raise MemoryError(f"no memory for {room} pairs")
-        if self.pair != cython.NULL:
-            memcpy(pair, self.pair, self.n_pairs * cython.sizeof(Pair))
-            memcpy(places, self.places, self.n_pairs * cython.sizeof(cython.p_char))
-            free(self.pair)
-            free(self.places)
+        pair = cython.cast(cython.pointer(Pair), new_array(room, cython.sizeof(Pair)))
+        memcpy(pair, self.pair, self.n_pairs * cython.sizeof(Pair))
+        free(self.pair)
         self.pair = pair
+        places = cython.cast(cython.pp_char, new_array(room, cython.sizeof(cython.p_char)))
+        memcpy(places, self.places, self.n_pairs * cython.sizeof(cython.p_char))
+        free(self.places)
         self.places = places
         self.room = room
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0, check=True)
-    def find(self, left: uint32_t, right: uint32_t) -> cython.size_t:
+    def find(self, left, right):
         """The id of (left, right). A pair that `ids` does not have gets a new id and a new record."""
-        pair: cython.size_t
+        pair: uint32_t
         if not tm_pair_map_reserve(cython.address(self.ids), 1):
-            with cython.gil:
-                raise MemoryError(f"no memory for {self.n_pairs} pairs")
+            no_memory(self.n_pairs, 2 * cython.sizeof(Pair))
         pair = tm_pair_map_get_or_put(cython.address(self.ids), left, right, cython.cast(uint32_t, self.n_pairs))
         if pair == self.n_pairs:
             self.reserve(1)
-            set_pair(self, pair, left, right)
-            self.n_pairs += 1
+            new_pair(self, left, right)
         return pair
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def add_ids(self, first: cython.size_t) -> cython.int:
+    def add_ids(self, first):
         """Put the pairs from `first` on, which `ids` does not have, into it."""
         pair: cython.size_t
         if not tm_pair_map_reserve(cython.address(self.ids), self.n_pairs - first):
-            with cython.gil:
-                raise MemoryError(f"no memory for {self.n_pairs} pairs")
+            no_memory(self.n_pairs, 2 * cython.sizeof(Pair))
         for pair in range(first, self.n_pairs):
             tm_pair_map_get_or_put(
                 cython.address(self.ids), self.pair[pair].left, self.pair[pair].right, cython.cast(uint32_t, pair)
             )
         return 0
 
+    # ---- the queue
+
+    def enqueue(self, pair):
+        """Queue a pair with its present count, which is not 0."""
+        record: cython.pointer(Pair) = cython.address(self.pair[pair])
+        level: cython.int = tm_log2(record.count)
+        bucket: cython.pointer(Bucket) = cython.address(self.buckets[level])
+        item: Item
+        if level >= self.open:
+            self.heap = cython.cast(
+                cython.pointer(Item),
+                grown_array(self.heap, cython.address(self.heap_room), self.heap_size + 1, cython.sizeof(Item)),
+            )
+            item.count = record.count
+            item.key = cython.cast(uint64_t, record.left) << 32 | record.right
+            item.pair = pair
+            self.heap_size = heap_push(self.heap, self.heap_size, item)
+        else:
+            bucket.pairs = cython.cast(
+                cython.pointer(uint32_t), grown_array(bucket.pairs, cython.address(bucket.room), bucket.size + 1, 4)
+            )
+            bucket.pairs[bucket.size] = pair
+            bucket.size += 1
+        return 0
+
+    def pop(self):
+        """The next pair of the queue; 0 if none reaches the threshold."""
+        item: Item
+        count: uint64_t
+        while self.heap_size or self._open_next():
+            item = self.heap[0]
+            self.heap_size = heap_pop(self.heap, self.heap_size)
+            count = self.pair[item.pair].count
+            if count >= self.threshold:
+                if item.count == count:
+                    return item.pair
+                self.enqueue(item.pair)
+        return 0
+
+    def _open_next(self):
+        """Move the pairs of the next bucket into the heap, which is empty; 0 if no pairs are left."""
+        bucket: cython.pointer(Bucket)
+        i: cython.size_t
+        while self.heap_size == 0:
+            while self.open > 0 and self.buckets[self.open].size == 0:
+                self.open -= 1
+            bucket = cython.address(self.buckets[self.open])
+            if bucket.size == 0:
+                return 0
+            for i in range(bucket.size):
+                # A pair whose count has fallen goes to a lower bucket.
+                if self.pair[bucket.pairs[i]].count >= self.threshold:
+                    self.enqueue(bucket.pairs[i])
+            bucket.size = 0
+        return 1
+
     # ---- segment memory
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _next_block(self, size: cython.size_t) -> cython.p_char:
-        """Start a block with `size` bytes or more for segments; where it begins, or NULL: no memory."""
+    def _next_block(self, size):
+        """Start a block with `size` bytes or more for segments; returns where it begins."""
         room: cython.size_t = size if size > BLOCK else BLOCK
-        block: cython.pointer(Block) = cython.cast(cython.pointer(Block), tm_alloc(HEAD + room))
-        if block == cython.NULL:
-            return cython.NULL
+        block: cython.pointer(Block) = cython.cast(cython.pointer(Block), new_array(HEAD + room, 1))
         block.next = self.blocks
         self.blocks = block
         self.free_at = cython.cast(cython.p_char, block) + HEAD
         self.free_size = room
         return self.free_at
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def free_places(self, places: cython.p_char, entries: cython.size_t) -> cython.void:
+    def free_places(self, places, entries):
         """A segment is no longer needed. The next ones are cut from it if it is larger than what is left of the block."""
         if entries * self.width > self.free_size:
             self.free_at = places
             self.free_size = entries * self.width
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _free_blocks(self) -> cython.void:
+    def _free_blocks(self):
         block: cython.pointer(Block)
         while self.blocks != cython.NULL:
             block = self.blocks

@@ -20,7 +20,7 @@ Invariants, between two steps
        merged or became a part. (A position there may hold another token by now, or be listed twice.)
     5. A token has the same span everywhere: as many nodes as its bytes or characters, since nodes are not compacted here.
 
-One step: `_sweep`, lay out; then for x1 and for x2, if its IoS reaches T: `_split`, lay out. As in the plain loop the successor
+One step: merge, lay out; then for x1 and for x2, if its IoS reaches T: take apart, lay out. As in the plain loop the successor
 of an old pair is found through its record. So `find` is called once for each pair and step, and never for pairs with
 a token that is made in this step.
 """
@@ -40,8 +40,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     left_of,
     put_place,
 )
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, set_pair, token_at
-from cython.cimports.tokenmill.training._queue_cy import Queue
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, token_at
 from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
 from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
 
@@ -77,7 +76,6 @@ class PickyLoop:
 
     corpus: Corpus
     pairs: Pairs
-    queue: Queue
     tokens: Tokens
     numerator: uint64_t
     denominator: uint64_t
@@ -94,7 +92,7 @@ class PickyLoop:
     unseen: cython.bint  # x3 was made in this step
     first_successor: cython.size_t  # the pairs from this one on are of this step
     times: uint64_t  # m
-    moved: uint64_t  # occurrences of the removed token
+    moved: uint64_t  # occurrences of the pair or the removed token, so far
     counts: uint64_t[2]  # f of x1 and x2 before the merge
     merged: uint32_t  # the pair
     removed: uint32_t  # the token, in SPLIT
@@ -111,7 +109,7 @@ class PickyLoop:
     def __cinit__(
         self,
         corpus: Corpus,
-        queue: Queue,
+        pairs: Pairs,
         tokens: Tokens,
         numerator: uint64_t,
         denominator: uint64_t,
@@ -120,14 +118,13 @@ class PickyLoop:
         expected_pairs: cython.size_t = 0,
     ):
         self.corpus = corpus
-        self.pairs = queue.pairs
-        self.queue = queue
+        self.pairs = pairs
         self.tokens = tokens
         self.numerator = numerator
         self.denominator = denominator
         self.least = min_pair_count
         self.max_bytes = max_bytes
-        self.segments = Segments(queue, corpus.wide, expected_pairs)
+        self.segments = Segments(pairs, corpus.wide, expected_pairs)
         self.pairs.add_ids(1)
 
     @property
@@ -138,45 +135,40 @@ class PickyLoop:
     def run_on(self, wanted: cython.size_t, work: cython.size_t) -> bool:
         """Go on until `wanted` tokens are present or about `work` positions were seen. False at the end."""
         spent: cython.size_t = 0
-        pair: cython.size_t
+        pair: uint32_t
         with cython.nogil:
             while spent < work:
                 if self.stage == IDLE:
                     if self.tokens.n_tokens - self.tokens.n_removed >= wanted:
                         break
-                    pair = self.queue.pop()
+                    pair = self.pairs.pop()
                     if pair == 0 or self.pairs.pair[pair].count < self.least:
                         break
-                    self._begin(self.pairs, self.tokens, cython.cast(uint32_t, pair))
+                    self._begin(self.pairs, self.tokens, pair)
                     spent += 8
-                elif self.stage == SWEEP:
-                    spent += self._sweep(work)
-                elif self.stage == SPLIT:
-                    spent += self._split(work)
+                elif self.stage != LAY_OUT:
+                    spent += self._visit(work)
                 else:
                     spent += self.segments.n_fresh
-                    if self.segments.lay_out(self.pairs, work):
+                    if self.segments.lay_out(work):
                         self._judge(self.pairs, self.tokens)
         return spent >= work
-
-    # ---- a merge
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
     def _begin(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.int:
-        known: cython.size_t = tokens.n_tokens
+        known: uint32_t = tokens.n_tokens
         self.merged = merged
         self.x1 = pairs.pair[merged].left
         self.x2 = pairs.pair[merged].right
         self.counts[0] = tokens.token[self.x1].count
         self.counts[1] = tokens.token[self.x2].count
-        self.x3 = cython.cast(uint32_t, tokens.join(self.x1, self.x2))
+        self.x3 = tokens.join(self.x1, self.x2)
         self.unseen = self.x3 == known
         self.first_successor = pairs.n_pairs
-        self._take(self.segments.gather_pair(self.corpus, pairs, merged))
-        self.segments.reserve(pairs, 2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
-        self.times = 0
+        self._take(self.segments.gather_pair(self.corpus, merged))
+        self.segments.reserve(2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
         self.before = 0
         self.swapped = 0
         self.turn = 0
@@ -191,6 +183,7 @@ class PickyLoop:
         self.places = self.segments.gathered
         self.size = size
         self.live = 0
+        self.moved = 0
         self.at = 0
         self.cursor.run = 0
         self.cursor.end = 0
@@ -206,24 +199,22 @@ class PickyLoop:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
-    def _wanted(self, left: uint32_t, right: uint32_t) -> cython.longlong:
+    @cython.exceptval(0)
+    def _wanted(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """What the node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is too long."""
         return FREE | left if self._too_long(left, right) else self.pairs.find(left, right)
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(-1)
-    def _with_new(self, left: uint32_t, right: uint32_t) -> cython.longlong:
+    @cython.exceptval(0)
+    def _with_new(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """As `_wanted`, for a pair with x3 that is asked for once in this step.
 
         If x3 is new, so is the pair, and it is not looked up before the end of the sweep. It gets its place in the map then.
         """
         if not self.unseen or self._too_long(left, right):
             return self._wanted(left, right)
-        set_pair(self.pairs, self.pairs.n_pairs, left, right)
-        self.pairs.n_pairs += 1
-        return self.pairs.n_pairs - 1
+        return new_pair(self.pairs, left, right)
 
     @cython.cfunc
     @cython.nogil
@@ -234,13 +225,13 @@ class PickyLoop:
         right: uint32_t = self.pairs.pair[old].right
         swapped: cython.bint = left == self.x2 and right == self.x1
         if on_left or swapped:
-            self.pairs.pair[old].successor = cython.cast(uint32_t, self._with_new(left, self.x3))
+            self.pairs.pair[old].successor = self._with_new(left, self.x3)
         else:
-            self.pairs.pair[old].successor = cython.cast(uint32_t, self._with_new(self.x3, right))
+            self.pairs.pair[old].successor = self._with_new(self.x3, right)
         if swapped:
             self.swapped = old
-            self.after_swapped = cython.cast(uint32_t, self._with_new(self.x3, right))
-            self.doubled = cython.cast(uint32_t, self._with_new(self.x3, self.x3))
+            self.after_swapped = self._with_new(self.x3, right)
+            self.doubled = self._with_new(self.x3, self.x3)
         self.pairs.pair[old].step = self.step
         return 0
 
@@ -259,63 +250,80 @@ class PickyLoop:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _sweep(self, work: cython.size_t) -> cython.longlong:
-        """Merge at the next `work` positions of the pair, in ascending order."""
+    def _visit(self, work: cython.size_t) -> cython.longlong:
+        """Merge or take apart at the next `work` positions, in ascending order."""
         node: cython.pointer(uint32_t) = self.corpus.node
-        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
         wide: cython.bint = self.corpus.wide
-        merged: uint32_t = self.merged
+        merging: cython.bint = self.stage == SWEEP
         begin: cython.size_t = self.at
         stop: cython.size_t = self.size if self.size - begin < work else begin + work
-        middle: cython.size_t = self.tokens.token[self.x1].span
-        whole: cython.size_t = self.tokens.token[self.x3].span
+        span: cython.size_t = self.tokens.token[self.x3 if merging else self.removed].span
         cursor: Cursor = self.cursor
         count: uint64_t
         i: cython.size_t
         place: cython.size_t
-        left: cython.size_t
-        old: uint32_t
-        held: uint32_t
         for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
             tm_prefetch(node + get_place(self.places, i, wide))
         for i in range(begin, stop):
             if i + AHEAD < self.size:
                 place = get_place(self.places, i + AHEAD, wide)
                 tm_prefetch(node + place - 1)
-                tm_prefetch(node + place + whole)
+                tm_prefetch(node + place + span)
             place = get_place(self.places, i, wide)
-            if node[place] != merged:
+            if merging:
+                if node[place] != self.merged:
+                    continue
+            elif token_at(node, self.pairs.pair, place) != self.removed:
                 continue
             count = count_at(self.corpus, cython.address(cursor), place)
-            self.times += count
+            self.moved += count
             put_place(self.places, self.live, wide, place)
             self.live += 1
-            left = left_of(node, place)
-            old = node[left]
-            # If the token on the left was made just now, the pair of the two was made with it.
-            if old < FREE and left != self.before:
-                if pair[old].step != self.step:
-                    self._make_successor(old, True)
-                pair[old].count -= count
-                self._put(left, pair[old].successor, count)
-            held = FREE | self.x3
-            old = node[place + middle]
-            if old < FREE:
-                if pair[old].step != self.step:
-                    self._make_successor(old, False)
-                pair[old].count -= count
-                held = pair[old].successor
-                if old == self.swapped:  # where x1 x2 x1 x2 was, the pair is (x3, x3)
-                    held = self.doubled if node[place + whole] == merged else self.after_swapped
-            self._put(place, held, count)
-            node[place + middle] = FREE
-            node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
-            self.before = place
+            if merging:
+                self._merge_at(place, left_of(node, place), count)
+            else:
+                self._split_at(place, left_of(node, place), count)
         self.cursor = cursor
         self.at = stop
         if stop == self.size:
-            self._end_sweep(self.pairs, self.tokens)
+            if merging:
+                self._end_sweep(self.pairs, self.tokens)
+            else:
+                self._end_split(self.pairs, self.tokens)
         return stop - begin
+
+    # ---- a merge
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _merge_at(self, place: cython.size_t, left: cython.size_t, count: uint64_t) -> cython.int:
+        node: cython.pointer(uint32_t) = self.corpus.node
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
+        middle: cython.size_t = self.tokens.token[self.x1].span
+        whole: cython.size_t = self.tokens.token[self.x3].span
+        held: uint32_t = FREE | self.x3
+        old: uint32_t = node[left]
+        # If the token on the left was made just now, the pair of the two was made with it.
+        if old < FREE and left != self.before:
+            if pair[old].step != self.step:
+                self._make_successor(old, True)
+            pair[old].count -= count
+            self._put(left, pair[old].successor, count)
+        old = node[place + middle]
+        if old < FREE:
+            if pair[old].step != self.step:
+                self._make_successor(old, False)
+            pair[old].count -= count
+            held = pair[old].successor
+            if old == self.swapped:  # where x1 x2 x1 x2 was, the pair is (x3, x3)
+                held = self.doubled if node[place + whole] == self.merged else self.after_swapped
+        self._put(place, held, count)
+        node[place + middle] = FREE
+        node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
+        self.before = place
+        return 0
 
     @cython.cfunc
     @cython.nogil
@@ -323,6 +331,7 @@ class PickyLoop:
     def _end_sweep(self, pairs: Pairs, tokens: Tokens) -> cython.int:
         if self.unseen:
             pairs.add_ids(self.first_successor)
+        self.times = self.moved
         pairs.pair[self.merged].count = 0
         tokens.token[self.x1].count -= self.times
         tokens.token[self.x2].count -= self.times
@@ -370,93 +379,53 @@ class PickyLoop:
         i: cython.size_t
         tokens.remove(x)
         self.removed = x
-        self._take(self.segments.gather_token(self.corpus, pairs, x, cython.address(tokens.token[x].births)))
+        self._take(self.segments.gather(self.corpus, x, True, cython.address(tokens.token[x].births)))
         self.segments.reserve(
-            pairs,
             2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart,
             self.size * (tokens.n_apart + 1),
         )
         for i in range(tokens.n_apart - 1):
-            tokens.apart[i].held = cython.cast(uint32_t, self._wanted(tokens.apart[i].token, tokens.apart[i + 1].token))
-        self.moved = 0
+            tokens.apart[i].held = self._wanted(tokens.apart[i].token, tokens.apart[i + 1].token)
         self.stage = SPLIT
         return 0
 
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(-1)
-    def _split(self, work: cython.size_t) -> cython.longlong:
-        """Replace the removed token by its parts at its next `work` positions, in ascending order."""
-        node: cython.pointer(uint32_t) = self.corpus.node
-        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
-        wide: cython.bint = self.corpus.wide
-        span: cython.size_t = self.tokens.token[self.removed].span
-        first: uint32_t = self.tokens.apart[0].token
-        begin: cython.size_t = self.at
-        stop: cython.size_t = self.size if self.size - begin < work else begin + work
-        cursor: Cursor = self.cursor
-        count: uint64_t
-        i: cython.size_t
-        place: cython.size_t
-        left: cython.size_t
-        old: uint32_t
-        for i in range(begin, stop):
-            if i + AHEAD < self.size:
-                place = get_place(self.places, i + AHEAD, wide)
-                tm_prefetch(node + place - 1)
-                tm_prefetch(node + place + span)
-            place = get_place(self.places, i, wide)
-            if token_at(node, pair, place) != self.removed:
-                continue
-            count = count_at(self.corpus, cython.address(cursor), place)
-            self.moved += count
-            put_place(self.places, self.live, wide, place)
-            self.live += 1
-            left = left_of(node, place)
-            old = node[left]
-            if old < FREE:
-                if pair[old].step != self.step:
-                    pair[old].successor = cython.cast(uint32_t, self._wanted(pair[old].left, first))
-                    pair[old].step = self.step
-                pair[old].count -= count
-                self._put(left, pair[old].successor, count)
-            elif old != SENTINEL:  # too long with the whole token, perhaps not with its first part
-                self._put(left, cython.cast(uint32_t, self._wanted(old & TOKEN, first)), count)
-            self._put_parts(place, count)
-        self.cursor = cursor
-        self.at = stop
-        if stop == self.size:
-            self._end_split(self.pairs, self.tokens)
-        return stop - begin
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _put_parts(self, place: cython.size_t, count: uint64_t) -> cython.int:
+    def _split_at(self, place: cython.size_t, left: cython.size_t, count: uint64_t) -> cython.int:
         """Replace the removed token at `place` by its parts."""
         node: cython.pointer(uint32_t) = self.corpus.node
-        pair: cython.pointer(Pair) = self.pairs.pair
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
         apart: cython.pointer(Part) = self.tokens.apart
         n_apart: cython.size_t = self.tokens.n_apart
         last: uint32_t = apart[n_apart - 1].token
-        old: uint32_t = node[place]
+        old: uint32_t = node[left]
         held: uint32_t
         span: uint32_t
         j: cython.size_t
+        if old < FREE:
+            if pair[old].step != self.step:
+                pair[old].successor = self._wanted(pair[old].left, apart[0].token)
+                pair[old].step = self.step
+            pair[old].count -= count
+            self._put(left, pair[old].successor, count)
+        elif old != SENTINEL:  # too long with the whole token, perhaps not with its first part
+            self._put(left, self._wanted(old & TOKEN, apart[0].token), count)
+        old = node[place]
         for j in range(n_apart):
             span = self.tokens.token[apart[j].token].span
             if j + 1 < n_apart:
                 held = apart[j].held
             elif old < FREE:
                 if pair[old].step != self.step:
-                    pair[old].successor = cython.cast(uint32_t, self._wanted(last, pair[old].right))
+                    pair[old].successor = self._wanted(last, pair[old].right)
                     pair[old].step = self.step
                 held = pair[old].successor
                 pair[old].count -= count
             elif node[place + span] == SENTINEL:
                 held = FREE | last
             else:
-                held = cython.cast(uint32_t, self._wanted(last, token_at(node, pair, place + span)))
+                held = self._wanted(last, token_at(node, pair, place + span))
             self._put(place, held, count)
             if span > 1:
                 node[place + span - 1] = LAST | span
@@ -476,7 +445,7 @@ class PickyLoop:
             part = tokens.apart[j].token
             tokens.token[part].count += self.moved
             if j > 0 and part >= tokens.n_alphabet and self.live:
-                self.segments.add_moved(cython.address(tokens.token[part].births), pairs, self.places, self.live, offset)
+                self.segments.add_moved(cython.address(tokens.token[part].births), self.places, self.live, offset)
             offset += tokens.token[part].span
         self._keep_births(pairs, tokens, tokens.apart[0].token)
         self.at = 0

@@ -2,7 +2,6 @@ from libc.stdint cimport uint32_t
 
 from tokenmill.training._corpus_cy cimport Corpus, put_place
 from tokenmill.training._pairs_cy cimport Pairs
-from tokenmill.training._queue_cy cimport Queue
 
 
 cdef struct Segment:
@@ -21,7 +20,7 @@ cdef struct Growth:
 
 
 cdef class Segments:
-    cdef Queue queue
+    cdef Pairs pairs
     cdef Late* late
     cdef size_t late_room
     cdef Growth* growth
@@ -38,16 +37,12 @@ cdef class Segments:
     cdef bint wide
     cdef char* gathered
 
-    cdef int reserve(self, Pairs pairs, size_t more, size_t fresh) except? -1 nogil
-    cdef bint lay_out(self, Pairs pairs, size_t work) except? 0 nogil
-    cdef int add(self, uint32_t* head, char* places, size_t size) except? -1 nogil
-    cdef long long gather_pair(self, Corpus corpus, Pairs pairs, uint32_t pair) except? -1 nogil
-    cdef long long gather_token(
-        self, Corpus corpus, Pairs pairs, uint32_t token, uint32_t* births) except? -1 nogil
-    cdef long long _gather(
-        self, Corpus corpus, Pairs pairs, uint32_t key, bint of_token, uint32_t* head) except? -1 nogil
-    cdef int add_moved(
-        self, uint32_t* head, Pairs pairs, char* places, size_t size, size_t offset) except? -1 nogil
+    cdef int reserve(self, size_t more, size_t fresh) except -1 nogil
+    cdef bint lay_out(self, size_t work) except? 0 nogil
+    cdef int add(self, uint32_t* head, char* places, size_t size) except -1 nogil
+    cdef size_t gather_pair(self, Corpus corpus, uint32_t pair) except? 0 nogil
+    cdef size_t gather(self, Corpus corpus, uint32_t key, bint of_token, uint32_t* head) except? 0 nogil
+    cdef int add_moved(self, uint32_t* head, char* places, size_t size, size_t offset) except -1 nogil
     cdef int take(self, uint32_t* head, Segment* taken) noexcept nogil
 
 

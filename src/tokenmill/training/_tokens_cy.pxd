@@ -19,7 +19,7 @@ cdef struct Part:
 cdef class Tokens:
     cdef Token* token
     cdef Made* made
-    cdef readonly size_t n_tokens
+    cdef readonly uint32_t n_tokens
     cdef readonly size_t n_alphabet
     cdef readonly size_t n_removed
     cdef size_t room
@@ -38,9 +38,10 @@ cdef class Tokens:
     cdef size_t n_events
     cdef size_t events_room
 
-    cdef size_t join(self, uint32_t left, uint32_t right) except? 0 nogil
-    cdef int remove(self, uint32_t id) except? -1 nogil
-    cdef uint32_t* _slot_of(self, size_t id) noexcept nogil
-    cdef int _event(self, uint32_t a, uint32_t b, uint32_t c) except? -1 nogil
-    cdef long long _add(self, size_t length) except? -1 nogil
-    cdef int _rehash(self) except? -1 nogil
+    cdef uint32_t join(self, uint32_t left, uint32_t right) except? 0 nogil
+    cdef int remove(self, uint32_t id) except -1 nogil
+    cdef uint32_t _add_known(self, bytes data, uint32_t span) except? 0
+    cdef uint32_t* _slot_of(self, uint32_t id) noexcept nogil
+    cdef int _event(self, uint32_t a, uint32_t b, uint32_t c) except -1 nogil
+    cdef uint32_t _add(self, size_t length) except? 0 nogil
+    cdef int _rehash(self) except -1 nogil

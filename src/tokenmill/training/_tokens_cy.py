@@ -2,9 +2,9 @@
 
 import cython
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import calloc, free
+from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.kernels._memory import tm_reserve
+from cython.cimports.tokenmill.kernels._arrays import grown_array, no_memory, zeroed_array
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_hash, tm_key_of
 from cython.cimports.tokenmill.training._corpus_cy import TOKEN
 from cython.cimports.tokenmill.training._take_apart import Made, take_apart
@@ -21,13 +21,9 @@ class Tokens:
     """
 
     def __cinit__(self, alphabet: list, spans: list):
-        id: cython.size_t
-        data: bytes
         self.seed.a, self.seed.b = random_seed()
         for data, span in zip(alphabet, spans, strict=True):
-            id = self._add(len(data))
-            memcpy(self.text + self.token[id].at, cython.cast(cython.p_char, data), len(data))
-            self.token[id].span = span
+            self._add_known(data, span)
         self.n_alphabet = self.n_tokens
         self._rehash()
 
@@ -45,27 +41,30 @@ class Tokens:
 
         left, right: the pair that each was first made from.
         """
-        id: cython.size_t
-        data: bytes
+        id: uint32_t
         for data, left, right, span in gone:
-            id = self._add(len(data))
-            memcpy(self.text + self.token[id].at, cython.cast(cython.p_char, data), len(data))
-            self.token[id].span = span
+            id = self._add_known(data, span)
             self.made[id].left = left
             self.made[id].right = right
             self.made[id].removed = True
             self.n_removed += 1
         self._rehash()
 
+    def _add_known(self, data, span):
+        id: uint32_t = self._add(len(data))
+        memcpy(self.text + self.token[id].at, cython.cast(cython.p_char, data), len(data))
+        self.token[id].span = span
+        return id
+
     def to_list(self) -> list:
         """The bytes of all tokens by id."""
-        id: cython.size_t
+        id: uint32_t
         data: cython.p_char = cython.cast(cython.p_char, self.text)
         return [data[self.token[id].at : self.token[id].at + self.token[id].length] for id in range(self.n_tokens)]
 
     def removed(self) -> list:
         """The ids of the tokens that are removed now."""
-        id: cython.size_t
+        id: uint32_t
         return [id for id in range(self.n_tokens) if self.made[id].removed]
 
     def event_bytes(self) -> bytes:
@@ -74,18 +73,14 @@ class Tokens:
             return b""
         return cython.cast(cython.p_char, self.events)[: 12 * self.n_events]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(0, check=True)
-    def join(self, left: uint32_t, right: uint32_t) -> cython.size_t:
+    def join(self, left, right):
         """Merge left and right into the token with their bytes, a new one if there is none. It is present then."""
-        id: cython.size_t = self.n_tokens
-        length: cython.size_t = cython.cast(cython.size_t, self.token[left].length) + self.token[right].length
+        id: uint32_t
         text: cython.pointer(uint8_t)
         slot: cython.pointer(uint32_t)
-        if 2 * (self.n_tokens + 1) > self.mask:
+        if 2 * (cython.cast(cython.size_t, self.n_tokens) + 1) > self.mask:
             self._rehash()
-        self._add(length)
+        id = self._add(cython.cast(cython.size_t, self.token[left].length) + self.token[right].length)
         text = self.text + self.token[id].at
         memcpy(text, self.text + self.token[left].at, self.token[left].length)
         memcpy(text + self.token[left].length, self.text + self.token[right].at, self.token[right].length)
@@ -96,30 +91,23 @@ class Tokens:
             self.n_removed -= self.made[id].removed
             self.made[id].removed = False
         else:
-            slot[0] = cython.cast(uint32_t, id + 1)
+            slot[0] = id + 1
             self.made[id].left = left
             self.made[id].right = right
             self.token[id].span = self.token[left].span + self.token[right].span
-        self._event(left, right, cython.cast(uint32_t, id))
+        self._event(left, right, id)
         return id
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def remove(self, id: uint32_t) -> cython.int:
+    def remove(self, id):
         """Remove `id`; what replaces it is put into `apart`."""
         length: cython.size_t = self.token[id].length
         i: cython.size_t
-        parts: cython.p_void = tm_reserve(self.parts, cython.address(self.parts_room), length, 4)
-        apart: cython.p_void
-        if parts != cython.NULL:
-            self.parts = cython.cast(cython.pointer(uint32_t), parts)
-        apart = tm_reserve(self.apart, cython.address(self.apart_room), length, cython.sizeof(Part))
-        if apart != cython.NULL:
-            self.apart = cython.cast(cython.pointer(Part), apart)
-        if parts == cython.NULL or apart == cython.NULL:
-            with cython.gil:
-                raise MemoryError(f"no memory for the parts of a token of {length} bytes")
+        self.parts = cython.cast(
+            cython.pointer(uint32_t), grown_array(self.parts, cython.address(self.parts_room), length, 4)
+        )
+        self.apart = cython.cast(
+            cython.pointer(Part), grown_array(self.apart, cython.address(self.apart_room), length, cython.sizeof(Part))
+        )
         self.n_apart = take_apart(self.made, id, self.parts, length)
         for i in range(self.n_apart):
             self.apart[i].token = self.parts[i]
@@ -127,10 +115,7 @@ class Tokens:
         self.n_removed += 1
         return self._event(id, 0xFFFFFFFF, 0xFFFFFFFF)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _slot_of(self, id: cython.size_t) -> cython.pointer(uint32_t):
+    def _slot_of(self, id):
         """The slot of the token with the bytes of `id`, or the free one where it belongs."""
         at: cython.size_t = self.token[id].at
         length: cython.size_t = self.token[id].length
@@ -138,7 +123,7 @@ class Tokens:
         slot: cython.size_t = self.mask & tm_hash(
             tm_key_of(self.text + at, length, self.text + end, self.seed), self.seed
         )
-        found: cython.size_t
+        found: uint32_t
         while self.slots[slot]:
             found = self.slots[slot] - 1
             if (
@@ -149,42 +134,33 @@ class Tokens:
             slot = (slot + 1) & self.mask
         return self.slots + slot
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _event(self, a: uint32_t, b: uint32_t, c: uint32_t) -> cython.int:
-        block: cython.p_void = tm_reserve(self.events, cython.address(self.events_room), self.n_events + 1, 12)
-        if block == cython.NULL or self.n_events >= 0x7FFFFFFF:
-            with cython.gil:
-                raise MemoryError(f"no memory for {self.n_events + 1} events")
-        self.events = cython.cast(cython.pointer(int32_t), block)
+    def _event(self, a, b, c):
+        if self.n_events >= 0x7FFFFFFF:
+            no_memory(self.n_events + 1, 12)
+        self.events = cython.cast(
+            cython.pointer(int32_t), grown_array(self.events, cython.address(self.events_room), self.n_events + 1, 12)
+        )
         self.events[3 * self.n_events] = cython.cast(int32_t, a)
         self.events[3 * self.n_events + 1] = cython.cast(int32_t, b)
         self.events[3 * self.n_events + 2] = cython.cast(int32_t, c)
         self.n_events += 1
         return 0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _add(self, length: cython.size_t) -> cython.longlong:
+    def _add(self, length):
         """Add a token of `length` bytes, which the caller writes; returns its id."""
-        id: cython.size_t = self.n_tokens
+        id: uint32_t = self.n_tokens
         at: cython.size_t = self.token[id - 1].at + self.token[id - 1].length if id else 0
-        token: cython.p_void = tm_reserve(self.token, cython.address(self.room), id + 1, cython.sizeof(Token))
-        made: cython.p_void
-        text: cython.p_void
-        if token != cython.NULL:
-            self.token = cython.cast(cython.pointer(Token), token)
-        made = tm_reserve(self.made, cython.address(self.made_room), id + 1, cython.sizeof(Made))
-        if made != cython.NULL:
-            self.made = cython.cast(cython.pointer(Made), made)
-        text = tm_reserve(self.text, cython.address(self.text_room), at + length, 1)
-        if text != cython.NULL:
-            self.text = cython.cast(cython.pointer(uint8_t), text)
-        if token == cython.NULL or made == cython.NULL or text == cython.NULL or id >= TOKEN:
-            with cython.gil:
-                raise MemoryError(f"no memory for {id + 1} tokens of {at + length} bytes")
+        if id >= TOKEN:
+            no_memory(id, cython.sizeof(Token))
+        self.token = cython.cast(
+            cython.pointer(Token), grown_array(self.token, cython.address(self.room), id + 1, cython.sizeof(Token))
+        )
+        self.made = cython.cast(
+            cython.pointer(Made), grown_array(self.made, cython.address(self.made_room), id + 1, cython.sizeof(Made))
+        )
+        self.text = cython.cast(
+            cython.pointer(uint8_t), grown_array(self.text, cython.address(self.text_room), at + length, 1)
+        )
         memset(cython.address(self.token[id]), 0, cython.sizeof(Token))
         memset(cython.address(self.made[id]), 0, cython.sizeof(Made))
         self.token[id].at = at
@@ -192,24 +168,19 @@ class Tokens:
         self.n_tokens += 1
         return id
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _rehash(self) -> cython.int:
+    def _rehash(self):
         """Put all tokens into a table with room for as many again."""
         size: cython.size_t = 1024
-        id: cython.size_t
+        id: uint32_t
         slot: cython.pointer(uint32_t)
-        while size < 4 * self.n_tokens:
+        while size < 4 * cython.cast(cython.size_t, self.n_tokens):
             size <<= 1
         free(self.slots)
-        self.slots = cython.cast(cython.pointer(uint32_t), calloc(size, 4))
+        self.slots = cython.NULL
+        self.slots = cython.cast(cython.pointer(uint32_t), zeroed_array(size, 4))
         self.mask = size - 1
-        if self.slots == cython.NULL:
-            with cython.gil:
-                raise MemoryError(f"no memory for a table of {size} tokens")
         for id in range(self.n_tokens):
             slot = self._slot_of(id)
             if slot[0] == 0:
-                slot[0] = cython.cast(uint32_t, id + 1)
+                slot[0] = id + 1
         return 0

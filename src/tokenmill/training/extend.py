@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
 from ..errors import UsageError
+from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import Alphabet
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["extend_vocabulary"]
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 def extend_vocabulary(

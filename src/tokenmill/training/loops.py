@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..jobs.progress import Progress
 from .options import Options, exact
 
 if TYPE_CHECKING:
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     from ._pairs_cy import Pairs
     from .alphabet import Alphabet
 
-__all__ = ["append_tokens", "load_corpus", "merge", "refine"]
-
-Progress = Callable[[str, int, "int | None"], None]
+__all__ = ["load_corpus", "merge", "refine"]
 
 _SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
 _PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason
@@ -32,19 +31,21 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
 
     from ._corpus_cy import Corpus
 
-    corpus = Corpus()
-    slices = [order[first : first + _PRETOKENS] for first in range(0, len(order), _PRETOKENS)]
-    sizes = start.offsets if start.nodes is None else start.nodes
-    firsts = [corpus.measure(sizes, counts, part) for part in slices]
-    corpus.allocate(_MAX_NODES_32)
-    for number, (first, part) in enumerate(zip(firsts, slices, strict=True)):
-        progress("load", number * _PRETOKENS, len(order))
-        if start.ids.dtype == np.uint8:
-            corpus.load(start.ids, start.offsets, part, first)
-        elif start.nodes is None:
-            corpus.load_ids(start.ids, start.offsets, part, first)
-        else:
-            corpus.load_spread(start.ids, start.offsets, part, first, np.asarray(start.spans, np.uint32))
+    sizes = np.diff(start.offsets if start.nodes is None else start.nodes)[order]
+    paired = sizes > 1  # other pretokens have no pairs
+    order, sizes = order[paired], sizes[paired]
+    counts = counts[order]
+    sizes += np.uint64(1)
+    first = np.zeros(len(order) + 1, np.uint64)
+    np.cumsum(sizes, out=first[1:])
+    first += np.uint64(1)  # there is a sentinel before the first pretoken, and one after each
+    runs = np.flatnonzero(np.concatenate([counts[:1] > 0, counts[1:] != counts[:-1]]))
+    n_nodes = int(first[-1])
+    corpus = Corpus(n_nodes, first[runs], counts[runs], n_nodes > _MAX_NODES_32)
+    spans = np.asarray(start.spans or (), np.uint32)
+    for done in range(0, len(order), _PRETOKENS):
+        progress("load", done, len(order))
+        corpus.load(start.ids, start.offsets, order[done : done + _PRETOKENS], first[done], spans)
     progress("load", len(order), len(order))
     return corpus
 
@@ -59,32 +60,30 @@ def merge(corpus: Corpus, tokens: Sequence[bytes], options: Options, weight: int
     from ._index_cy import PairIndex
     from ._merge_cy import MergeLoop
     from ._pairs_cy import Pairs
-    from ._queue_cy import Queue
 
     first = len(tokens)
-    wanted = min(options.n_ordinary - first, corpus.nodes)  # each merge leaves one token less in the corpus
+    wanted = min(options.n_ordinary - first, corpus.n_nodes)  # each merge leaves one token less in the corpus
     spans = np.zeros(first + wanted, np.uint32)
     spans[:first] = 1
     lengths = np.zeros(first + wanted, np.uint32)
     lengths[:first] = [len(token) for token in tokens]
     merges = np.zeros((wanted, 3), np.int32)
-    can_be_too_long = corpus.nodes * max(map(len, tokens)) > options.max_bytes
+    can_be_too_long = corpus.n_nodes * max(map(len, tokens)) > options.max_bytes
     max_bytes = options.max_bytes if can_be_too_long else _NO_LIMIT
     threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
-    pairs = Pairs(threshold, corpus.wide, min(2 * corpus.nodes, 8 * wanted + (1 << 16)))
-    queue = Queue(pairs)
-    index = PairIndex(corpus, queue, spans, lengths, max_bytes)
+    pairs = Pairs(threshold, corpus.wide, min(2 * corpus.n_nodes, 8 * wanted + (1 << 16)))
+    index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
     done = 0
     look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
     while True:
         _build(index, corpus, progress)
-        loop = MergeLoop(corpus, queue, spans, lengths, merges, first + done, done, max_bytes)
-        while loop.done < wanted and loop.merge(min(look, wanted), _SLICE):
-            progress("merge", loop.done, wanted)
-            if look <= loop.done < wanted:
-                pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.done))
-                look = 2 * loop.done
-        done = loop.done
+        loop = MergeLoop(corpus, pairs, spans, lengths, merges, first + done, done, max_bytes)
+        while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
+            progress("merge", loop.n_merges, wanted)
+            if look <= loop.n_merges < wanted:
+                pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.n_merges))
+                look = 2 * loop.n_merges
+        done = loop.n_merges
         if done == wanted or pairs.threshold == options.min_pair_count:
             progress("merge", done, done)
             return merges[:done]
@@ -92,18 +91,10 @@ def merge(corpus: Corpus, tokens: Sequence[bytes], options: Options, weight: int
         # have like counts, the same estimate would end that phase after a few merges, and so on.
         look = max(look, 2 * done)
         threshold = max(options.min_pair_count, pairs.threshold // 16)
-        index = PairIndex(corpus, queue, spans, lengths, max_bytes)
+        index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
         while not index.compact(_SLICE):
-            progress("index", 0, 2 * corpus.nodes)
+            progress("index", 0, 2 * corpus.n_nodes)
         pairs.clear(threshold)
-        queue.clear()
-
-
-def append_tokens(tokens: list[bytes], merges: np.ndarray) -> None:
-    """Append the bytes of each merged token to the tokens by id."""
-    from . import _merge_cy
-
-    _merge_cy.append_tokens(tokens, merges)
 
 
 def refine(
@@ -126,7 +117,6 @@ def refine(
     from ._index_cy import PairIndex
     from ._pairs_cy import Pairs
     from ._picky_cy import PickyLoop
-    from ._queue_cy import Queue
     from ._tokens_cy import Tokens
 
     wanted = options.n_ordinary
@@ -135,12 +125,12 @@ def refine(
     known = Tokens(list(tokens), widths)
     known.recall([(token, left, right, len(token)) for token, left, right in gone])
     lengths = np.array([len(token) for token in tokens], np.uint32)
-    queue = Queue(Pairs(1, corpus.wide))
-    index = PairIndex(corpus, queue, np.asarray(widths, np.uint32), lengths, options.max_bytes, spans is not None)
+    pairs = Pairs(1, corpus.wide)
+    index = PairIndex(corpus, pairs, np.asarray(widths, np.uint32), lengths, options.max_bytes, spans is not None)
     _build(index, corpus, progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
-    expected = min(corpus.nodes, 16 * wanted)
-    loop = PickyLoop(corpus, queue, known, *threshold, options.min_pair_count, options.max_bytes, expected)
+    expected = min(corpus.n_nodes, 16 * wanted)
+    loop = PickyLoop(corpus, pairs, known, *threshold, options.min_pair_count, options.max_bytes, expected)
     while loop.run_on(wanted, _SLICE):
         progress("merge", loop.present - len(tokens), wanted - len(tokens))
     progress("merge", loop.present - len(tokens), loop.present - len(tokens))
@@ -150,11 +140,11 @@ def refine(
 
 def _build(index: PairIndex, corpus: Corpus, progress: Progress) -> None:
     while not index.count(_SLICE):
-        progress("index", index.at, 2 * corpus.nodes)
+        progress("index", index.at, 2 * corpus.n_nodes)
     index.choose()
     while not index.place(_SLICE):
-        progress("index", corpus.nodes + index.at, 2 * corpus.nodes)
-    progress("index", 2 * corpus.nodes, 2 * corpus.nodes)
+        progress("index", corpus.n_nodes + index.at, 2 * corpus.n_nodes)
+    progress("index", 2 * corpus.n_nodes, 2 * corpus.n_nodes)
 
 
 def _guess_threshold(weight: int, wanted: int) -> int:

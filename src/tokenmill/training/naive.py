@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-__all__ = ["Pair", "count_pairs", "merge_pretoken", "train_naive"]
+__all__ = ["Pair", "best_pair", "count_pairs", "merge_pretoken", "train_naive"]
 
 Pair = tuple[int, int]
 
@@ -41,14 +41,8 @@ def train_naive(
     id_of = {token: id for id, token in reversed([*enumerate(tokens)])}
     merges = []
     while len(tokens) < vocab_size:
-        pairs = count_pairs(pretokens)
-        if max_token_bytes is not None:
-            pairs = Counter(
-                {pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes}
-            )
-        # The highest count first; of equals, the smaller left id, then the smaller right id.
-        best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
-        if best is None or pairs[best] < min_pair_count:
+        best = best_pair(pretokens, tokens, min_pair_count, max_token_bytes)
+        if best is None:
             break
         joined = tokens[best[0]] + tokens[best[1]]
         new = id_of.setdefault(joined, len(tokens))  # bytes that are a token already keep their id
@@ -70,6 +64,19 @@ def count_pairs(pretokens: Iterable[tuple[Sequence[int], int]]) -> Counter[Pair]
         for pair in pairwise(ids):
             pairs[pair] += count
     return pairs
+
+
+def best_pair(
+    pretokens: Iterable[tuple[Sequence[int], int]], tokens: list[bytes], least: int, longest: int | None
+) -> Pair | None:
+    """The pair seen most often, of equals the smaller (left id, right id); None if no pair may be merged."""
+    pairs = count_pairs(pretokens)
+    allowed = [
+        pair
+        for pair, count in pairs.items()
+        if count >= least and (longest is None or len(tokens[pair[0]]) + len(tokens[pair[1]]) <= longest)
+    ]
+    return min(allowed, key=lambda pair: (-pairs[pair], pair), default=None)
 
 
 def merge_pretoken(ids: Sequence[int], pair: Pair, new: int) -> list[int]:

@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from .naive import count_pairs, merge_pretoken
+from .naive import best_pair, merge_pretoken
 
 __all__ = ["train_naive_picky"]
 
@@ -74,13 +74,8 @@ def train_naive_picky(
     fixed = {*range(len(tokens))} - removed  # the alphabet, or what was present
     events: list[tuple[int, int, int]] = []
     while len(tokens) - len(removed) < vocab_size:
-        pairs = count_pairs(pretokens)
-        if max_token_bytes is not None:
-            pairs = Counter(
-                {pair: n for pair, n in pairs.items() if sum(len(tokens[id]) for id in pair) <= max_token_bytes}
-            )
-        best = min(pairs, key=lambda pair: (-pairs[pair], pair), default=None)
-        if best is None or pairs[best] < min_pair_count:
+        best = best_pair(pretokens, tokens, min_pair_count, max_token_bytes)
+        if best is None:
             break
         f = count_tokens(pretokens)
 

@@ -44,13 +44,10 @@ class Options:
 
     def __post_init__(self) -> None:
         special_tokens = checked_special_tokens(self.special_tokens)
-        _check_whole("vocab_size", self.vocab_size, 1)
-        _check_whole("min_count", self.min_count, 1)
-        _check_whole("min_pair_count", self.min_pair_count, 1)
-        if self.max_token_bytes is not None:
-            _check_whole("max_token_bytes", self.max_token_bytes, 1)
-        if self.num_threads is not None:
-            _check_whole("num_threads", self.num_threads, 1)
+        for name in ("vocab_size", "min_count", "min_pair_count", "max_token_bytes", "num_threads"):
+            value = getattr(self, name)
+            if value is not None or name not in ("max_token_bytes", "num_threads"):
+                _check_whole(name, value)
         if self.alphabet not in ("bytes", "characters"):
             raise UsageError(f'alphabet is {self.alphabet!r}; choose "bytes" or "characters"')
         check_share("coverage", self.coverage)
@@ -95,11 +92,11 @@ def exact(share: float) -> Fraction:
     return Fraction(str(share)).limit_denominator(10**18)
 
 
-def _check_whole(name: str, value: object, least: int) -> None:
+def _check_whole(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise UsageError(f"{name} is {value!r}; it must be a whole number")
-    if value < least:
-        raise UsageError(f"{name} is {value}; it must be at least {least}")
+    if value < 1:
+        raise UsageError(f"{name} is {value}; it must be at least 1")
 
 
 def check_share(name: str, value: object) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
 from ..errors import InputError, UsageError
+from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = ["Training", "estimate_memory", "train_from_counts"]
-
-Progress = Callable[[str, int, "int | None"], None]
 
 
 def train_from_counts(
@@ -85,7 +83,8 @@ class Training:
             events = np.array(rows, np.int32).reshape(-1, 3)
         else:
             events = loops.merge(self.corpus, tokens, options, self.weight, self.progress)
-            loops.append_tokens(tokens, events)
+            for left, right in zip(events[:, 0].tolist(), events[:, 1].tolist(), strict=True):
+                tokens.append(tokens[left] + tokens[right])
         return self._vocabulary(tokens, [], events, "merges")
 
     def _picky(self) -> Vocabulary:
@@ -99,7 +98,8 @@ class Training:
                 self.pretokens, tokens, options.n_ordinary, options.refine, options.min_pair_count, options.max_bytes
             )
             events = np.array(rows, np.int32).reshape(-1, 3)
-            removed = sorted(removed_at_the_end(rows))
+            is_removed = {left if right < 0 else new: right < 0 for left, right, new in rows}  # the last event counts
+            removed = sorted(id for id, gone in is_removed.items() if gone)
         else:
             events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress)
         gone = set(removed)
@@ -183,17 +183,6 @@ def by_falling_count(counts: WordCounts, min_count: int) -> np.ndarray:
         f"no pretoken is left to train on: min_count is {min_count}, and the most frequent of {len(counts)} pretokens was seen "
         f"{int(counts.counts.max())} times. Lower min_count"
     )
-
-
-def removed_at_the_end(events: Iterable[tuple[int, int, int]]) -> set[int]:
-    """The tokens that were removed and did not come back."""
-    removed: set[int] = set()
-    for left, right, new in events:
-        if right < 0:
-            removed.add(left)
-        else:
-            removed.discard(new)
-    return removed
 
 
 def _as_lists(start: Alphabet, counts: np.ndarray, order: np.ndarray) -> list[tuple[list[int], int]]:
