@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from .training import Options
 
-__all__ = ["MergeOptions", "TrainingOptions", "load", "train", "train_from_counts", "train_from_iterator"]
-
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 

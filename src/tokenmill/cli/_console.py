@@ -12,8 +12,6 @@ from ..jobs.progress import Progress
 if TYPE_CHECKING:
     from ..sources.find import Skip
 
-__all__ = ["console", "fail", "progress_bar", "report", "say", "say_skips"]
-
 SHOWN_SKIPS = 20
 
 

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from ..counting import WordCounts
     from ..tokenizer import Tokenizer
 
-__all__ = ["check_sample", "cost_of_export"]
-
 _PRETOKENS = 1 << 18  # of the training text, measured if there is no sample; takes about 100 ms
 
 

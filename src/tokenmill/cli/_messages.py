@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["name_options"]
-
 VALUE = r"""(?:\.\.\.|True|False|None|'[^']*'|"[^"]*")"""
 BOTH = re.compile(rf"\b[a-z_]+={VALUE}(?: \((--[^)]*)\)|, (?=--))")
 ALIASES = {"on_skip": "skip_damaged"}  # an argument whose option has another name

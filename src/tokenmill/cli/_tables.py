@@ -10,8 +10,6 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from ..quality import Comparison, Inspection, Table
 
-__all__ = ["check_forms", "show"]
-
 
 def check_forms(as_json: bool, as_markdown: bool) -> None:
     if as_json and as_markdown:

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
     from ..tokenizer import Tokenizer
 
-__all__ = ["token_label", "token_view"]
-
 # Okabe and Ito's colours, lightened for black text, which people with colour blindness can distinguish.
 COLOURS = ("#f5d58a", "#a8d8f0", "#8fd6bd", "#f7f0a0", "#e8bcd6")
 

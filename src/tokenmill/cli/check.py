@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
     from ..tokenizer.check import Agreement, Difference
 
-__all__ = ["check", "difference_json", "show_difference"]
-
 
 @app.command()
 def check(

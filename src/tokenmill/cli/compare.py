@@ -12,8 +12,6 @@ from ._console import progress_bar, say
 from ._tables import check_forms, show
 from .main import app
 
-__all__ = ["compare"]
-
 
 @app.command(cls=opt.multi_value_command("--on"))
 def compare(

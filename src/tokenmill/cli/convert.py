@@ -18,8 +18,6 @@ from .main import app
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["convert"]
-
 
 @app.command(cls=opt.multi_value_command("--sample"))
 def convert(

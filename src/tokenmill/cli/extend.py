@@ -12,8 +12,6 @@ from ._console import progress_bar, report, say
 from ._export_cost import check_sample, cost_of_export
 from .main import app
 
-__all__ = ["extend"]
-
 
 @app.command(cls=opt.multi_value_command("--sample"))
 def extend(

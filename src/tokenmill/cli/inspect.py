@@ -11,8 +11,6 @@ from ._console import progress_bar, say
 from ._tables import check_forms, show
 from .main import app
 
-__all__ = ["inspect"]
-
 
 @app.command()
 def inspect(

@@ -18,8 +18,6 @@ from ..errors import TokenmillError, UsageError
 from ._console import fail, say
 from ._messages import name_options
 
-__all__ = ["app", "run"]
-
 # NumPy starts one thread per core for linear algebra, which tokenmill does not use; they spin for 0.1 s at exit.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -14,8 +14,6 @@ from ._console import progress_bar, report
 from ._export_cost import check_sample, cost_of_export
 from .main import app
 
-__all__ = ["prune"]
-
 
 @app.command(cls=opt.multi_value_command("--unused-on", "--sample"))
 def prune(

@@ -14,8 +14,6 @@ from .filters import clean_segments
 from .options import CleanOptions
 from .wikitext import Segment
 
-__all__ = ["KINDS", "Cleaner", "check_kind"]
-
 # The kinds, and the format in which their sources are read. None: it is told from each source.
 KINDS: dict[str, str | None] = {
     "wikipedia": "wikipedia",

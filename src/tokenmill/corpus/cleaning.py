@@ -33,8 +33,6 @@ from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
 
-__all__ = ["CleanParts", "CleaningReport", "clean", "report_path"]
-
 PART_BYTES = 256 << 20  # of sources as they are stored
 BATCH_BYTES = 1 << 19
 BATCH_RECORDS = 256

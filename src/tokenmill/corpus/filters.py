@@ -19,8 +19,6 @@ import regex
 from ..errors import UsageError
 from .wikitext import Segment
 
-__all__ = ["FILTERS", "FILTER_SETS", "chosen_filters", "clean_segments"]
-
 EXAMPLE_CHARACTERS = 60
 
 # Letters of scripts that put spaces between words may belong to a host or path. The letters of the others may not: in

@@ -10,8 +10,6 @@ from ..errors import require
 from .latex import script_text
 from .wikitext import Segment
 
-__all__ = ["html_to_text"]
-
 LINES = frozenset("br div li dt dd tr thead tbody caption summary figcaption".split())  # start and end a line
 PARAGRAPHS = frozenset(  # stand between blank lines
     "p hr h1 h2 h3 h4 h5 h6 ul ol dl blockquote pre table section article header footer aside main nav figure details "

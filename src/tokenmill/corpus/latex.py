@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["SUBSCRIPTS", "SUPERSCRIPTS", "latex_to_text", "raised", "script_text"]
-
 MAX_CHARACTERS = 2_000  # nobody reads a longer formula on one line
 MAX_DEPTH = 20
 

@@ -9,8 +9,6 @@ from ..errors import UsageError
 from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
 from .filters import chosen_filters
 
-__all__ = ["OUTPUT_FORMATS", "CleanOptions"]
-
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
 SHARD_BYTES = 256 << 20
 LINES = ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES)

@@ -9,8 +9,6 @@ from typing import Any
 
 from ..sources.find import Skip
 
-__all__ = ["CleaningReport", "Tally"]
-
 LISTED_SKIPS = 1_000  # of a report; all are counted
 # How many different things removed are told apart in one shard; beyond, the rarest are forgotten.
 LISTED_REMOVALS = 10_000

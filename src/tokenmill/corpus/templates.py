@@ -16,8 +16,6 @@ from ..errors import require
 from .latex import SUBSCRIPTS, SUPERSCRIPTS, raised
 from .wikis import LANGUAGE_NAMES
 
-__all__ = ["Arguments", "renderer_of", "template_name"]
-
 
 class Arguments(NamedTuple):
     """A template's arguments as wikitext: those by position, stripped, and those by name."""

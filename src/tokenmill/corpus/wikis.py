@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["LANGUAGE_NAMES", "Wiki", "wiki_of"]
-
 FILE, CATEGORY = "6", "14"
 
 # Names of the file namespace that the head of a dump does not list: old ones, and those of other wikis in copied text.

@@ -24,8 +24,6 @@ from .latex import SUBSCRIPTS, latex_to_text, script_text
 from .templates import Arguments, renderer_of, template_name
 from .wikis import Wiki, wiki_of
 
-__all__ = ["Segment", "wikitext_to_text"]
-
 # Characters that XML cannot hold, so no page has them: both ends of a placeholder's number; the place of something
 # dropped; "|" and "=" that came out of a template and are not syntax of the one around it; and the place of a dropped
 # template that a subscript or superscript follows, as in a formula.

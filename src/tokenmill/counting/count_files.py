@@ -25,8 +25,6 @@ from .text_sources import Binary
 from .threads import Threads
 from .word_counts import WordCounts
 
-__all__ = ["count", "count_to_folder"]
-
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
 

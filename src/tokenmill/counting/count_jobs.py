@@ -32,8 +32,6 @@ from .tables import RowSource
 from .text_sources import cut_of, opener
 from .threads import Counter, Threads
 
-__all__ = ["CountWhole", "FileCount", "count_in_shards", "stored_size"]
-
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
 SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than

@@ -16,8 +16,6 @@ from .spill import temporary_spill
 from .threads import POLL, Counter, Threads, cores
 from .word_counts import WordCounts
 
-__all__ = ["count_iterator"]
-
 
 def count_iterator(
     texts: Iterable[str | bytes],

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from .tables import Rows
 
-__all__ = ["SUFFIXES", "escape", "read_counts_file", "unescape", "write_counts_file"]
-
 SUFFIXES = (".ddfreq", ".tsv")
 CHUNK = 1 << 22
 ESCAPES = {ord("\\"): "\\\\", ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r"}

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from ..split import Splitter
     from .count_files import Paths
 
-__all__ = ["Estimate", "estimate"]
-
 SAMPLE = 64 << 20  # bytes of text
 TYPICAL_GROWTH = 0.6  # where the sample is too small to tell
 MERGE_SECONDS = 2e-7  # to merge and write a row, measured

@@ -7,8 +7,6 @@ import re
 from ..errors import UsageError
 from ..kernels.machine import free_memory
 
-__all__ = ["LEAST", "memory_limit_of", "parse_size"]
-
 LEAST = 100_000_000  # bytes; Python and its libraries alone take about 70 MB
 UNITS = "_KMGT"
 

@@ -10,8 +10,6 @@ from ..sources.blocks import ReadOptions
 from ..split import Splitter
 from .text_sources import Binary
 
-__all__ = ["CountOptions", "Summary", "make_splitter"]
-
 
 @dataclass(frozen=True)
 class CountOptions:

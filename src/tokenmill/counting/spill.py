@@ -25,8 +25,6 @@ from .tables import Pause, RowSource, SortedRows, TableRows, bits_for, filter_ro
 if TYPE_CHECKING:
     from .tables import Rows
 
-__all__ = ["Run", "Spill", "temporary_spill", "write_run"]
-
 PURPOSE = "counting more pretokens than fit into the memory limit"
 
 

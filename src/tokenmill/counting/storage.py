@@ -28,24 +28,6 @@ from .tables import concatenate, filter_rows, hashes_of, is_canonical, merge_row
 if TYPE_CHECKING:
     from .tables import Rows
 
-__all__ = [
-    "About",
-    "CountsFile",
-    "files_for",
-    "files_in",
-    "from_arrow",
-    "is_saved",
-    "load_rows",
-    "name_of_file",
-    "open_folder",
-    "read_rows",
-    "save_rows",
-    "size_of",
-    "to_batch",
-    "write_counts",
-    "write_file",
-]
-
 KEY = b"tokenmill.word_counts"
 ROWS_KEY = b"tokenmill.rows"
 VERSION = 1

@@ -32,8 +32,6 @@ from .word_counts import check_patterns
 if TYPE_CHECKING:
     from .tables import Rows
 
-__all__ = ["add_up"]
-
 ROW = 100  # bytes of memory for a row while it is sorted, at most, on average
 
 

@@ -24,27 +24,6 @@ if TYPE_CHECKING:
 
     Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # arena uint8, offsets uint64 (n + 1), counts uint64 (n)
 
-__all__ = [
-    "ArrayRows",
-    "RowSource",
-    "SortedRows",
-    "TableRows",
-    "bits_for",
-    "concatenate",
-    "duplicate_in",
-    "filter_rows",
-    "grow",
-    "hashes_of",
-    "is_canonical",
-    "merge_groups",
-    "merge_rows",
-    "merge_tables",
-    "merged_part",
-    "ordered_map",
-    "part_of_rows",
-    "sort_rows",
-]
-
 SLOTS = 1 << 20  # looked at in one kernel call: 32 MB
 ROWS = 1 << 20  # sorted in one kernel call
 SHORT = 15  # bytes of the longest pretoken that is in its slot

@@ -12,8 +12,6 @@ from ..sources.find import Source
 from ..sources.streams import Pause
 from ..split import Splitter
 
-__all__ = ["Binary", "cut_of", "opener", "why_binary"]
-
 Binary = Literal["error", "skip", "count"]
 
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from ..split import Splitter
     from .tables import Rows
 
-__all__ = ["Barrier", "Counter", "Stopped", "Threads", "cores"]
-
 SLICE = 8 << 20  # bytes counted in one kernel call
 POLL = 0.1  # seconds between two looks at the threads
 BUFFERS = 4 * BLOCK  # bytes that a thread needs beside its table

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from .tables import Rows
 
-__all__ = ["WordCounts"]
-
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:

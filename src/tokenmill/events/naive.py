@@ -15,8 +15,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-__all__ = ["NaiveReplay", "apply_event", "removal_parts", "replay_events"]
-
 Event = tuple[int, int, int]  # (left, right, new) for a merge, (id, -1, -1) for a removal
 
 

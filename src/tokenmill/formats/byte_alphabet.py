@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-__all__ = ["CHARACTERS", "to_text", "tokens_of_texts"]
-
 _PRINTABLE = frozenset((*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)))
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
 

@@ -21,8 +21,6 @@ from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
 from .merges_txt import not_held
 from .tokens_and_merges import tokens_and_merges
 
-__all__ = ["SPLIT", "ddtok_bytes", "looks_like_ddtok", "parse_ddtok"]
-
 SPLIT = "whitespace"
 _TITLE = "# ddtokens merge rules"
 _TOTAL = re.compile(r"^# total merges: (\d{1,9})\r?$", re.MULTILINE)

@@ -22,8 +22,6 @@ from ..vocabulary import Vocabulary
 from ..vocabulary.validation import EventError, VocabularyError
 from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
 
-__all__ = ["NAME", "events_bytes", "parse_events"]
-
 NAME = "events.txt"
 _TITLE = "tokenmill events 1"
 _FIRST_EVENT = 4  # its line

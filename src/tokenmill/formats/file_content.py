@@ -14,19 +14,6 @@ from ..errors import FormatError, InputError
 from ..sources.streams import ByteStream
 from ..vocabulary.validation import show
 
-__all__ = [
-    "MAX_ID",
-    "Json",
-    "decode_utf8",
-    "fail",
-    "lines_of",
-    "missing_bytes",
-    "parse_json",
-    "place_tokens",
-    "read_bytes",
-    "show",
-]
-
 MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _STEP = 1 << 20

@@ -37,8 +37,6 @@ from .tokens_and_merges import (
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["parse_tokenizer_json", "tokenizer_config_json", "tokenizer_json"]
-
 _TO_EVERY_TEXT = (
     "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
 )

@@ -23,8 +23,6 @@ from ..vocabulary.dialects import from_oniguruma, to_oniguruma
 from ..vocabulary.patterns import PATTERNS
 from .file_content import Json, show
 
-__all__ = ["BYTE_LEVEL", "PreTokenizer", "pre_tokenizer_json", "read_pre_tokenizer"]
-
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 # char::is_ascii_punctuation or Unicode's general category P, as Punctuation tests it.

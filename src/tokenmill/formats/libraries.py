@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import tiktoken
     import tokenizers
 
-__all__ = ["LibraryEncoder", "encode_with_library", "to_hf", "to_tiktoken"]
-
 
 class LibraryEncoder(NamedTuple):
     """The name and version of a library, and its encoding of text with all special tokens allowed."""

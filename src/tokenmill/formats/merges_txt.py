@@ -26,8 +26,6 @@ from .tokens_and_merges import (
     tokens_and_merges,
 )
 
-__all__ = ["not_held", "pair_bytes", "parse_pair", "read_side_files"]
-
 _VERSION = "#version: 0.2"
 
 # Classes of transformers that split by the gpt2 pattern; "Fast" may follow.

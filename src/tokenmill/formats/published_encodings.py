@@ -22,8 +22,6 @@ from .file_content import read_bytes
 from .merges_txt import parse_pair
 from .tiktoken_file import parse_tiktoken
 
-__all__ = ["PUBLISHED", "Published", "known_by_hash", "load_published", "published_vocabulary"]
-
 _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer
 

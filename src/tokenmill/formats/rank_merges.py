@@ -29,8 +29,6 @@ import numpy as np
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
 
-__all__ = ["encode_by_rank", "merges_of_ranks", "only_whole", "present_by_rank", "ranks_of"]
-
 _Part = TypeVar("_Part", bytes, int)
 
 

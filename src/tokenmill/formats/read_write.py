@@ -19,8 +19,6 @@ from .merges_txt import pair_bytes, parse_pair, read_side_files
 from .rank_merges import present_by_rank
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
-__all__ = ["FORMATS", "read", "write"]
-
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
 
 # A vocabulary, and whether its file tells how text is split.

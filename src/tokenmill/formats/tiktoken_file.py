@@ -21,15 +21,6 @@ from ..vocabulary import Vocabulary
 from .file_content import fail, missing_bytes, place_tokens, show
 from .rank_merges import ranks_of
 
-__all__ = [
-    "companion_path",
-    "covering_pattern",
-    "looks_like_tiktoken",
-    "parse_tiktoken",
-    "tiktoken_bytes",
-    "tiktoken_tokens",
-]
-
 _Parsed = tuple[list[bytes], list[int], Sequence[int]]
 _CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \r\n"
 _decode = partial(binascii.a2b_base64, strict_mode=True)

@@ -16,8 +16,6 @@ from typing import Any
 from ..vocabulary import AddedToken, Vocabulary
 from .file_content import MAX_ID, Json, parse_json, read_bytes
 
-__all__ = ["FLAGS", "NAME", "Companion", "added_token", "companion_bytes", "read_companion"]
-
 NAME = "tokenmill.json"
 _FORMAT = "tokenmill vocabulary"
 _VERSION = 1

@@ -14,8 +14,6 @@ from .rank_merges import merges_of_ranks, only_whole, ranks_of
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["check_bytes", "drop_added", "put_added", "read_rows", "read_tokens", "split_merges", "tokens_and_merges"]
-
 
 def read_tokens(
     node: Json, vocab: dict[str, int], added: Collection[str], byte_level: bool = True

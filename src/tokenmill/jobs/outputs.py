@@ -12,8 +12,6 @@ from typing import IO
 
 from ..errors import OutputError
 
-__all__ = ["atomic_file", "atomic_folder", "atomic_path", "check_folder", "output_errors", "replace_folder"]
-
 
 @contextlib.contextmanager
 def output_errors(path: str | os.PathLike) -> Iterator[None]:

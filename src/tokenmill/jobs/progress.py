@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-__all__ = ["Meter", "Progress"]
-
 # Called as progress(stage, done, total), often bytes of the sources as they are stored. total is None where it is unknown.
 Progress = Callable[[str, int, int | None], None]
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from ..errors import InputError, TokenmillError, require
 
-__all__ = ["connected", "finished_tasks"]
-
 RETRIES = 10  # of a task whose machine or process was lost
 CONNECT_SECONDS = 10.0
 

@@ -18,8 +18,6 @@ from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
 from .progress import Meter, Progress
 from .working_folder import WorkingFolder
 
-__all__ = ["JobOptions", "Result", "Task", "Work", "do_parts", "group_by_size"]
-
 
 @dataclass(frozen=True)
 class JobOptions:

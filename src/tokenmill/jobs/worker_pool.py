@@ -23,8 +23,6 @@ from typing import Any, TypeVar
 from ..errors import TokenmillError
 from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answers, receive, send
 
-__all__ = ["WorkerPool"]
-
 Tag = TypeVar("Tag")
 NO_RECORD = 2**63
 

@@ -15,8 +15,6 @@ import signal
 import sys
 from typing import IO, Any, Protocol
 
-__all__ = ["NO_MEMORY", "OUT_OF_MEMORY", "Answers", "Task", "main", "receive", "send"]
-
 NO_MEMORY = "it needs more memory than the limit for one document"
 OUT_OF_MEMORY = 3  # the exit code of a worker that could not even receive a record
 

@@ -26,8 +26,6 @@ from ..errors import UsageError
 from ..sources.find import size_of
 from .outputs import atomic_file, output_errors, replace_folder
 
-__all__ = ["WorkingFolder", "fingerprint", "path_beside", "working_folder"]
-
 MANIFEST = "manifest"
 VERSION = 1
 

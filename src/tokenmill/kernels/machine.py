@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_cores", "free_memory"]
-
 
 def available_cores() -> int:
     """How many processors this process may use."""

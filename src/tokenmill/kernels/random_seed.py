@@ -2,8 +2,6 @@
 
 import os
 
-__all__ = ["random_seed"]
-
 
 def random_seed() -> tuple[int, int]:
     """Two random 64-bit numbers, the same for the life of the process: tables that share entries need the same seed."""

@@ -13,8 +13,6 @@ from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
 from .server import catalog, page_files
 
-__all__ = ["export"]
-
 _MARK = '"made_by":"tokenmill play"'
 
 

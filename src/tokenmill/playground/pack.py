@@ -27,8 +27,6 @@ from ..vocabulary import Vocabulary
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["TokenCounts", "pack"]
-
 NOTHING = 0xFFFFFF
 MOST_IDS = 1 << 21  # the page's encoder packs two ids and a rank into one number
 

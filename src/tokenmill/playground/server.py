@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-__all__ = [
-    "DEFAULT_PORT",
-    "MOST_BYTES",
-    "MOST_FILES",
-    "STATIC",
-    "bind",
-    "catalog",
-    "make_app",
-    "page_files",
-    "serve",
-]
-
 STATIC = Path(__file__).parent / "static"
 DEFAULT_PORT = 8765
 MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB

@@ -27,8 +27,6 @@ from .names import free_name
 from .tables import Column, Table, TableSet
 from .usage import ordinary_tokens
 
-__all__ = ["Comparison", "compare"]
-
 
 @dataclass(eq=False)
 class Comparison(TableSet):

@@ -20,8 +20,6 @@ from ..vocabulary import Vocabulary
 from .names import free_name, group_name, text_name
 from .usage import Usage, measure_usage
 
-__all__ = ["EvaluationText", "Text"]
-
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 # What `inspect`, `compare`, `prune` and `extend` take.
 Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]

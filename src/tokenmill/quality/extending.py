@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from ..vocabulary import Vocabulary
 
-__all__ = ["extend"]
-
 
 @suggests_options(*MergeOptions.__optional_keys__)
 def extend(

@@ -23,8 +23,6 @@ from .token_lists import (
     white_space_table,
 )
 
-__all__ = ["Inspection", "InspectionOptions", "inspect"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class InspectionOptions:

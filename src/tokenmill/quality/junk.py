@@ -9,8 +9,6 @@ from ..vocabulary import Vocabulary
 from .replay import Replay
 from .tables import Column, Table, Token
 
-__all__ = ["Swallowed", "junk_table", "swallowed_tokens", "thresholds_table"]
-
 THRESHOLDS = (0.6, 0.7, 0.8, 0.9, 1.0)
 ENOUGH = 100  # occurrences before the merge; fewer make an IoS that may be chance
 

@@ -23,21 +23,6 @@ from .usage import Usage, characters_by_pretoken, ordinary_tokens
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = [
-    "RENYI_CAUTION",
-    "baseline_table",
-    "domains_table",
-    "is_word_initial",
-    "mean_token_characters",
-    "measured_table",
-    "overview_table",
-    "ratio",
-    "renyi_efficiency",
-    "scripts_table",
-    "text_table",
-    "word_initial_share",
-]
-
 ALPHA = 2.5
 RENYI_CAUTION = (
     "Rényi efficiency is high if no token takes much more than its share of the text. It correlated with translation "

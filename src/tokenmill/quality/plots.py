@@ -17,8 +17,6 @@ from ..tokenizer import Tokenizer
 from .junk import Swallowed
 from .usage import Usage, ordinary_tokens
 
-__all__ = ["Picture", "bars", "ios_distribution", "rank_frequency", "token_lengths", "usage_by_id"]
-
 # The colours that matplotlib draws with, and the CSS variables that replace them.
 COLOURS = {
     "#010101": "var(--ink)",

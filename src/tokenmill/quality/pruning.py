@@ -24,8 +24,6 @@ from .replay import replay as replay_events
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Pruned", "prune"]
-
 
 @dataclass(frozen=True, eq=False)
 class Pruned:

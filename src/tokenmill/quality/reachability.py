@@ -25,8 +25,6 @@ from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
 from .usage import Usage, bare, token_cells
 
-__all__ = ["Reach", "partial_table", "reach_of_tokens", "unbuilt_table", "unreachable_table"]
-
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
 TRIALS = 4096  # texts tried, at most, to complete the partial characters at the ends of a token

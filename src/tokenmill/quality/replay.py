@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from ..events._replay_cy import EventTable
 
-__all__ = ["Replay", "replay"]
-
 SLICE = 1 << 18  # bytes of pretokens taken at a time
 
 

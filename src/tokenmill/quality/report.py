@@ -25,8 +25,6 @@ from .plots import Picture, bars, ios_distribution, rank_frequency, token_length
 from .tables import NUMERIC, Column, Table, Token, cell_text, visible
 from .usage import ordinary_tokens
 
-__all__ = ["render_comparison", "render_inspection", "require_plots", "write_report"]
-
 Section = tuple[str, str, Sequence[Picture | Table]]  # title, introduction, content
 LONG = 20  # a table with more rows scrolls and can be searched
 MOST_SERIES = 4  # lines that can be distinguished in one picture

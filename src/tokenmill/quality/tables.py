@@ -17,8 +17,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-__all__ = ["Column", "Figure", "Table", "TableSet", "Token", "cell_text", "quoted", "visible"]
-
 Kind = Literal["text", "sample", "figure", "token", "tokens", "id", "count", "number", "share", "ios"]
 NUMERIC = frozenset(("id", "count", "number", "share", "ios"))
 

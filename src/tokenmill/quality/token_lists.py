@@ -12,15 +12,6 @@ from ..tokenizer.special import WHITE_SPACE
 from .tables import Column, Table, Token
 from .usage import Usage, token_cells
 
-__all__ = [
-    "doubles_tables",
-    "longest_table",
-    "rare_table",
-    "repeated_table",
-    "unused_table",
-    "white_space_table",
-]
-
 _SPACE = re.compile(f"[{WHITE_SPACE}]+")
 _EDGES = re.compile(f"^[{WHITE_SPACE}]+|[{WHITE_SPACE}]+$")
 

@@ -17,8 +17,6 @@ from .tables import Token
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Usage", "bare", "measure_usage", "ordinary_tokens", "segment", "slices", "token_cells"]
-
 SLICE = 1 << 18  # about how many bytes of pretokens are encoded at a time
 
 

@@ -26,24 +26,6 @@ from .streams import ByteStream, Pause
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = [
-    "BLOCK",
-    "MAX_DOCUMENT_BYTES",
-    "Block",
-    "BlockSource",
-    "Cut",
-    "Damaged",
-    "Document",
-    "Drop",
-    "ReadOptions",
-    "Record",
-    "Span",
-    "StreamSource",
-    "decode",
-    "too_long",
-    "why_not_utf8",
-]
-
 BLOCK = 1 << 20  # bytes: a block stays in the processor's cache between the reader and the kernel
 MAX_DOCUMENT_BYTES = 16 << 20
 UNITS = ("file", "line", "blank", "separator")

@@ -17,8 +17,6 @@ from typing import Any
 from ..errors import MissingExtraError, require
 from ..kernels.machine import available_cores
 
-__all__ = ["PLAIN_STEP", "Chunks", "Members", "Zlib", "decompressed"]
-
 STORED_STEP = 1 << 14  # bytes read from a compressed file at a time
 PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
 # Stored bytes given to a decompressor at a time. zstandard gives all that they hold, and 4 bytes may hold 128 KiB: so

@@ -43,8 +43,6 @@ from .parquet import ParquetSource
 from .streams import ByteStream, Pause
 from .text import Check, CutSource, FileSource
 
-__all__ = ["FORMATS", "document_of", "open_source", "read_documents", "spans_of"]
-
 FORMATS = ("text", "jsonl", "json", "parquet", "wikipedia", "stackexchange")
 SUFFIXES = {
     ".jsonl": "jsonl",

@@ -17,23 +17,6 @@ from typing import Any
 
 from ..errors import InputError, MissingExtraError, UsageError, require
 
-__all__ = [
-    "COMPRESSIONS",
-    "STDIN",
-    "OnSkip",
-    "Skip",
-    "Source",
-    "can_read_again",
-    "find_sources",
-    "is_url",
-    "open_url",
-    "reason_of",
-    "report_skips",
-    "shown",
-    "size_of",
-    "suffix_of",
-]
-
 Source = Path | str
 STDIN = "-"
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")

@@ -13,12 +13,10 @@ from ..errors import InputError, require
 from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, open_url, reason_of, size_of
 from .streams import Pause
-from .text import document
+from .text import document  # noqa: F401  a record of Parquet is a text
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["ParquetSource", "document"]
 
 MOST_ROWS = 1 << 16
 

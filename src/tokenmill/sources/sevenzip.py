@@ -20,8 +20,6 @@ from typing import Any
 from ..errors import InputError, require
 from .decompress import PLAIN_STEP, Chunks, Members, Zlib
 
-__all__ = ["open_member"]
-
 PROGRAMS = ("7zz", "7z", "7za", "7zr")
 
 # The ids of the methods, as 7-Zip's own list of them has them.

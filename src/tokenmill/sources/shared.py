@@ -10,8 +10,6 @@ from .blocks import BlockSource
 from .find import Source, size_of
 from .streams import Pause
 
-__all__ = ["SharedSources"]
-
 WAIT = 0.05  # seconds
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from .blocks import Damaged, Document, Drop, ReadOptions, Record
 from .xml import parse
 
-__all__ = ["CONTENT", "ELEMENT", "TAG", "context", "document", "end_of", "title"]
-
 TAG, ELEMENT, CONTENT = b"<row ", "a row", "a Posts.xml of StackExchange"
 
 

@@ -29,8 +29,6 @@ from ..errors import InputError, MissingExtraError
 from .decompress import PLAIN_STEP, decompressed
 from .find import COMPRESSIONS, STDIN, Source, is_url, open_url, reason_of, shown
 
-__all__ = ["ByteStream", "Pause"]
-
 Pause = Callable[[], None]
 
 PIPE_WAIT = 0.1  # seconds

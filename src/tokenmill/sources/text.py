@@ -16,8 +16,6 @@ from .blocks import Block, Cut, Document, ReadOptions, Record, Span, StreamSourc
 from .find import Skip, Source
 from .streams import ByteStream, Pause
 
-__all__ = ["Check", "CutSource", "FileSource", "TextSource", "document"]
-
 HEAD = 1 << 16  # how much of the beginning a `check` gets
 Check = Callable[[bytes], "str | None"]
 

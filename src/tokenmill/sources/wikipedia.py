@@ -9,8 +9,6 @@ import re
 from .blocks import Damaged, Document, Drop, ReadOptions, Record
 from .xml import parse
 
-__all__ = ["CONTENT", "ELEMENT", "TAG", "context", "document", "end_of", "title"]
-
 NAMESPACE = re.compile(rb'<namespace key="(-?\d+)"[^>]*?(?:/>|>([^<]*)</namespace>)')
 LANGUAGE = re.compile(rb'xml:lang="([^"]*)"')
 # Dumps before 2009 have no <redirect/>: there a redirect is told by the first word of its text, in the wiki's language.

@@ -20,8 +20,6 @@ from .streams import ByteStream, Pause
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
-__all__ = ["DumpSource", "parse"]
-
 CHUNK_BYTES = 1 << 18
 
 

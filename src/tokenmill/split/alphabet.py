@@ -18,8 +18,6 @@ from collections.abc import Iterable
 
 from . import unicode_tables
 
-__all__ = ["ANY", "Alphabet", "CharSet", "NotRegular", "Ranges", "property_set"]
-
 MAX = 0x10FFFF
 # Bytes that are not UTF-8 are treated as lone surrogates, category Cs, as in Python's "surrogateescape". No character of
 # a text has that category, and it is not a letter, a number or white space.

@@ -16,8 +16,6 @@ from __future__ import annotations
 from .alphabet import Alphabet, CharSet
 from .syntax import Alternate, Atomic, Chars, Concat, Look, Node, NotRegular, Repeat, as_set
 
-__all__ = ["DEAD", "Automaton", "compile_tree"]
-
 DEAD = -1
 CHARS, SPLIT, LOOK, ACCEPT = range(4)
 MOST_NODES = 20_000

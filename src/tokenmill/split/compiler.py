@@ -11,8 +11,6 @@ from .simd_tables import SimdTables, make_simd_tables
 from .syntax import NotRegular, parse
 from .transducer import certain_cuts, make_transducer
 
-__all__ = ["Tables", "compile_pattern"]
-
 
 @dataclass(frozen=True, slots=True)
 class Tables:

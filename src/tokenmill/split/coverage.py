@@ -6,8 +6,6 @@ from .alphabet import Alphabet
 from .automaton import DEAD, compile_tree, sets_of
 from .syntax import NotRegular, parse
 
-__all__ = ["covers_all_text"]
-
 
 def covers_all_text(pattern: str) -> bool:
     """Whether a non-empty match begins at every position of every text; False if that is not known.

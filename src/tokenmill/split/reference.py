@@ -20,8 +20,6 @@ from ..errors import PatternError
 from .alphabet import Alphabet, property_set
 from .syntax import POSIX, repeat_bounds, shown
 
-__all__ = ["reference_cuts", "reference_pretokens", "to_regex"]
-
 WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d"
 SETS = {"s": r"\p{White_Space}", "d": r"\p{Nd}", "h": "0-9A-Fa-f", "w": WORD}
 TURKISH = "[\u0130\u0131]"  # under (?i), `regex` treats these as i and I

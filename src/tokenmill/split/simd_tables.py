@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from .alphabet import Alphabet
 from .transducer import REWIND, Transducer
 
-__all__ = ["SimdTables", "make_simd_tables"]
-
 MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
 MOST_STATES = 8  # after one column, so a state number takes 3 bits
 

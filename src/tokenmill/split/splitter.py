@@ -13,8 +13,6 @@ from ._scan_cy import Scanner
 from .compiler import Tables, compile_pattern
 from .syntax import NotRegular, shown
 
-__all__ = ["Splitter"]
-
 PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon
 MOST_PATTERNS = 8  # TM_CHAIN_MAX of _chain_state.h
 WARNED: set[str] = set()  # the patterns that this process has warned of

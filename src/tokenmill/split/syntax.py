@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from ..errors import PatternError
 from .alphabet import ANY, MAX, WHITE_SPACE, CharSet, NotRegular, property_set
 
-__all__ = ["Alternate", "Atomic", "Chars", "Concat", "Look", "Node", "NotRegular", "Repeat", "parse"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chars:

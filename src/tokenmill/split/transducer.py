@@ -24,8 +24,6 @@ from __future__ import annotations
 
 from .automaton import DEAD, Automaton
 
-__all__ = ["REWIND", "Transducer", "certain_cuts", "make_transducer"]
-
 AGE = 2
 REWIND = 7  # an action is bits: 1 << age of the cut; all three at once never happens
 FRESH = -2  # the attempt of a hypothesis that begins with the next character

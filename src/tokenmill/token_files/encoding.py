@@ -26,8 +26,6 @@ from .settings import Settings, dtype_for, end_of_text_id, output_path
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["EncodeOptions", "EncodeParts", "Summary", "encode_files", "settings_for"]
-
 CHECKPOINT = 5.0  # seconds between two checkpoints
 TASK_BYTES = 256 << 20  # of sources as they are stored, for one task on Ray; but no more tasks than
 MAX_TASKS = 10_000

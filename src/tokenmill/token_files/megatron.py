@@ -26,8 +26,6 @@ from ..errors import FormatError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["read_index", "write_index"]
-
 MAGIC = b"MMIDIDX\0\0"
 HEAD = struct.Struct("<9sQBQQ")
 CODES = {"uint16": 8, "uint32": 4}

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["HEADERS", "build"]
-
 HEADERS = {"bin": 0, "npy": 128, "megatron": 0, "parquet": 0}  # bytes before the first id
 ROW_GROUP_TOKENS = 1 << 22
 ROW_GROUP_DOCUMENTS = 1 << 16

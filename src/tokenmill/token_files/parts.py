@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["Counts", "Encoded", "Part", "PartWriter", "Place", "encode_blocks", "encode_sources"]
-
 JOB_BYTES = 1 << 20  # of text for one thread at a time: some ten milliseconds
 JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = ["TokenFile", "is_token_file", "load_tokens"]
-
 BLOCK = 1 << 20
 
 

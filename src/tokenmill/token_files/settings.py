@@ -14,18 +14,6 @@ from ..sources.blocks import ReadOptions
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-__all__ = [
-    "FORMATS",
-    "Metadata",
-    "Settings",
-    "dtype_for",
-    "end_of_text_id",
-    "index_path",
-    "metadata_path",
-    "offsets_path",
-    "output_path",
-]
-
 FORMATS = ("bin", "npy", "megatron", "parquet")
 VERSION = 1
 KIND = "tokenmill token file"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from .core import Core
 
-__all__ = ["arrow_array", "arrow_lists", "encode_batch", "encode_flat", "map_batch", "threads_for"]
-
 CHUNKS = 8  # per thread: few enough to cost nothing, enough for the threads to end together
 
 Item = TypeVar("Item")

@@ -22,8 +22,6 @@ from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_
 if TYPE_CHECKING:
     from .tokenizer import Tokenizer
 
-__all__ = ["Agreement", "Difference", "check", "document_texts", "proof"]
-
 Encode = Callable[[str], list[int]]
 _Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 
 from ..vocabulary import Vocabulary
 
-__all__ = ["EDGE_CASES", "distinguishing_texts", "fuzzed_bytes", "fuzzed_texts"]
-
 EDGE_CASES = (
     "", " ", "  ", "\n", "\r\n", "\t\t\t", " \n \r\n\t \n", "a", " a", "a ", "  a", "\na", "a\n\n\nb", "a  \n  b",
     "x\u00a0y", "Hello, world!", "The quick brown fox jumps over the lazy dog.", "naïve façade, Ærøskøbing, Þórr",

@@ -21,8 +21,6 @@ from .special import AddedTokens, Plan, refuse
 if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
 
-__all__ = ["Core", "lazy", "repair"]
-
 Value = TypeVar("Value")
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Sample = str | os.PathLike | Iterable[str | os.PathLike] | WordCounts
 
-__all__ = ["ExportLoss", "compare_on_counts", "export_loss", "require_same_split", "sample_counts"]
-
 
 @dataclass(frozen=True)
 class ExportLoss:

@@ -7,8 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["gc_paused"]
-
 _paused: list[None] = []  # an item for each thread that turned the collector off
 
 

@@ -20,8 +20,6 @@ from .normalization_table import UNASSIGNED
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["normalizer_of"]
-
 _STEP = 1 << 16  # characters looked up at once
 
 

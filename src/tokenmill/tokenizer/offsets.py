@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from ..vocabulary import Vocabulary
     from .core import Core
 
-__all__ = ["Offsets", "encode_offsets", "token_sizes"]
-
 
 class Offsets(NamedTuple):
     """The ids of a text and the span of text that each stands for.

@@ -20,8 +20,6 @@ from ..vocabulary import AddedToken, Vocabulary
 from .encoding._finder_cy import Finder
 from .normalization import normalizer_of
 
-__all__ = ["AddedTokens", "Plan", "Section", "refuse"]
-
 # Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 

@@ -6,8 +6,6 @@ import codecs
 import numbers
 from collections.abc import Callable, Iterable
 
-__all__ = ["StreamDecoder"]
-
 
 class StreamDecoder:
     """Turns ids into text as they arrive. The bytes of an incomplete character are held back.

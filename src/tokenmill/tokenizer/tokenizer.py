@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ..jobs.progress import Progress
     from .export_loss import ExportLoss, Sample
 
-__all__ = ["Tokenizer"]
-
 Specials = str | Collection[str]
 NONE: frozenset[str] = frozenset()
 

@@ -10,8 +10,6 @@ from .offsets import token_sizes
 if TYPE_CHECKING:
     from .core import Core
 
-__all__ = ["split_at", "truncate"]
-
 
 def truncate(core: Core, text: str, max_tokens: int, allowed: frozenset[str]) -> str:
     """The longest prefix of `text` that ends with a token and takes at most `max_tokens` tokens."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from ..counting import WordCounts
 
-__all__ = ["BREAK", "Alphabet", "byte_alphabet", "character_alphabet"]
-
 BREAK = 0x3FFFFFFF  # the id of a symbol that never merges; the same in _corpus_cy.py
 _BLOCK = 1 << 16  # pretokens decoded at once
 

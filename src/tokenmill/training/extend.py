@@ -18,8 +18,6 @@ from .trainer import by_falling_count, pair_weight
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["extend_vocabulary"]
-
 
 def extend_vocabulary(
     counts: WordCounts,

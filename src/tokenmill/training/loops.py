@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ._pairs_cy import Pairs
     from .alphabet import Alphabet
 
-__all__ = ["load_corpus", "merge", "refine"]
-
 _SLICE = 1 << 20  # positions that a kernel call looks at: 20 to 100 ms
 _PRETOKENS = 1 << 16  # pretokens loaded in one call, for the same reason
 _FIRST_LOOK = 64  # merges, at least, before the threshold is raised for the first time

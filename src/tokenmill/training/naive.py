@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-__all__ = ["Pair", "best_pair", "count_pairs", "merge_pretoken", "train_naive"]
-
 Pair = tuple[int, int]
 
 

@@ -31,8 +31,6 @@ from fractions import Fraction
 
 from .naive import best_pair, merge_pretoken
 
-__all__ = ["train_naive_picky"]
-
 _REMOVED = -1  # in an event, where a merge has its right and its new token
 
 

@@ -8,8 +8,6 @@ from fractions import Fraction
 
 from ..errors import UsageError
 
-__all__ = ["LONGEST", "Options", "check_share", "checked_special_tokens", "exact"]
-
 LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
 
 

@@ -17,8 +17,6 @@ from .options import Options
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Training", "estimate_memory", "train_from_counts"]
-
 
 def train_from_counts(
     counts: WordCounts, vocab_size: int, *, progress: Progress | None = None, **options: Any

@@ -21,8 +21,6 @@ from collections.abc import Iterator
 
 from ..errors import ConversionError
 
-__all__ = ["canonical", "from_oniguruma", "to_oniguruma"]
-
 _TOKEN = re.compile(
     r"""
       (?P<escape> \\ (?: [pP]\{[^}]*\} | [pP][A-Za-z] | x\{[0-9A-Fa-f]+\} | x[0-9A-Fa-f]{2} | u[0-9A-Fa-f]{4}

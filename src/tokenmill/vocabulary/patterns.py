@@ -1,7 +1,5 @@
 """The named split patterns."""
 
-__all__ = ["PATTERNS"]
-
 _O200K_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
 PATTERNS: dict[str, str] = {

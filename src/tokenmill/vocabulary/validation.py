@@ -16,22 +16,6 @@ if TYPE_CHECKING:
 
     from .vocabulary import AddedToken
 
-__all__ = [
-    "MAX_ID",
-    "NORMALIZERS",
-    "EventError",
-    "VocabularyError",
-    "as_tuple",
-    "check_added_tokens",
-    "check_choice",
-    "check_refine",
-    "check_tokens",
-    "checked_events",
-    "checked_patterns",
-    "removed_tokens",
-    "show",
-]
-
 MAX_ID = (1 << 24) - 1  # lists by id are made of it, 8 bytes for each
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
 _STEP = 1 << 16  # rows between two chances for Ctrl-C

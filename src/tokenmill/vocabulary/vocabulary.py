@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import validation
 from .dialects import canonical
-from .validation import MAX_ID, VocabularyError
+from .validation import VocabularyError
 
 if TYPE_CHECKING:
     import numpy as np
-
-__all__ = ["MAX_ID", "AddedToken", "Event", "Order", "Vocabulary"]
 
 Order = Literal["ranks", "merges", "events"]
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
