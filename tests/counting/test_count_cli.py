@@ -88,7 +88,7 @@ def test_a_prediction(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     result = run("a.txt", cwd=tmp_path)
     assert result.returncode == 2
-    assert "Name a folder with -o" in result.stderr
+    assert "name the folder for the word counts with -o" in result.stderr
 
 
 def test_ctrl_c_stops_at_once_and_leaves_nothing(tmp_path):

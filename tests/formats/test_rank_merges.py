@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenmill.tokenizer.naive import merge_by_list, merge_by_ranks
 
+from naive_encoder import merge_by_list, merge_by_ranks
 from tokenmill.errors import ConversionError
 from tokenmill.formats.rank_merges import merges_of_ranks, only_whole, present_by_rank, ranks_of
 from tokenmill.vocabulary import Vocabulary

@@ -6,8 +6,8 @@ import dataclasses
 import pytest
 import tiktoken
 from tiktoken.load import load_tiktoken_bpe
-from tokenmill.tokenizer.naive import merge_by_ranks
 
+from naive_encoder import merge_by_ranks
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes

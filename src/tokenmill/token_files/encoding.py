@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,10 +126,11 @@ def encode_files(
 
 def settings_for(tok: Tokenizer, format: str, options: EncodeOptions) -> Settings:
     """The settings of a token file of `tok`: the width of an id from its vocabulary, the id of the end-of-text token."""
-    end, id = options.end_of_text, None
+    settings = Settings(format, dtype_for(tok.n_vocab), None, options.special, options.read)
+    end = options.end_of_text
     if isinstance(end, str) or (end and format != "parquet"):
-        id = end_of_text_id(tok, end if isinstance(end, str) else None)
-    return Settings(format, dtype_for(tok.n_vocab), id, options.special, options.read)
+        return replace(settings, end_of_text=end_of_text_id(tok, end if isinstance(end, str) else None))
+    return settings
 
 
 class EncodeParts:
