@@ -250,8 +250,9 @@ class RowMerge:
                 row.hash = hash
                 row.count = entry.count
                 row.length = entry.hi >> 56
-                row.pretoken = table.arena + entry.place if is_long else cython.cast(
-                    cython.pointer(cython.const[uint8_t]), entry)
+                row.pretoken = table.arena + entry.place
+                if not is_long:
+                    row.pretoken = cython.cast(cython.pointer(cython.const[uint8_t]), entry)
                 tm_prefetch(row.pretoken)
                 n += (entry.hi != 0) & (hash >= low) & (hash <= high)
                 if place < front and row < self.rows + n:
@@ -295,7 +296,8 @@ class RowMerge:
         row: cython.pointer(Row) = self.rows + self.used
         self.used += 1
         if self.runs > 0 and self.bounds[self.runs - 1] < self.used - 1:
-            if row[-1].hash < row.hash or (row[-1].hash == row.hash and _compare(row - 1, row) < 0):
+            before: cython.pointer(Row) = row - 1
+            if before.hash < row.hash or (before.hash == row.hash and _compare(before, row) < 0):
                 return True
         return self.add_bound(self.used - 1)
 

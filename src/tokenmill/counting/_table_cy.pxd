@@ -40,7 +40,7 @@ cdef class CountTable:
     cdef size_t moved
     cdef readonly bint seeded    # whether slots come from a seeded hash rather than the canonical one
     cdef tm_seed seed
-    cdef size_t window_steps     # probes past the home slot, and additions, since the count of them began anew
+    cdef size_t window_steps     # probes past the home slot, and additions, since both counts were last reset
     cdef size_t window_additions
     cdef readonly size_t steps   # probes past the home slot in all
     cdef tm_cached* cache        # of _count_cy

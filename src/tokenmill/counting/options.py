@@ -20,7 +20,7 @@ class CountOptions:
         each task on Ray. Beyond it the tables go to disk. The result does not depend on it.
     approximate_prune: when the tables go to disk, drop the pretokens seen once since the last time. That saves disk.
         Then counts may be too low by at most `Summary.possible_error`, and depend on the memory limit.
-    read: how sources are cut into documents; a text file is one, unless told otherwise.
+    read: how sources are cut into documents; by default a text file is one document.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
     """

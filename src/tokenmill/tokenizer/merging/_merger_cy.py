@@ -144,7 +144,9 @@ class Merger:
             return TOO_LONG
         count: cython.Py_ssize_t = self.parts(pretoken, n, out)
         if count > 1:
-            count = self.merge_parts(out, count, cython.NULL if self.characters != cython.NULL else pretoken, work)
+            if self.characters != cython.NULL:
+                pretoken = cython.NULL
+            count = self.merge_parts(out, count, pretoken, work)
         if not self.complete and count > 0:
             i: cython.Py_ssize_t
             for i in range(count):
