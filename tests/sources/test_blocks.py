@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokenmill.sources import blocks as blocks_module
@@ -70,6 +70,8 @@ def slow_parts(data, separator, limit):
         at += len(part) + len(separator)
 
 
+@example([b"a", b"\r", b"\r", b"\r\n"], 1, 1)
+@example([b" ", b" ", b" ", b" "], 1, 1)
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(

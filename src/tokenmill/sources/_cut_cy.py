@@ -130,7 +130,12 @@ class LineCutter:
                     at = newline + 1
                 if not complete:
                     # Only at the front of the buffer, so that what comes before is given out with its place.
-                    if n == 0 and (self.dropping or size + (length - at) > self.limit + 2):
+                    end = length  # of what is certain to be in the document
+                    while end > at and text[end - 1] == RETURN:
+                        end -= 1
+                    if self.blank and _is_space(text, at, end):
+                        end = at
+                    if n == 0 and (self.dropping or size + (end - at) > self.limit):
                         if not self.dropping:
                             with cython.gil:
                                 self.too_long.append(self.line)
