@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..api import MergeOptions
 from ..errors import UsageError, suggests_options
 from ..formats.rank_merges import merges_of_ranks
@@ -53,8 +55,6 @@ def extend(
     >>> larger.n_vocab, larger.decode([300]) == tok.decode([300])
     (40000, True)
     """
-    import numpy as np
-
     if options.get("refine") is not None and tok.vocabulary.order != "events":
         tok = _by_events(tok)
     counts = EvaluationText(text, num_threads).together(tok, progress)
