@@ -11,7 +11,6 @@ import typer
 from . import _options as opt
 from ._console import progress_bar, say
 from ._console import report as print_report
-from .main import app
 
 if TYPE_CHECKING:
     from ..corpus import CleaningReport
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 SHOWN_SKIPS = 5
 
 
-@app.command()
 def clean(
     kind: Annotated[str, typer.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
     sources: opt.Sources,
