@@ -38,12 +38,12 @@ def fail(message: str) -> None:
     say(message)
 
 
-def say_skips(skips: Sequence[Skip]) -> None:
-    """Say what was left out or changed: the first of it, and how much more."""
+def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") -> None:
+    """Say what was left out or changed: the first of it, how much more, and `where` the rest is listed."""
     for skip in skips[:SHOWN_SKIPS]:
         say(f"{'left out' if skip.left_out else 'changed'}: {skip}")
-    if len(skips) > SHOWN_SKIPS:
-        say(f"left out or changed: {len(skips) - SHOWN_SKIPS:,} more")
+    if (more := (len(skips) if total is None else total) - SHOWN_SKIPS) > 0:
+        say(f"left out or changed: {more:,} more{where}")
 
 
 @contextlib.contextmanager
