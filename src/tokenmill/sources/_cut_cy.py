@@ -262,12 +262,8 @@ class SeparatorCutter:
 # JSON
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _value_end(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-               deepest: cython.pointer(cython.size_t)) -> cython.size_t:
-    """Where the array or object that begins at `start` ends; 0 where it does not. How deep it is nested in `deepest`.
+def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
+    """Where the JSON array or object that begins at `start` ends; 0 where it does not end before `length`.
 
     Only brackets and strings are looked at.
     """
@@ -275,59 +271,23 @@ def _value_end(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t
     back: cython.size_t
     depth: cython.size_t = 0
     byte: uint8_t
-    while at < length:
-        byte = text[at]
-        if byte == QUOTE:
-            while True:
-                at = _find(cython.cast(cython.pointer(uint8_t), text), at + 1, length, QUOTE)
-                if at == length:
-                    return 0
-                back = at
-                while text[back - 1] == BACKSLASH:  # the opening quote ends this at the latest
-                    back -= 1
-                if (at - back) & 1 == 0:
-                    break
-        elif byte == 91 or byte == 123:
-            depth += 1
-            deepest[0] = max(deepest[0], depth)
-        elif byte == 93 or byte == 125:
-            depth -= 1
-            if depth == 0:
-                return at + 1
-        at += 1
-    return 0
-
-
-def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
-    """Where the JSON array or object that begins at `start` ends; 0 where it does not end before `length`."""
-    deepest: cython.size_t = 0
-    end: cython.size_t = 0
-    if start < length:
-        with cython.nogil:
-            end = _value_end(cython.address(text[0]), start, length, cython.address(deepest))
-    return end
-
-
-def all_objects(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], depth: cython.size_t):
-    """Whether each document of `text` has the brackets of one JSON object, nested no deeper than `depth`."""
-    n: cython.Py_ssize_t = ends.shape[0] if text.shape[0] > 0 else 0
-    good: cython.bint = n > 0
-    i: cython.Py_ssize_t
-    start: cython.size_t = 0
-    end: cython.size_t
-    deepest: cython.size_t = 0
-    if not good:
-        return False
     base: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), cython.address(text[0]))
     with cython.nogil:
-        for i in range(n):
-            while start < ends[i] and _is_space(base, start, start + 1):
-                start += 1
-            good = start < ends[i] and base[start] == 123
-            if good:
-                end = _value_end(base, start, ends[i], cython.address(deepest))
-                good = end > 0 and deepest <= depth and _is_space(base, end, ends[i])
-            if not good:
-                break
-            start = ends[i]
-    return good
+        while at < length:
+            byte = base[at]
+            if byte == QUOTE:
+                while True:
+                    at = _find(base, at + 1, length, QUOTE)
+                    back = at
+                    while at < length and base[back - 1] == BACKSLASH:  # the opening quote ends this at the latest
+                        back -= 1
+                    if (at - back) & 1 == 0:
+                        break
+            elif byte == 91 or byte == 123:
+                depth += 1
+            elif byte == 93 or byte == 125:
+                depth -= 1
+                if depth == 0:
+                    break
+            at += 1
+    return at + 1 if at < length else 0
