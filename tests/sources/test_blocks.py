@@ -44,24 +44,24 @@ def texts_of(source, options=LINES, **others):
 
 def slow_lines(data, limit):
     for number, line in enumerate(data.split(b"\n"), 1):
-        ended = number <= data.count(b"\n")
-        line = line.rstrip(b"\r") if ended else line
-        if line:
-            yield number, line if limit is None or len(line) <= limit else None
+        text = line.rstrip(b"\r") if number <= data.count(b"\n") else line
+        if limit is not None and len(line) > limit:
+            yield number, None
+        elif text:
+            yield number, text
 
 
 def slow_runs(data, limit):
-    run, first = [], 0
+    run, size, first = [], 0, 0
     ends = data.count(b"\n")
     for number, line in enumerate([*data.split(b"\n"), None], 1):
-        line = line.rstrip(b"\r") if line is not None and number <= ends else line
-        if line is not None and line.strip():
+        if line is not None and (line.strip() or (limit is not None and len(line) > limit)):
             first = first or number
-            run.append(line)
+            size += len(line) + (size > 0)
+            run.append(line.rstrip(b"\r") if number <= ends else line)
         elif run:
-            whole = b"\n".join(run)
-            yield first, whole if limit is None or len(whole) <= limit else None
-            run, first = [], 0
+            yield first, b"\n".join(run) if limit is None or size <= limit else None
+            run, size, first = [], 0, 0
 
 
 def slow_parts(data, separator, limit):
@@ -82,6 +82,8 @@ def slow_parts(data, separator, limit):
     st.sampled_from([1, 2, 3, 7, 64, 1000]),
     st.sampled_from([None, 1, 3, 5, 20]),
 )
+@example([b" "] * 4, 1, 1)
+@example([b"a", b"\r", b"\r", b"\r\n"], 1, 1)
 def test_every_cut_is_that_of_its_slow_twin(tmp_path_factory, parts, block, limit):
     data = b"".join(parts)
     path = tmp_path_factory.mktemp("cut") / "a.txt"

@@ -61,7 +61,8 @@ class LineCutter:
 
     blank: whether documents are runs of lines, which are then joined by a newline.
     dense: whether lines of white space are no documents. Empty lines never are.
-    limit: longer documents are left out, and the numbers of their first lines appended to `too_long`; -1 for no limit.
+    limit: documents of more bytes, as they are in the source, are left out, and the numbers of their first lines
+        appended to `too_long`; -1 for no limit. A line of more bytes is not blank.
     line: the number of the next line.
     dropping: whether the text that was given ended inside of a document that is left out.
     """
@@ -100,6 +101,7 @@ class LineCutter:
         written: cython.size_t = 0
         n: cython.Py_ssize_t = 0
         complete: cython.bint
+        begins_blank: cython.bint
         with cython.nogil:
             if self.inside:
                 start = _find(text, 0, length, NEWLINE) + 1
@@ -118,32 +120,27 @@ class LineCutter:
                     newline = _find(text, at, length, NEWLINE)
                     if newline == length and not final:
                         break
-                    end = _line_end(text, at, newline, length)
                     lines += 1
                     if not self.blank:
-                        size = end - at
+                        size = newline - at
                         complete = True
-                    elif _is_space(text, at, end):
+                    elif self._is_blank(text, at, newline):
                         complete = True
                     else:
-                        size += end - at + (size > 0)
+                        size += newline - at + (size > 0)
                         complete = newline + 1 >= length and final
                     at = newline + 1
                 if not complete:
+                    begins_blank = self.blank and self._is_blank(text, at, length)
                     # Only at the front of the buffer, so that what comes before is given out with its place.
-                    end = length  # of what is certain to be in the document
-                    while end > at and text[end - 1] == RETURN:
-                        end -= 1
-                    if self.blank and _is_space(text, at, end):
-                        end = at
-                    if n == 0 and (self.dropping or size + (end - at) > self.limit):
+                    if n == 0 and (self.dropping or size + (0 if begins_blank else length - at) > self.limit):
                         if not self.dropping:
                             with cython.gil:
                                 self.too_long.append(self.line)
                         self.dropping = True
                         self.line += lines
                         start = at
-                        if not (self.blank and _is_space(text, at, length)):  # it may yet be a blank line
+                        if not begins_blank:
                             self.inside = at < length
                             start = length
                     break
@@ -153,13 +150,21 @@ class LineCutter:
                     with cython.gil:
                         self.too_long.append(self.line)
                 elif size > 0 and not (self.dense and _is_space(text, start, min(at, length))):
+                    end = written
                     written = self._move(text, start, min(at, length), length, written)
                     ends[n] = written
                     places[n] = self.line
-                    n += 1
+                    n += written > end  # a line of carriage returns is empty
                 self.line += lines
                 start = at
         return n, min(start, length)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _is_blank(self, text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t) -> cython.bint:
+        """Whether the line text[start:end] is blank, or may become a blank line."""
+        return end - start <= self.limit and _is_space(text, start, end)
 
     @cython.cfunc
     @cython.nogil
