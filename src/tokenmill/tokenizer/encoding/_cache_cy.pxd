@@ -30,15 +30,16 @@ cdef class PretokenCache:
     cdef size_t limit  # of all bytes held; 0: nothing is added
     cdef bytes initial, initial_arena  # the entries and the arena to return to; threads share them
     cdef Entry* initial_entries
+    cdef uint32_t places[BATCH]  # where the ids of each pretoken of the last batch end in its `out`
     cdef size_t initial_used, initial_arena_used
 
     cdef void _keep(self, bytes initial, bytes arena) noexcept
 
     # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
     # ends at text[length], written to `out`, which has room for as many ids as the pretokens have bytes and 4 more.
-    # Returns their number, or a negative number of _merger_cy. Where the ids of each pretoken end in `out` goes to `places`.
+    # Returns their number, or a negative number of _merger_cy.
     cdef Py_ssize_t encode(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
-                           uint32_t* out, uint32_t* places) noexcept nogil
+                           uint32_t* out) noexcept nogil
     # The ids of a pretoken if it is in the cache, otherwise 0; nothing is merged. `out` has room for 4 ids.
     cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
     # Add a pretoken that is not in the cache. False where there is no memory.

@@ -93,7 +93,7 @@ class PretokenCache:
 
     # ------------------------------------------------------------------ lookup
 
-    def encode(self, text, start, length, ends, n, out, places):
+    def encode(self, text, start, length, ends, n, out):
         keys: tm_key[BATCH]
         hashes: uint64_t[BATCH]
         limit: cython.pointer(cython.const[uint8_t]) = text + length
@@ -128,7 +128,7 @@ class PretokenCache:
                 o += count
                 entries = self.entries
                 mask = self.slots - 1
-            places[i] = cython.cast(uint32_t, o - out)
+            self.places[i] = cython.cast(uint32_t, o - out)
         return o - out
 
     def find(self, pretoken, length, end, out):

@@ -10,9 +10,9 @@ import cython
 from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from cython.cimports.libc.string import memcpy
+from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
 from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY
@@ -43,16 +43,18 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
     found = array("q", bytes(8 * ends.shape[0]))
     id_ends: int64_t[::1] = found
     state: State = encoder.take()
+    together: cython.bint = finder is None and type(state.cache) is PretokenCache
     try:
+        memset(cython.address(work), 0, cython.sizeof(Work))
         work.n = ends.shape[0]
-        work.at = work.document = 0
+        if text.shape[0] > 0:
+            work.text = cython.address(text[0])
         if work.n > 0:
-            work.text = cython.address(text[0]) if text.shape[0] > 0 else cython.NULL
             work.ends = cython.address(ends[0])
             work.id_ends = cython.address(id_ends[0])
         while work.document < work.n:
             with cython.nogil:
-                if finder is None:
+                if together:
                     code = _together(encoder, state, cython.address(work), work.at + SLICE)
                 else:
                     code = _in_turn(encoder, state, cython.address(work), work.at + SLICE, finder)
@@ -91,9 +93,8 @@ def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: c
 @cython.nogil
 @cython.exceptval(check=False)
 def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t) -> cython.Py_ssize_t:
-    """The same for text without added tokens, with the pretokens of several documents in a batch."""
+    """The same for text without added tokens and a plain cache, with the pretokens of several documents in a batch."""
     pretokens: cython.size_t[SCAN]
-    places: uint32_t[BATCH]
     length: cython.size_t = work.ends[work.n - 1]
     n: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -110,15 +111,14 @@ def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: 
         i = 0
         while i < n:
             batch = min(n - i, BATCH)
-            count = state.cache.encode(work.text, work.at, length, pretokens + i, batch,
-                                       state.ids.data + state.ids.used, places)
+            count = state.cache.encode(work.text, work.at, length, pretokens + i, batch, state.ids.data + state.ids.used)
             if count < 0:
                 return count
             k = 0
             while work.document < work.n and work.ends[work.document] <= pretokens[i + batch - 1]:
                 while pretokens[i + k] < work.ends[work.document]:
                     k += 1
-                work.id_ends[work.document] = state.ids.used + places[k]
+                work.id_ends[work.document] = state.ids.used + state.cache.places[k]
                 work.document += 1
             state.ids.used += count
             i += batch

@@ -381,7 +381,6 @@ class Encoder:
     def _encode(self, state, text, at, length, stop, given, n_given):
         """Encode text[at:length] from the start of a pretoken until `stop` or a little further; sets state.at to the end."""
         ends: cython.size_t[SCAN]
-        places: uint32_t[BATCH]
         n: cython.Py_ssize_t
         i: cython.Py_ssize_t
         batch: cython.Py_ssize_t
@@ -399,7 +398,7 @@ class Encoder:
             i = 0
             while i < n:
                 batch = n - i if n - i < BATCH else BATCH
-                count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used, places)
+                count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
                 if count < 0:
                     return count
                 state.ids.used += count
