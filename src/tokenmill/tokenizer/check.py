@@ -184,7 +184,8 @@ class _Trial:
     ) -> Difference | None:
         texts, done = iter(texts), 0
         while some := list(itertools.islice(texts, _TOGETHER)):
-            agreed = map_batch(self.tokens_if_same, [text for _, text in some], None)
+            threads = None if stage == "text" else 1  # generated texts are so short that starting threads takes longer
+            agreed = map_batch(self.tokens_if_same, [text for _, text in some], threads)
             for (source, text), tokens in zip(some, agreed, strict=True):
                 if tokens is None:
                     tokens = self.try_one(source, text)
