@@ -12,7 +12,8 @@ import tokenmill.counting.memory as memory
 import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
 from tokenmill import WordCounts
-from tokenmill.counting import CountOptions, count, count_iterator, count_to_folder
+from tokenmill.counting import CountOptions, count, count_iterator
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.counting.spill import Spill, write_run
 from tokenmill.counting.tables import ArrayRows, concatenate, merge_rows, merged
 from tokenmill.errors import OutputError, UsageError
@@ -145,7 +146,8 @@ def test_no_more_threads_than_work_or_memory(num_threads, size, mb, expected):
 
 LIMITED = """
 import re, sys
-from tokenmill.counting import CountOptions, count_to_folder
+from tokenmill.counting import CountOptions
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.jobs.work import JobOptions
 options, job = CountOptions(memory_limit="100MB"), JobOptions(num_workers=int(sys.argv[3]))
 summary = count_to_folder(sys.argv[1], sys.argv[2], options=options, job=job)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ._row_merge_cy import RowMerge, hashes
+from ._row_merge_cy import RowMerge, first_disorder, hashes
 from ._table_cy import CountTable
 
 if TYPE_CHECKING:
@@ -124,30 +124,19 @@ def part_of_rows(rows: Rows, hashes: np.ndarray, part: int, bits: int) -> Rows:
     return arena, offsets[first : last + 1], counts[first:last]
 
 
-def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
+def is_canonical(rows: Rows) -> bool:
     """Whether rows are in canonical order, so that no pretoken is in them twice."""
-    import numpy as np
-
-    hashes = hashes_of(rows) if hashes is None else hashes
-    if bool(np.all(hashes[1:] > hashes[:-1])):
-        return True
-    if not bool(np.all(hashes[1:] >= hashes[:-1])):
-        return False
-    arena, offsets, _ = rows
-    for i in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():
-        if arena[offsets[i] : offsets[i + 1]].tobytes() >= arena[offsets[i + 1] : offsets[i + 2]].tobytes():
-            return False
-    return True
+    return first_disorder(rows[0], rows[1]) == len(rows[2])
 
 
 def duplicate_in(rows: Rows) -> bytes | None:
     """A pretoken that is in the rows more than once, or None."""
     import numpy as np
 
-    hashes = hashes_of(rows)
-    if bool(np.all(hashes[1:] > hashes[:-1])):
+    if is_canonical(rows):
         return None
     arena, offsets, _ = rows
+    hashes = hashes_of(rows)
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
     again = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
