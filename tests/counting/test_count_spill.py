@@ -141,7 +141,7 @@ def test_limits_that_make_no_sense(tmp_path, limit):
     [(16, None, 300, 16), (16, 0, 300, 1), (16, 1 << 19, 300, 3), (1000, 10**9, 200, 11), (4, 10**9, 1, 1)],
 )
 def test_no_more_threads_than_work_or_memory(num_threads, size, mb, expected):
-    assert threads.threads_for(num_threads, size, mb * 10**6) == expected
+    assert threads.useful_threads(num_threads, size, mb * 10**6) == expected
 
 
 LIMITED = """

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block, BlockSource, Span, StreamSource
 from ..sources.documents import spans_of
 from ..sources.find import COMPRESSIONS, Source, find_sources, is_url, report_skips, size_of
@@ -23,10 +24,10 @@ from ._table_cy import CountTable
 from .memory import memory_limit_of
 from .options import CountOptions, make_splitter
 from .spill import Spill
-from .storage import About, CountsFile
+from .storage import About, write_file
 from .tables import ENTRY, merge_tables
 from .text_sources import cut_of, opener
-from .threads import Counter, cores
+from .threads import Counter
 
 if TYPE_CHECKING:
     from ..split import Splitter
@@ -73,7 +74,7 @@ def estimate(
     """Count a sample of `sample` bytes from all over the sources, and predict what a count of all would take."""
     splitter, options = make_splitter(split), options or CountOptions()
     paths = find_sources(sources)
-    threads, limit = cores(num_threads), memory_limit_of(options.memory_limit)
+    threads, limit = threads_for(num_threads), memory_limit_of(options.memory_limit)
     counter = Counter(splitter, 1 << 62, Spill(Path()), lambda: None)
     seen: list[tuple[int, int]] = []  # bytes and distinct pretokens after each block
     ratios: dict[str, list[int]] = {}
@@ -192,7 +193,5 @@ def _sizes(table: CountTable) -> tuple[float, float]:
     rows = merge_tables([table])
     with tempfile.TemporaryDirectory(prefix="tokenmill-estimate-") as folder:
         path = Path(folder) / "sample.parquet"
-        file = CountsFile(path, About())
-        file.write(rows)
-        file.close()
+        write_file(path, About(), [rows])
         return len(rows[0]) / len(table) + 16, path.stat().st_size / len(table)

@@ -14,13 +14,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import TokenmillError
+from .in_order import map_in_order
 from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answers, receive, send
 
 Tag = TypeVar("Tag")
@@ -59,15 +59,9 @@ class WorkerPool:
 
     def map(self, batches: Iterable[tuple[list[tuple], Tag]]) -> Iterator[tuple[Answers, Tag]]:
         """For each batch its answers, with what came with it; at most a few batches are held at a time."""
-        waiting: deque[tuple[Future, Tag]] = deque()
-        for records, tag in batches:
-            waiting.append((self._threads.submit(self._run, records), tag))
-            if len(waiting) > 2 * self._num_workers:
-                future, first_tag = waiting.popleft()
-                yield future.result(), first_tag
-        while waiting:
-            future, first_tag = waiting.popleft()
-            yield future.result(), first_tag
+        return map_in_order(
+            self._threads, lambda batch: (self._run(batch[0]), batch[1]), batches, 2 * self._num_workers + 1
+        )
 
     def _run(self, records: list[tuple]) -> Answers:
         """The answers to one batch, from as many workers as it kills."""
