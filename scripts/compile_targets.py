@@ -19,8 +19,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import setuptools  # makes distutils importable
-from distutils.core import run_setup  # isort: skip
+import setuptools  # noqa: F401, I001  it provides distutils
+from distutils.core import run_setup
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {
@@ -69,7 +69,7 @@ def compile_all(name: str, sources: list[Path], python_source: Path | None) -> b
         def build(number: int) -> str:
             """Build one kernel; returns what the compiler said, or "" if all is well."""
             source, target = sources[number], Path(folder, f"{number}.o")
-            said = run([*command, "-c", str(source), "-o", str(target)]) or link(name, source, target)
+            said = run([*command, "-c", str(source), "-o", str(target)]) or link(name, target)
             return said and f"{source.name}: {said}"
 
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -79,14 +79,15 @@ def compile_all(name: str, sources: list[Path], python_source: Path | None) -> b
     return not failures
 
 
-def link(name: str, source: Path, compiled: Path) -> str:
-    """Link one kernel. On Windows every name needs a library, so one is made of all names that look like CPython's."""
+def link(name: str, compiled: Path) -> str:
+    """Link one kernel. On Windows every name needs a library, so one is made of the names that are CPython's."""
     zig = [sys.executable, "-m", "ziglang"]
     flags = ["-shared", "-o", str(compiled.with_suffix(".out")), str(compiled)]
     if name.startswith("macos"):
         flags += ["-undefined", "dynamic_lookup"]
     if name.startswith("windows"):
-        names = sorted(set(re.findall(r"\b_?Py[A-Za-z]*_\w+", source.read_text())))
+        found = re.findall(rb"(?<![A-Za-z0-9_])(?:__imp_)?(_?Py[A-Za-z]*_\w+)", compiled.read_bytes())
+        names = sorted({name.decode() for name in found})
         exports, library = compiled.with_suffix(".def"), compiled.with_suffix(".lib")
         exports.write_text("LIBRARY python3.dll\nEXPORTS\n" + "".join(f"{name}\n" for name in names))
         machine = "arm64" if "arm64" in name else "i386:x86-64"

@@ -53,7 +53,9 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
 
     markdown = LINK.sub(replace, markdown)
     # What is only in the repository: keep the words, drop the link.
-    return re.sub(r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)#\s]+)\)", lambda m: m[0] if exists(m[2], here, files) else m[1], markdown)
+    return re.sub(
+        r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)#\s]+)\)", lambda m: m[0] if exists(m[2], here, files) else m[1], markdown
+    )
 
 
 def exists(target: str, here: PurePosixPath, files: Files) -> bool:
@@ -74,7 +76,12 @@ def python_reference() -> str:
     """Every public name, in the order of the package's list."""
     stub = (ROOT / "src/tokenmill/__init__.pyi").read_text(encoding="utf-8")
     names = re.findall(r"^from (\.\S*) import (\w+) as \w+$", stub, re.MULTILINE)
-    lines = ["# Python", "", "Every public name. All of them are imported from `tokenmill`: `from tokenmill import load`.", ""]
+    lines = [
+        "# Python",
+        "",
+        "Every public name. All of them are imported from `tokenmill`: `from tokenmill import load`.",
+        "",
+    ]
     for module, name in names:
         where = "tokenmill" + (module if module != "." else "")
         lines += [f"::: {where}.{name}", ""]
