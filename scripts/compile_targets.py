@@ -7,6 +7,8 @@ source of CPython 3.11 or newer (Debian: `apt-get source python3.11`) and name t
 script shows that the compiler of a system accepts the kernels and, for Windows, that every name they call exists there.
 """
 
+# ruff: noqa: I001  setuptools comes first: it provides distutils
+
 from __future__ import annotations
 
 import argparse
@@ -19,7 +21,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import setuptools  # noqa: F401, I001  it provides distutils
+import setuptools  # noqa: F401
 from distutils.core import run_setup
 
 ROOT = Path(__file__).resolve().parent.parent
