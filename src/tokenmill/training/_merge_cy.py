@@ -93,6 +93,7 @@ class MergeLoop(Step):
                 if self.stage == SWEEP:
                     spent += self.sweep(work)
                     if self.at == self.size:
+                        self.pairs.free_places(self.places, self.size)
                         self.at = 0
                         self.stage = LAY_OUT
                 if self.stage == LAY_OUT:
@@ -141,7 +142,6 @@ class MergeLoop(Step):
     def _end(self) -> cython.void:
         """Free the merged pair and those that were dropped: no node and no queue holds their ids."""
         i: cython.size_t
-        self.pairs.free_places(self.places, self.size)
         self._free_pair(self.merged)
         for i in range(self.n_grown):
             if self.pairs.pair[self.grown[i]].size == 0:

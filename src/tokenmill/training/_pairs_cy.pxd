@@ -33,8 +33,9 @@ cdef struct Bucket:
     size_t size
     size_t room
 
-cdef struct Block:
+cdef struct Block:  # at the beginning of memory for segments, and of a segment's memory that is free again
     Block* next
+    size_t size
 
 
 cdef class Pairs:
@@ -51,9 +52,10 @@ cdef class Pairs:
     cdef Item* heap
     cdef size_t heap_size
     cdef size_t heap_room
-    # segment memory: the rest of the block that segments are cut from, and all blocks
+    # segment memory: what segments are cut from, other free memory by log2 of its size, and all blocks
     cdef char* free_at
     cdef size_t free_size
+    cdef Block* holes[64]
     cdef Block* blocks
 
     cdef int reserve(self, size_t more) except -1 nogil
@@ -62,7 +64,8 @@ cdef class Pairs:
     cdef int enqueue(self, uint32_t pair) except -1 nogil
     cdef uint32_t pop(self) except? 0 nogil
     cdef int _open_next(self) except -1 nogil
-    cdef char* _next_block(self, size_t size) except NULL nogil
+    cdef char* _next_region(self, size_t size) except NULL nogil
+    cdef void _add_hole(self, char* at, size_t size) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
     cdef void _free_blocks(self) noexcept nogil
 
@@ -97,7 +100,7 @@ cdef inline char* new_places(Pairs self, size_t entries) except NULL nogil:
     cdef size_t size = entries * self.width
     cdef char* at = self.free_at
     if size > self.free_size:
-        at = self._next_block(size)
+        at = self._next_region(size)
     self.free_at = at + size
     self.free_size -= size
     return at
