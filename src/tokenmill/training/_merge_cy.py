@@ -26,8 +26,9 @@ reaches it and more merges are wanted, the caller compacts the nodes and begins 
 
 import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t
-from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus
-from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_pair, set_pair
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place, left_of
+from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, set_pair
 from cython.cimports.tokenmill.training._step_cy import Step
 
 IDLE = cython.declare(cython.int, 0)
@@ -89,6 +90,7 @@ class MergeLoop(Step):
                     if pair == 0:
                         break
                     self._begin(pair)
+                    self._prefetch_next()
                     spent += 8
                 if self.stage == SWEEP:
                     spent += self.sweep(work)
@@ -101,6 +103,44 @@ class MergeLoop(Step):
                     if self.lay_out(work):
                         self._end()
         return self.stage != IDLE or self.n_merges >= wanted or spent >= work
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _prefetch_next(self) -> cython.void:
+        """Prefetch what the next merges will read. Each stage tells where the next one is."""
+        pair: cython.pointer(Pair) = self.pairs.pair
+        node: cython.pointer(uint32_t) = self.corpus.node
+        wide: cython.bint = self.corpus.wide
+        coming: uint32_t
+        places: cython.p_char
+        middle: cython.size_t
+        i: cython.size_t
+        place: cython.size_t
+        held: uint32_t
+        if self.pairs.n_near < 12:
+            return
+        coming = self.pairs.near[10].pair
+        tm_prefetch(self.pairs.places[coming])
+        tm_prefetch(cython.address(self.spans[pair[coming].left]))
+        tm_prefetch(cython.address(self.spans[pair[coming].right]))
+        coming = self.pairs.near[5].pair
+        places = self.pairs.places[coming]
+        middle = self.spans[pair[coming].left]
+        for i in range(pair[coming].size if pair[coming].size < 16 else 16):
+            place = get_place(places, i, wide)
+            tm_prefetch(node + place - 1)
+            tm_prefetch(node + place + middle)
+        coming = self.pairs.near[1].pair
+        places = self.pairs.places[coming]
+        middle = self.spans[pair[coming].left]
+        for i in range(pair[coming].size if pair[coming].size < 16 else 16):
+            place = get_place(places, i, wide)
+            if node[place] == coming:
+                held = node[place + middle]
+                tm_prefetch(pair + (held if held < FREE else 0))
+                held = node[left_of(node, place)]
+                tm_prefetch(pair + (held if held < FREE else 0))
 
     @cython.cfunc
     @cython.nogil
