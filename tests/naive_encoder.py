@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from tokenmill.errors import UsageError
 from naive_replay import NaiveReplay
+from tokenmill.errors import UsageError
 from tokenmill.vocabulary import Vocabulary
 
 __all__ = ["NaiveEncoder", "characters", "merge_by_list", "merge_by_ranks"]
