@@ -21,7 +21,7 @@ nothing from then on. The id of a dropped pair, and that of the merged pair, are
 records stay few and in the cache.
 
 The threshold saves work: most pairs are rare, and few rare pairs are ever merged. It never changes the result: if no pair
-reaches it and more merges are wanted, the caller compacts the nodes and begins a new phase with a lower threshold.
+reaches it and more merges are wanted, the caller begins a new phase with a lower threshold.
 """
 
 import cython

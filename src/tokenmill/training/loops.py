@@ -80,8 +80,8 @@ def merge(corpus: Corpus, tokens: Sequence[bytes], options: Options, weight: int
         # have like counts, the same estimate would end that phase after a few merges, and so on.
         look = max(look, 2 * done)
         threshold = max(options.min_pair_count, pairs.threshold // 16)
-        index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
-        while not index.compact(_SLICE):
+        index = PairIndex(corpus, pairs, spans, lengths, max_bytes, True)
+        while not index.forget(_SLICE):
             progress("index", 0, 2 * corpus.n_nodes)
         pairs.clear(threshold)
 
