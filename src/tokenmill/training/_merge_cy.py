@@ -104,6 +104,17 @@ class MergeLoop(Step):
                         self._end()
         return self.stage != IDLE or self.n_merges >= wanted or spent >= work
 
+    def spell(self, alphabet: list) -> list:
+        """The bytes of all tokens. (In Python this takes 20 ms for 100,000 tokens, a tenth of the training.)"""
+        tokens: list = list(alphabet)
+        left: bytes
+        right: bytes
+        i: cython.size_t
+        for i in range(self.n_merges):
+            left, right = tokens[self.merges[i, 0]], tokens[self.merges[i, 1]]
+            tokens.append(left + right)
+        return tokens
+
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
