@@ -7,8 +7,9 @@ Definitions
                rise during training, as it becomes clearer how rare the last pairs will be.
     queue      yields the pair with the highest count, of equals the one with the smaller (left, right).
 
-Queued pairs wait in one of 64 buckets, by log2 of their count. Only the pairs of the highest bucket are ordered, in a binary
-heap. When the heap is empty, the next bucket is moved into it. So most pairs are never compared with any other.
+Queued pairs wait in buckets by log2 of their count, in steps of a sixteenth. Only the pairs of the highest bucket are ordered,
+in a binary heap. When the heap is empty, the next bucket is moved into it. So most pairs are never compared with any other.
+The first NEAR pairs of the heap are kept in order beside it, so that what their merges read can be prefetched.
 
 Counts change while pairs wait, so the count in the heap may be out of date. That is found when the pair is popped: it is
 queued again with its present count. (To drop it there is a classic mistake: its present count may still be the highest.)
@@ -150,14 +151,8 @@ class Pairs:
             item.count = record.count
             item.key = cython.cast(uint64_t, record.left) << 32 | record.right
             item.pair = pair
-            if self.n_near and before(cython.address(item), cython.address(self.near[self.n_near - 1])):
-                last: Item = self.near[self.n_near - 1]
-                i: cython.size_t = self.n_near - 1
-                while i > 0 and before(cython.address(item), cython.address(self.near[i - 1])):
-                    self.near[i] = self.near[i - 1]
-                    i -= 1
-                self.near[i] = item
-                item = last
+            if self.n_near and before(cython.address(item), self.near + self.n_near - 1):
+                item = self._insert_near(item)
             self.heap_size = heap_push(self.heap, self.heap_size, item)
         else:
             bucket.pairs = cython.cast(
@@ -182,8 +177,18 @@ class Pairs:
                 self.enqueue(item.pair)
         return 0
 
+    def _insert_near(self, item):
+        """Put an item where it belongs in `near`; returns the last one, which gives way."""
+        i: cython.size_t = self.n_near - 1
+        last: Item = self.near[i]
+        while i > 0 and before(cython.address(item), self.near + i - 1):
+            self.near[i] = self.near[i - 1]
+            i -= 1
+        self.near[i] = item
+        return last
+
     def _draw_near(self):
-        """Fill `near` from the heap; 0 if no pairs are left."""
+        """Fill `near` from the heap; 0 if no pair is left."""
         while self.n_near < NEAR and (self.heap_size or self._open_next()):
             tm_prefetch(self.pair + self.heap[0].pair)
             tm_prefetch(self.places + self.heap[0].pair)
