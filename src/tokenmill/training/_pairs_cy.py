@@ -24,6 +24,7 @@ from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, no
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
     tm_pair_map_get_or_put,
+    tm_pair_map_prefetch,
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._platform import tm_log2, tm_prefetch
@@ -127,9 +128,12 @@ class Pairs:
     def add_ids(self, first):
         """Put the pairs from `first` on, which `ids` does not have, into it."""
         pair: cython.size_t
+        ahead: cython.pointer(Pair)
         if not tm_pair_map_reserve(cython.address(self.ids), self.n_pairs - first):
             no_memory(self.n_pairs, 2 * cython.sizeof(Pair))
         for pair in range(first, self.n_pairs):
+            ahead = self.pair + (pair + 8 if pair + 8 < self.n_pairs else pair)
+            tm_pair_map_prefetch(cython.address(self.ids), ahead.left, ahead.right)
             tm_pair_map_get_or_put(
                 cython.address(self.ids), self.pair[pair].left, self.pair[pair].right, cython.cast(uint32_t, pair)
             )
