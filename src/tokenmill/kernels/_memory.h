@@ -13,6 +13,9 @@
 #define _GNU_SOURCE /* mremap */
 #endif
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include "tokenmill/kernels/_platform.h"
 
 #if (defined(__unix__) || defined(__APPLE__)) && !defined(TM_PORTABLE)
@@ -167,6 +170,13 @@ static inline void *tm_alloc(size_t size) { return malloc(size ? size : 1); }
 #endif
 
 static inline void tm_free(void *p) { free(p); }
+
+/* Give back to the system what was freed and what malloc keeps for later: glibc keeps up to 64 MB for each thread. */
+static inline void tm_return_freed(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
 
 /* Make room for `wanted` items of `size` bytes in an array from malloc, doubling it, so that appending is linear. Returns
  * the array, or NULL, and the old one stays as it is. */

@@ -77,6 +77,11 @@ class MergeLoop(Step):
         self.max_bytes = max_bytes
         self.limited = max_bytes != cython.cast(cython.size_t, -1)
 
+    @property
+    def idle(self) -> bool:
+        """Whether no step is under way."""
+        return self.stage == IDLE
+
     def merge(self, wanted: cython.size_t, work: cython.size_t) -> bool:
         """Go on until there are `wanted` merges (`merges` has as many rows) or about `work` positions were seen.
 
@@ -195,5 +200,6 @@ class MergeLoop(Step):
     @cython.nogil
     @cython.exceptval(check=False)
     def _free_pair(self, id: uint32_t) -> cython.void:
+        self.pairs.places[id] = cython.NULL
         self.pairs.pair[id].successor = self.free_id
         self.free_id = id

@@ -76,8 +76,17 @@ class Pairs:
         self.n_pairs = 1
 
     def raise_threshold(self, threshold: uint64_t):
-        """Drop the pairs below `threshold`, if it is higher than the present one."""
+        """Drop the pairs below `threshold`, if it is higher than the present one, and free their segments.
+
+        No step may be under way.
+        """
+        pair: cython.size_t
         self.threshold = max(self.threshold, threshold)
+        for pair in range(1, self.n_pairs):
+            if self.pair[pair].count < self.threshold and self.places[pair] != cython.NULL:
+                self.free_places(self.places[pair], self.pair[pair].size)
+                self.places[pair] = cython.NULL
+                self.pair[pair].size = 0
 
     def sample_counts(self, most: cython.size_t) -> tuple:
         """The counts of up to `most` pairs, as uint64, and of how many pairs each of them stands for one."""

@@ -73,7 +73,7 @@ def merge(corpus: Corpus, tokens: list[bytes], options: Options, weight: int, pr
         loop = MergeLoop(corpus, pairs, spans, lengths, merges, first + done, done, max_bytes)
         while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.n_merges, wanted)
-            if look <= loop.n_merges < wanted:
+            if look <= loop.n_merges < wanted and loop.idle:
                 pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.n_merges))
                 look = 2 * loop.n_merges
         done = loop.n_merges
