@@ -203,6 +203,7 @@ class Threads:
     def __exit__(self, *exception: object) -> None:
         self._stop.set()
         self.pool.shutdown(wait=True, cancel_futures=True)
+        self.counters.clear()  # they refer to this object too; so the tables are freed now, not by the garbage collector
 
     def pause(self) -> None:
         """Called everywhere between two kernel calls."""
