@@ -7,6 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,12 +138,16 @@ def _counts(
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
+    from ..split import Splitter
 
     if not _is_saved(sources):
         return count(sources, split or "cl100k", reading, num_threads=options.num_threads, progress=progress)
-    if split is not None:
+    counts = WordCounts.load(sources[0], options.min_count)
+    if counts.split_patterns and split is not None:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
-    return WordCounts.load(sources[0], options.min_count)
+    if not counts.split_patterns and split is None:
+        raise UsageError(f"{sources[0]} holds word counts without their split pattern: name it with --split")
+    return counts if split is None else replace(counts, split_patterns=Splitter(split).patterns)
 
 
 def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float]) -> dict[str, Any]:

@@ -100,6 +100,12 @@ def filter_rows(rows: Rows, min_count: int) -> Rows:
     return inside[np.repeat(keep, lengths.astype(np.int64))], ends, counts[keep]
 
 
+def text_bytes(rows: Rows) -> int:
+    """How many bytes of text the rows count."""
+    lengths = rows[1][1:] - rows[1][:-1]
+    return sum(map(int.__mul__, lengths.tolist(), rows[2].tolist()))
+
+
 def hashes_of(rows: Rows) -> np.ndarray:
     """The hash of each pretoken, by which rows are ordered."""
     import numpy as np
