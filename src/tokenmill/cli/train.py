@@ -93,7 +93,7 @@ def train_and_report(
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
-    from ..kernels.machine import free_memory
+    from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import Training, estimate_memory
 
@@ -104,15 +104,18 @@ def train_and_report(
             counts = _counts(sources, split, options, reading, progress)
         needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
         if options.algorithm == "heap":
-            state_memory(needed, free_memory())
+            state_memory(needed, free_memory(), resident_memory())
         with _timed(seconds, "train"):
-            tok = Tokenizer(Training(counts, options, progress).run())
+            training = Training(counts, options, progress)
+            tok = Tokenizer(training.run())
+            n_tokens = training.n_tokens() if options.min_count == 1 else None
+            del training
     with _timed(seconds, "save"):
         notes = tok.save(output)
     for note in notes:
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, trained_on=counts)
-    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds)}
+    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
@@ -149,12 +152,15 @@ def _counts(
     return counts if split is None else replace(counts, split_patterns=Splitter(split).patterns)
 
 
-def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float]) -> dict[str, Any]:
+def _summary(
+    tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float], n_tokens: int | None
+) -> dict[str, Any]:
+    """What was trained. n_tokens: how many tokens the counted text makes; None where the training does not tell."""
     from ..kernels.machine import peak_memory
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    used = measure_usage(tok, counts).tokens
+    used = measure_usage(tok, counts).tokens if n_tokens is None else n_tokens
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {
@@ -170,9 +176,9 @@ def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[s
     }
 
 
-def state_memory(needed: int, free: int) -> None:
-    """Say how much memory training needs before it begins, and warn if that is not free."""
-    message = f"training will need up to {math.ceil(needed / 2**20):,} MiB of memory"
+def state_memory(needed: int, free: int, held: int = 0) -> None:
+    """Say how much memory training needs, with what the process holds already, and warn if that is not free."""
+    message = f"training will need up to {math.ceil((needed + held) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     say(message)
