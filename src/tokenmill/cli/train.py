@@ -6,6 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,7 +93,7 @@ def train_and_report(
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
-    from ..kernels.machine import free_memory
+    from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import Training, estimate_memory
 
@@ -103,15 +104,18 @@ def train_and_report(
             counts = _counts(sources, split, options, reading, progress)
         needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
         if options.algorithm == "heap":
-            state_memory(needed, free_memory())
+            state_memory(needed, free_memory(), resident_memory())
         with _timed(seconds, "train"):
-            tok = Tokenizer(Training(counts, options, progress).run())
+            training = Training(counts, options, progress)
+            tok = Tokenizer(training.run())
+            n_tokens = training.n_tokens() if options.min_count == 1 else None
+            del training
     with _timed(seconds, "save"):
         notes = tok.save(output)
     for note in notes:
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, trained_on=counts)
-    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds)}
+    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
@@ -136,20 +140,27 @@ def _counts(
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
+    from ..split import Splitter
 
     if not _is_saved(sources):
         return count(sources, split or "cl100k", reading, num_threads=options.num_threads, progress=progress)
-    if split is not None:
+    counts = WordCounts.load(sources[0], options.min_count)
+    if counts.split_patterns and split is not None:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
-    return WordCounts.load(sources[0], options.min_count)
+    if not counts.split_patterns and split is None:
+        raise UsageError(f"{sources[0]} holds word counts without their split pattern: name it with --split")
+    return counts if split is None else replace(counts, split_patterns=Splitter(split).patterns)
 
 
-def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float]) -> dict[str, Any]:
+def _summary(
+    tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float], n_tokens: int | None
+) -> dict[str, Any]:
+    """What was trained. n_tokens: how many tokens the counted text makes; None where the training does not tell."""
     from ..kernels.machine import peak_memory
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    used = measure_usage(tok, counts).tokens
+    used = measure_usage(tok, counts).tokens if n_tokens is None else n_tokens
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {
@@ -165,9 +176,9 @@ def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[s
     }
 
 
-def state_memory(needed: int, free: int) -> None:
-    """Say how much memory training needs before it begins, and warn if that is not free."""
-    message = f"training will need up to {math.ceil(needed / 2**20):,} MiB of memory"
+def state_memory(needed: int, free: int, held: int = 0) -> None:
+    """Say how much memory training needs, with what the process holds already, and warn if that is not free."""
+    message = f"training will need up to {math.ceil((needed + held) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     say(message)

@@ -26,6 +26,7 @@ from .tables import (
     is_canonical,
     merged_part,
     sort_rows,
+    text_bytes,
 )
 from .word_counts import check_patterns
 
@@ -133,8 +134,7 @@ def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
     waiting: list[Rows] = []
     held = total_bytes = 0
     for rows in batches:
-        lengths = rows[1][1:] - rows[1][:-1]
-        total_bytes += sum(map(int.__mul__, lengths.tolist(), rows[2].tolist()))
+        total_bytes += text_bytes(rows)
         waiting.append(rows)
         held += ROW * len(rows[2]) + 2 * len(rows[0])
         if held > limit:

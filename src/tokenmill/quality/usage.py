@@ -87,9 +87,10 @@ def measure_usage(
 
 
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
-    """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalisation."""
+    """The tokenizer that takes any text as one pretoken: no split, no added tokens but the unknown one, no normalisation."""
+    unknown = tuple(token for token in tok.vocabulary.added_tokens if token.id == tok.vocabulary.unknown)
     plain = replace(
-        tok.vocabulary, split_patterns=(), added_tokens=(), normalizers=(), add_prefix_space=False, **changes
+        tok.vocabulary, split_patterns=(), added_tokens=unknown, normalizers=(), add_prefix_space=False, **changes
     )
     return Tokenizer(plain)
 
