@@ -29,12 +29,12 @@ CONTEXT = 20  # characters of an example before and after what changes
 _SPACED = r"[\p{L}\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 _PATH = rf"[!-'*-;=?-Z_a-z~[{_SPACED}]]*+"
 _URL = regex.compile(
-    r"(?P<open>[(\[<]\s?)?(?P<url>"
+    r"(?P<item>^[ \t]*(?:[-*]|\d+\.)[ \t]+)?(?P<open>[(\[<]\s?)?(?P<url>"
     rf"(?:(?:https?|ftps?|file)://(?:(?:[\w-]++\.)+(?:[A-Za-z]{{2,24}}+|[[{_SPACED}]]{{2,24}}+)|[A-Za-z0-9-]++|(?=/))"
     rf"|(?<!\w)www\.(?=[\w-]++\.)){_PATH}(?:\({_PATH}\){_PATH})*+"
     r"|(?<![A-Za-z0-9_])data:[a-z]{2,20}/[A-Za-z0-9_.+-]{1,60}(?:;[A-Za-z0-9_=-]{1,40}){0,4},[A-Za-z0-9+/=%_.~-]*"
-    r")(?P<close>\s?[)\]>])?",
-    regex.I | regex.V1,
+    r")(?P<close>\s?[)\]>])?(?P<end>[ \t]*(?:\n|\Z))?",
+    regex.I | regex.M | regex.V1,
 )
 _EMAIL = re.compile(
     r"([(\[<]\s?)?(?:\bmailto:)?(?<![\w.+-])[A-Za-z0-9][\w.+%-]{0,63}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.)+[A-Za-z]{2,24}\b"
@@ -82,7 +82,7 @@ class Filter(NamedTuple):
             old, new, (start, end) = found[0], self.replace(found), found.span()
             if new == old:
                 continue
-            tally.characters[self.name] += len(old) - (self.lines and old[:1] == new[:1] == "\n")
+            tally.characters[self.name] += _changed(old, new)
             if self.thing is not None and (thing := self.thing(found)):
                 tally.removed[f"{self.name}: {thing[:NAME_CHARACTERS]}"] += 1
             examples = tally.examples.setdefault(self.name, [])
@@ -96,13 +96,30 @@ class Filter(NamedTuple):
         return text[1:] if self.lines else text
 
 
+def _changed(old: str, new: str) -> int:
+    """How many characters of `old` are removed or replaced: those between what both begin and end with."""
+    same, most = 0, min(len(old), len(new))
+    while same < most and old[same] == new[same]:
+        same += 1
+    end = 0
+    while end < most - same and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return len(old) - same - end
+
+
 def _without_url(found: re.Match) -> str:
-    """A space in the place of the URL, and of the brackets around it. Punctuation that ends it stays."""
+    """A space in the place of the URL and the brackets around it; nothing for a list item that is only a URL.
+
+    Punctuation that ends a URL stays.
+    """
     url = found["url"].rstrip("!\"'*,.:;?")
     rest = found["url"][len(url) :]
-    if found["open"] and found["close"] and not rest:
-        return " "
-    return f"{found['open'] or ''} {rest}{found['close'] or ''}"
+    item, opening, closing, end = (found[name] or "" for name in ("item", "open", "close", "end"))
+    if not rest and bool(opening) == bool(closing):
+        opening = closing = ""
+        if item and found["end"] is not None:
+            return ""
+    return f"{item}{opening} {rest}{closing}{end}"
 
 
 def _host(found: re.Match) -> str:
@@ -299,7 +316,7 @@ def clean_segments(segments: Iterable[Segment], filters: Iterable[str], tally: T
     >>> clean_segments([Segment("See https://a.org/x !!!!!")], ["urls", "repeats"], tally := Tally())
     'See   !!!'
     >>> tally.characters, tally.examples["repeats"]
-    (Counter({'urls': 15, 'repeats': 5}), [['See   !!!!!', 'See   !!!']])
+    (Counter({'urls': 15, 'repeats': 2}), [['See   !!!!!', 'See   !!!']])
     """
     steps = [FILTERS[name] for name in filters]
     texts = []
