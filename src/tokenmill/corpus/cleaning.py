@@ -229,7 +229,9 @@ def _shard_writer(path: Path, format: str) -> Iterator[Callable[[bytes], Any]]:
             yield file.write
             return
         zstandard = require("zstandard", "corpus", "writing .jsonl.zst")
-        with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False) as writer:
+        # In a thread of its own, so that reading goes on.
+        compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, threads=1)
+        with compressor.stream_writer(file, closefd=False) as writer:
             yield writer.write
 
 
