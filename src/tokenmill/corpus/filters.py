@@ -1,7 +1,7 @@
 """The filters of the cleaners: what each finds, and what it writes in its place.
 
 A run chooses filters by name, or by the name of a set. They run in the order of FILTERS. Few texts contain what a filter
-looks for, so a cheap test of the text comes before the pattern.
+looks for: one pass over the text says which patterns are worth a try.
 
 The careful sets change only what is not text. `ddtokens` is the set of a published clean-up recipe, which cuts deeper.
 Runs of hexadecimal, base64 and the like are runs of ASCII characters, so a script that writes no spaces is never one
@@ -12,12 +12,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import regex
 
 from ..errors import UsageError
+from ._traits_cy import (
+    ANY,
+    BLANK_LINES,
+    BULLET,
+    CONTROL,
+    EMAIL,
+    LINE_END,
+    PIPES,
+    REPEAT,
+    RUN_32,
+    RUN_40,
+    RUN_51,
+    SPACES,
+    URL,
+    traits,
+)
 from .report import EXAMPLES, Tally
 from .wikitext import Segment
 
@@ -41,10 +56,6 @@ _EMAIL = re.compile(
     r"(?(1)\s?[)\]>])",
     re.A,
 )
-# Found fast, where one of the characters that a filter is against may be.
-_MAYBE_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufeff\ufffe\uffff\U0001fffe-\U0010ffff]")
-_MAYBE_REPEAT = re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3}")
-_OTHER_SPACE = re.compile(r"[\t\x0b-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _BULLETS = "•◦▪▫●○■□▸►▶‣⁃∙·➢➤"
 # The start of a line that is not text, found fast; and the part of it that `leading-marks` removes: punctuation, white
 # space and the bullets that Unicode calls symbols. A plus goes only before a space, and "$5" keeps its dollar.
@@ -56,7 +67,7 @@ class Filter(NamedTuple):
     r"""What a filter does to a text.
 
     does: one sentence for readers.
-    may_change: a cheap test; where it is false, the text stays as it is.
+    trait: what a text that it changes has; see `traits`.
     pattern: what the filter finds.
     replace: what it writes in its place; the match itself where that stays.
     thing: what the report counts it as; None where it is not counted.
@@ -65,7 +76,7 @@ class Filter(NamedTuple):
 
     name: str
     does: str
-    may_change: Callable[[str], Any]
+    trait: int
     pattern: re.Pattern[str]
     replace: Callable[[re.Match[str]], str]
     thing: Callable[[re.Match[str]], str] | None = lambda found: found[0].strip()
@@ -73,8 +84,6 @@ class Filter(NamedTuple):
 
     def __call__(self, text: str, tally: Tally) -> str:
         """The text after the filter. The tally counts what changes."""
-        if not self.may_change(text):
-            return text
         text = "\n" + text if self.lines else text
         parts: list[str] = []
         at = 0
@@ -145,22 +154,11 @@ def _one_space(found: re.Match) -> str:
     return " " if text[start - 1 : start] not in ("", "\n") and text[end : end + 1] not in ("", "\n") else ""
 
 
-def _may_have_spaces(text: str) -> bool:
-    if "  " in text or " \n" in text or "\n " in text or text[:1] == " " or text[-1:] == " ":
-        return True
-    return _OTHER_SPACE.search(text) is not None
-
-
-@lru_cache(maxsize=1)  # several filters ask for the same text
-def _longest_word(text: str) -> int:
-    return len(max(text.split(), key=len, default=""))
-
-
 _FILTERS = (
     Filter(
         "line-ends",
         "Writes every end of a line as a line feed.",
-        lambda text: any(end in text for end in "\r\x85\u2028\u2029"),
+        LINE_END,
         re.compile("\r\n|[\r\x85\u2028\u2029]"),
         lambda found: "\n",
         None,
@@ -168,7 +166,7 @@ _FILTERS = (
     Filter(
         "controls",
         "Removes control characters other than tab and line feed, byte order marks, and Unicode's noncharacters.",
-        _MAYBE_CONTROL.search,
+        CONTROL,
         regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1),
         lambda found: "",
         lambda found: f"U+{ord(found[0][0]):04X}",
@@ -176,7 +174,7 @@ _FILTERS = (
     Filter(
         "urls",
         "Removes http, https, ftp and file URLs, data URLs, and what begins with www.",
-        lambda text: "://" in text or "data:" in text or "www." in text.lower(),
+        URL,
         _URL,
         _without_url,
         _host,
@@ -184,7 +182,7 @@ _FILTERS = (
     Filter(
         "emails",
         "Removes e-mail addresses, with a `mailto:` before them.",
-        lambda text: "@" in text,
+        EMAIL,
         _EMAIL,
         lambda found: " ",
         lambda found: found[0].strip("([<>]) "),
@@ -192,21 +190,21 @@ _FILTERS = (
     Filter(
         "hex",
         "Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). A run of only digits or letters stays.",
-        lambda text: _longest_word(text) >= 32,
+        RUN_32,
         re.compile(r"[0-9A-Fa-f]{32,}"),
         lambda run: run[0] if run[0].isdigit() or run[0].isalpha() else " ",
     ),
     Filter(
         "base64",
         "Removes runs of 40 or more characters of base64. DNA, long words and paths stay.",
-        lambda text: _longest_word(text) >= 40,
+        RUN_40,
         re.compile(r"[A-Za-z0-9+/]{40,}={0,2}"),
         _without_base64,
     ),
     Filter(
         "repeats",
         "Shortens a mark that stands four or more times in a row to three. Letters, digits and `_` stay.",
-        _MAYBE_REPEAT.search,
+        REPEAT,
         # But not the marks of a heading.
         regex.compile(r"(?!^#{1,6} )(?<!#(?=#))([\p{P}\p{S}--_])\1{3,}", regex.V1 | regex.M),
         lambda found: found[1] * 3,
@@ -215,7 +213,7 @@ _FILTERS = (
     Filter(
         "spaced-repeats",
         "Like `repeats`, for every character that is not a word character, and with a space on both sides.",
-        _MAYBE_REPEAT.search,
+        REPEAT,
         re.compile(r"([^\w\s])\1{3,}"),
         lambda found: f" {found[1] * 3} ",
         lambda found: found[1] * 4,
@@ -223,7 +221,7 @@ _FILTERS = (
     Filter(
         "pipes",
         "Turns all pipes of a line but the first two into spaces.",
-        lambda text: text.count("|") > 2,
+        PIPES,
         re.compile(r"(?<=\|)([^|\n]*\|[^|\n]*)\|[^\n]*"),
         lambda found: found[1] + found[0][len(found[1]) :].replace("|", " "),
         lambda found: "||||",
@@ -231,14 +229,14 @@ _FILTERS = (
     Filter(
         "long-runs",
         "Removes unbroken runs of more than 50 ASCII characters.",
-        lambda text: _longest_word(text) >= 51,
+        RUN_51,
         re.compile(r"[!-~]{51,}"),
         lambda found: " ",
     ),
     Filter(
         "spaces",
         "Writes runs of white space inside a line as one space, and removes white space at both ends of a line.",
-        _may_have_spaces,
+        SPACES,
         re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))"),
         _one_space,
         None,
@@ -246,14 +244,14 @@ _FILTERS = (
     Filter(
         "bullets",
         'Writes a bullet at the start of a line as "- ".',
-        lambda text: not text.isascii() and any(bullet in text for bullet in _BULLETS),
+        BULLET,
         re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M),
         lambda found: "- ",
     ),
     Filter(
         "leading-marks",
         "Removes punctuation, bullets and white space at the start of a line.",
-        bool,
+        ANY,
         _LINE_BEGIN,
         _without_leading_marks,
         lines=True,
@@ -261,7 +259,7 @@ _FILTERS = (
     Filter(
         "letterless-lines",
         "Removes lines without a letter of any script.",
-        bool,
+        ANY,
         regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)"),
         lambda found: "",
         lines=True,
@@ -269,7 +267,7 @@ _FILTERS = (
     Filter(
         "blank-lines",
         "Leaves at most one blank line in a row.",
-        lambda text: "\n\n\n" in text,
+        BLANK_LINES,
         re.compile(r"\n\n(\n+)"),
         lambda found: "\n\n",
         None,
@@ -322,8 +320,12 @@ def clean_segments(segments: Iterable[Segment], filters: Iterable[str], tally: T
     texts = []
     for text, verbatim in segments:
         if not verbatim:
+            found = traits(text)
             for step in steps:
-                text = step(text, tally)
+                if found & step.trait:
+                    changed = step(text, tally)
+                    found = found if changed is text else traits(changed)
+                    text = changed
             text = text.strip("\n")
         if text:
             texts.append(text)
