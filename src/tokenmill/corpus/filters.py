@@ -11,7 +11,8 @@ long run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import regex
@@ -51,6 +52,10 @@ _URL = regex.compile(
     r")(?P<close>\s?[)\]>])?(?P<end>[ \t]*(?:\n|\Z))?",
     regex.I | regex.M | regex.V1,
 )
+# Where a URL may be, found fast; and the scheme before "://".
+_URL_HINT = re.compile(r"://|www\.|Www\.|WWW\.|data:|DATA:")
+_SCHEME = re.compile(r"(?:https?|ftps?|file)\Z", re.I)
+_BEFORE_URL = re.compile(r"(?:^[ \t]*(?:[-*]|\d+\.)[ \t]+)?(?:[(\[<]\s?)?\Z", re.M)
 _EMAIL = re.compile(
     r"([(\[<]\s?)?(?:\bmailto:)?(?<![\w.+-])[A-Za-z0-9][\w.+%-]{0,63}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.)+[A-Za-z]{2,24}\b"
     r"(?(1)\s?[)\]>])",
@@ -68,7 +73,7 @@ class Filter(NamedTuple):
 
     does: one sentence for readers.
     trait: what a text that it changes has; see `traits`.
-    pattern: what the filter finds.
+    find: the matches of what the filter finds.
     replace: what it writes in its place; the match itself where that stays.
     thing: what the report counts it as; None where it is not counted.
     lines: whether the pattern begins with the "\n" before a line; the first line has one too.
@@ -77,7 +82,7 @@ class Filter(NamedTuple):
     name: str
     does: str
     trait: int
-    pattern: re.Pattern[str]
+    find: Callable[[str], Iterator[re.Match[str]]]
     replace: Callable[[re.Match[str]], str]
     thing: Callable[[re.Match[str]], str] | None = lambda found: found[0].strip()
     lines: bool = False
@@ -87,7 +92,7 @@ class Filter(NamedTuple):
         text = "\n" + text if self.lines else text
         parts: list[str] = []
         at = 0
-        for found in self.pattern.finditer(text):
+        for found in self.find(text):
             old, new, (start, end) = found[0], self.replace(found), found.span()
             if new == old:
                 continue
@@ -114,6 +119,22 @@ def _changed(old: str, new: str) -> int:
     while end < most - same and old[-1 - end] == new[-1 - end]:
         end += 1
     return len(old) - same - end
+
+
+def _find_urls(text: str) -> Iterator[re.Match]:
+    at = 0
+    for hint in _URL_HINT.finditer(text):
+        start = hint.start()
+        if hint[0] == "://":
+            scheme = _SCHEME.search(text, max(at, start - 5), start)
+            if scheme is None:
+                continue
+            start = scheme.start()
+        line = max(at, start - 40, text.rfind("\n", max(at, start - 40), start) + 1)
+        before = _BEFORE_URL.search(text, line, start)
+        if start >= at and (found := _URL.match(text, before.start() if before else start)):
+            yield found
+            at = found.end()
 
 
 def _without_url(found: re.Match) -> str:
@@ -148,6 +169,15 @@ def _without_leading_marks(found: re.Match) -> str:
     return "\n" + found[0][marks.end() :] if marks else found[0]
 
 
+def _three_marks(found: re.Match) -> str:
+    """Three of a mark, unless they are those of a heading."""
+    text, (start, end) = found.string, found.span()
+    heading = (
+        found[1] == "#" and end - start <= 6 and text[start - 1 : start] in ("", "\n") and text[end : end + 1] == " "
+    )
+    return found[1] * 3 if unicodedata.category(found[1])[0] in "PS" and not heading else found[0]
+
+
 def _one_space(found: re.Match) -> str:
     """Nothing at the ends of a line, else one space."""
     text, (start, end) = found.string, found.span()
@@ -159,7 +189,7 @@ _FILTERS = (
         "line-ends",
         "Writes every end of a line as a line feed.",
         LINE_END,
-        re.compile("\r\n|[\r\x85\u2028\u2029]"),
+        re.compile("\r\n|[\r\x85\u2028\u2029]").finditer,
         lambda found: "\n",
         None,
     ),
@@ -167,7 +197,7 @@ _FILTERS = (
         "controls",
         "Removes control characters other than tab and line feed, byte order marks, and Unicode's noncharacters.",
         CONTROL,
-        regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1),
+        regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1).finditer,
         lambda found: "",
         lambda found: f"U+{ord(found[0][0]):04X}",
     ),
@@ -175,7 +205,7 @@ _FILTERS = (
         "urls",
         "Removes http, https, ftp and file URLs, data URLs, and what begins with www.",
         URL,
-        _URL,
+        _find_urls,
         _without_url,
         _host,
     ),
@@ -183,7 +213,7 @@ _FILTERS = (
         "emails",
         "Removes e-mail addresses, with a `mailto:` before them.",
         EMAIL,
-        _EMAIL,
+        _EMAIL.finditer,
         lambda found: " ",
         lambda found: found[0].strip("([<>]) "),
     ),
@@ -191,30 +221,29 @@ _FILTERS = (
         "hex",
         "Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). A run of only digits or letters stays.",
         RUN_32,
-        re.compile(r"[0-9A-Fa-f]{32,}"),
+        re.compile(r"[0-9A-Fa-f]{32,}").finditer,
         lambda run: run[0] if run[0].isdigit() or run[0].isalpha() else " ",
     ),
     Filter(
         "base64",
         "Removes runs of 40 or more characters of base64. DNA, long words and paths stay.",
         RUN_40,
-        re.compile(r"[A-Za-z0-9+/]{40,}={0,2}"),
+        re.compile(r"[A-Za-z0-9+/]{40,}={0,2}").finditer,
         _without_base64,
     ),
     Filter(
         "repeats",
         "Shortens a mark that stands four or more times in a row to three. Letters, digits and `_` stay.",
         REPEAT,
-        # But not the marks of a heading.
-        regex.compile(r"(?!^#{1,6} )(?<!#(?=#))([\p{P}\p{S}--_])\1{3,}", regex.V1 | regex.M),
-        lambda found: found[1] * 3,
+        re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3,}").finditer,
+        _three_marks,
         lambda found: found[1] * 4,
     ),
     Filter(
         "spaced-repeats",
         "Like `repeats`, for every character that is not a word character, and with a space on both sides.",
         REPEAT,
-        re.compile(r"([^\w\s])\1{3,}"),
+        re.compile(r"([^\w\s])\1{3,}").finditer,
         lambda found: f" {found[1] * 3} ",
         lambda found: found[1] * 4,
     ),
@@ -222,7 +251,7 @@ _FILTERS = (
         "pipes",
         "Turns all pipes of a line but the first two into spaces.",
         PIPES,
-        re.compile(r"(?<=\|)([^|\n]*\|[^|\n]*)\|[^\n]*"),
+        re.compile(r"(?<=\|)([^|\n]*\|[^|\n]*)\|[^\n]*").finditer,
         lambda found: found[1] + found[0][len(found[1]) :].replace("|", " "),
         lambda found: "||||",
     ),
@@ -230,14 +259,14 @@ _FILTERS = (
         "long-runs",
         "Removes unbroken runs of more than 50 ASCII characters.",
         RUN_51,
-        re.compile(r"[!-~]{51,}"),
+        re.compile(r"[!-~]{51,}").finditer,
         lambda found: " ",
     ),
     Filter(
         "spaces",
         "Writes runs of white space inside a line as one space, and removes white space at both ends of a line.",
         SPACES,
-        re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))"),
+        re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))").finditer,
         _one_space,
         None,
     ),
@@ -245,14 +274,14 @@ _FILTERS = (
         "bullets",
         'Writes a bullet at the start of a line as "- ".',
         BULLET,
-        re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M),
+        re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M).finditer,
         lambda found: "- ",
     ),
     Filter(
         "leading-marks",
         "Removes punctuation, bullets and white space at the start of a line.",
         ANY,
-        _LINE_BEGIN,
+        _LINE_BEGIN.finditer,
         _without_leading_marks,
         lines=True,
     ),
@@ -260,7 +289,7 @@ _FILTERS = (
         "letterless-lines",
         "Removes lines without a letter of any script.",
         ANY,
-        regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)"),
+        regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)").finditer,
         lambda found: "",
         lines=True,
     ),
@@ -268,7 +297,7 @@ _FILTERS = (
         "blank-lines",
         "Leaves at most one blank line in a row.",
         BLANK_LINES,
-        re.compile(r"\n\n(\n+)"),
+        re.compile(r"\n\n(\n+)").finditer,
         lambda found: "\n\n",
         None,
     ),
