@@ -1,8 +1,9 @@
 """The filters in plain Python, slow and simple, for the tests to compare with."""
 
 import itertools
-import unicodedata
 from collections.abc import Callable
+
+import regex
 
 from tokenmill.corpus.filters import _URL, FILTERS
 
@@ -14,7 +15,7 @@ def _characters(text: str, drop: Callable[[str], bool]) -> str:
 def _is_control(c: str) -> bool:
     point = ord(c)
     noncharacter = point & 0xFFFE == 0xFFFE or 0xFDD0 <= point <= 0xFDEF
-    return (unicodedata.category(c) == "Cc" and c not in "\t\n") or c == "\ufeff" or noncharacter
+    return (point < 32 and c not in "\t\n") or 127 <= point < 160 or c == "\ufeff" or noncharacter
 
 
 def _lines(text: str, change: Callable[[str], str]) -> str:
@@ -40,7 +41,7 @@ def _repeats(text: str) -> str:
     def line_of(line: str) -> str:
         runs = ["".join(group) for _, group in itertools.groupby(line)]
         heading = len(runs) > 1 and set(runs[0]) == {"#"} and len(runs[0]) <= 6 and runs[1][0] == " "
-        short = [r[:3] if unicodedata.category(r[0])[0] in "PS" and r[0] != "_" else r for r in runs]
+        short = [r[:3] if regex.match(r"[\p{P}\p{S}]", r[0]) and r[0] != "_" else r for r in runs]
         return "".join([runs[0] if heading else short[0], *short[1:]]) if runs else ""
 
     return _lines(text, line_of)
@@ -89,6 +90,6 @@ SLOW: dict[str, Callable[[str], str]] = {
     "long-runs": lambda text: _runs(text, lambda c: "!" <= c <= "~", lambda run: " " if len(run) > 50 else run),
     "spaces": lambda text: _lines(text, lambda line: " ".join(line.split())),
     "bullets": lambda text: _lines(text, _bullet),
-    "letterless-lines": lambda text: "\n".join(line for line in text.split("\n") if any(map(str.isalpha, line))),
+    "letterless-lines": lambda text: "\n".join(line for line in text.split("\n") if regex.search(r"\p{L}", line)),
     "blank-lines": _blank_lines,
 }

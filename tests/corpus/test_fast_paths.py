@@ -1,5 +1,6 @@
 """Each fast path of cleaning gives what its slow twin gives, on the real samples and on any text."""
 
+import os
 import re
 from array import array
 from collections import Counter
@@ -20,21 +21,24 @@ from tokenmill.corpus.report import Tally
 from tokenmill.corpus.wikitext import Segment, wikitext_to_text
 from tokenmill.sources.blocks import Block
 
+SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 SAMPLES = {
     "wikipedia-2006-head.xml": lambda text: [s.text for s in wikitext_to_text(text) if not s.verbatim],
     "stackexchange-posts.xml": lambda text: [s.text for s in html_to_text(text) if not s.verbatim],
     "fineweb-schema-sample.parquet": lambda text: [text],
 }
 PARTS = st.sampled_from(
-    "https://a.org/x www.b.de. ftp://c.d/(e) mailto:x@y.org x@y.org data:text/plain;base64,QUJD | || •one ● ○ - 1. ---- "
-    "#### ##### .... ____ ==== 字字字字 😀😀😀😀 ( ) [ ] < > \ufeff \uffff \x00 \x85 \u2028 \r \r\n \n \n\n\n \t \xa0 \u3000 "
-    "\U0001fffe".split(" ")
-    + [" ", "  ", "\n", "f0" * 16, "1" * 40, "aB3/" * 12, "x" * 51, "word", "Ünï", "»", "\n\n", "\u0301"]
+    [
+        *"https://a.org/x www.b.de. ftp://c.d/(e) mailto:x@y.org data:text/plain;base64,QUJD | || •one ● ○ - 1. ----".split(),
+        *"#### ##### .... ____ ==== 字字字字 😀😀😀😀 ( ) [ ] < > \ufeff \uffff \0 \U0001fffe word Ünï » \u0301".split(),
+        *(" ", "  ", "\n", "\n\n", "\n\n\n", "\r", "\r\n", "\t", "\x85", "\xa0", "\u2028", "\u3000"),
+        *("f0" * 16, "1" * 40, "aB3/" * 12, "x" * 51),
+    ]
 )
 TEXTS = st.lists(st.one_of(PARTS, PARTS, st.text(max_size=6)), max_size=14).map("".join)
 
 
-@settings(max_examples=500)
+@settings(max_examples=200 * SWEEP)
 @given(TEXTS)
 @example("######\n###### x\n####### y")
 def test_each_filter_is_as_its_slow_twin(text):
@@ -49,7 +53,7 @@ def one_by_one(text, names):
     return text.strip("\n")
 
 
-@settings(max_examples=500)
+@settings(max_examples=200 * SWEEP)
 @given(TEXTS)
 def test_no_filter_is_left_out_where_it_changes_something(text):
     for name, filter in FILTERS.items():
@@ -61,11 +65,11 @@ def test_no_filter_is_left_out_where_it_changes_something(text):
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_real_samples(shared, sample):
     texts = [text for d in read_documents(shared / "corpus" / sample) for text in SAMPLES[sample](d.text)]
-    for text in texts:
+    for text in texts if SWEEP > 1 else texts[::20]:
         for name, filter in FILTERS.items():
             if (name in SLOW and name != "urls") or traits(text) & filter.trait:  # its twin takes seconds
                 assert name not in SLOW or FILTERS[name](text, Tally()) == SLOW[name](text), name
-    for text in texts[::10]:
+    for text in texts if SWEEP > 1 else texts[1::20]:
         for names in FILTER_SETS.values():
             assert clean_segments([Segment(text)], names, Tally()) == one_by_one(text, names)
 
@@ -89,7 +93,7 @@ DATA = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100 * SWEEP)
 @given(st.lists(DATA, max_size=8), st.integers(0, 5), st.booleans(), st.sampled_from(["minimal", "none"]))
 @example([b"\xc3", b"\xa9"], 0, True, "none")
 @example([bytes(range(128)), b'\x7f\\"/'], 0, False, "none")
@@ -122,13 +126,15 @@ def bracket_by_bracket(text):
         return wikitext_to_text(text, None, removed), removed
 
 
-@settings(max_examples=500)
+@settings(max_examples=200 * SWEEP)
 @given(
     st.lists(
         st.sampled_from(
-            "{{ }} [[ ]] {{lang|fr|mot}} {{cite}} [[a|b]] [[File:x|thumb|y]] [[de:z]] [[Category:q]] {| |} <table> </table> "
-            "{ } [ ] | : <sub>2</sub> {{C}} text = ''b''".split()
-            + ["\n", " ", "\n{|", "\n|}", "{{nowrap|"]
+            [
+                *"{{ }} [[ ]] {{lang|fr|mot}} {{cite}} [[a|b]] [[File:x|thumb|y]] [[de:z]] [[Category:q]] {| |} { }".split(),
+                *"<table> </table> [ ] | : <sub>2</sub> {{C}} text = ''b'' {{nowrap|".split(),
+                *("\n", " ", "\n{|", "\n|}"),
+            ]
         ),
         max_size=30,
     ).map("".join)

@@ -11,7 +11,6 @@ long run.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -61,6 +60,7 @@ _EMAIL = re.compile(
     r"(?(1)\s?[)\]>])",
     re.A,
 )
+_MARK = regex.compile(r"[\p{P}\p{S}]")
 _BULLETS = "•◦▪▫●○■□▸►▶‣⁃∙·➢➤"
 # The start of a line that is not text, found fast; and the part of it that `leading-marks` removes: punctuation, white
 # space and the bullets that Unicode calls symbols. A plus goes only before a space, and "$5" keeps its dollar.
@@ -175,7 +175,7 @@ def _three_marks(found: re.Match) -> str:
     heading = (
         found[1] == "#" and end - start <= 6 and text[start - 1 : start] in ("", "\n") and text[end : end + 1] == " "
     )
-    return found[1] * 3 if unicodedata.category(found[1])[0] in "PS" and not heading else found[0]
+    return found[1] * 3 if _MARK.match(found[1]) and not heading else found[0]
 
 
 def _one_space(found: re.Match) -> str:
