@@ -1,6 +1,7 @@
 """The filters in plain Python, slow and simple, for the tests to compare with."""
 
 import itertools
+import re
 from collections.abc import Callable
 
 import regex
@@ -79,7 +80,7 @@ def _hex(run: str) -> str:
 
 SLOW: dict[str, Callable[[str], str]] = {
     "line-ends": lambda text: "\n".join(
-        "".join(text.replace("\r\n", "\n")).translate(dict.fromkeys(map(ord, "\r\x85\u2028\u2029"), "\n")).split("\n")
+        part for line in text.split("\r\n") for part in re.split("[\r\x85\u2028\u2029]", line)
     ),
     "controls": lambda text: _characters(text, _is_control),
     "urls": _urls,

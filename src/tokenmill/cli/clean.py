@@ -118,7 +118,7 @@ def _show(report: CleaningReport, output: Path, seconds: float) -> None:
         rows["characters changed by filters"] = ""
         for name, change in report.changed.items():
             before, after = change["examples"][0]
-            rows[f"  {name}"] = f"{change['characters']:,}, such as {before!r} to {after!r}"
+            rows[f"  {name}"] = f"{change['characters']:,}, such as {before[:40]!r} to {after[:40]!r}"
     if report.most_removed:
         rows |= {"removed most often": "", **{f"  {what}": count for what, count in report.most_removed}}
     print_report(rows, False)

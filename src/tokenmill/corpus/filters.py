@@ -51,6 +51,7 @@ _URL = regex.compile(
     r")(?P<close>\s?[)\]>])?(?P<end>[ \t]*(?:\n|\Z))?",
     regex.I | regex.M | regex.V1,
 )
+_STOPS = "!\"'*,.:;?"  # at the end of a URL, they belong to the sentence
 # Where a URL may be, found fast; and the scheme before "://".
 _URL_HINT = re.compile(r"://|www\.|Www\.|WWW\.|data:|DATA:")
 _SCHEME = re.compile(r"(?:https?|ftps?|file)\Z", re.I)
@@ -102,8 +103,9 @@ class Filter(NamedTuple):
             examples = tally.examples.setdefault(self.name, [])
             if len(examples) < EXAMPLES:
                 before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-                old, new_text = old[:NAME_CHARACTERS], new[:NAME_CHARACTERS]
-                examples.append([before + old + after, before + new_text + after])
+                examples.append(
+                    [before + (part if len(part) <= 60 else f"{part[:59]}…") + after for part in (old, new)]
+                )
             parts += (text[at:start], new)
             at = end
         text = "".join([*parts, text[at:]]) if parts else text
@@ -142,7 +144,7 @@ def _without_url(found: re.Match) -> str:
 
     Punctuation that ends a URL stays.
     """
-    url = found["url"].rstrip("!\"'*,.:;?")
+    url = found["url"].rstrip(_STOPS)
     rest = found["url"][len(url) :]
     item, opening, closing, end = (found[name] or "" for name in ("item", "open", "close", "end"))
     if not rest and bool(opening) == bool(closing):
@@ -153,7 +155,7 @@ def _without_url(found: re.Match) -> str:
 
 
 def _host(found: re.Match) -> str:
-    return re.sub(r"^\w+://", "", found["url"]).partition("/")[0]
+    return re.sub(r"^\w+://", "", found["url"].rstrip(_STOPS)).partition("/")[0]
 
 
 def _without_base64(found: re.Match) -> str:
