@@ -37,7 +37,7 @@ def clean(
         int | None, typer.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
     ] = None,
     keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
-    unit: opt.Unit = "line",
+    unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
     max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
@@ -110,9 +110,19 @@ def _show(report: CleaningReport, output: Path, seconds: float) -> None:
         "shards": len(report.shards),
         "seconds": f"{seconds:,.1f}",
     }
+    if report.changed:
+        rows["characters changed by filters"] = ""
+        for name, change in report.changed.items():
+            before, after = change["examples"][0]
+            rows[f"  {name}"] = f"{change['characters']:,}, such as {before[:40]!r} to {after[:40]!r}"
     if report.most_removed:
         rows |= {"removed most often": "", **{f"  {what}": count for what, count in report.most_removed}}
     print_report(rows, False)
     say_skips(report.skipped, report.skipped_count, f", listed in {report_path(output)}")
-    if not report.documents_kept:
-        say(f"no document was kept: see {report_path(output)} for the reasons, and --min-chars")
+    lost = report.documents_lost
+    if 2 * sum(lost.values()) > report.documents_kept + sum(lost.values()):
+        reason, count = max(lost.items(), key=lambda item: item[1])
+        say(
+            f"more than half was left out: {count:,} documents, {reason}. See {report_path(output)}. To keep more, change "
+            "what a document is (--unit, --max-document-mb), how long it must be (--min-chars) or the filters (--filters)."
+        )

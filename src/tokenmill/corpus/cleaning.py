@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -138,14 +139,17 @@ class CleanParts:
 
     def _blocks(self, part: int, first: int, start: list[int] | None) -> Iterator[tuple[tuple, _Read]]:
         """The blocks of a part from a place on, each with the place behind it."""
-        block = Block()
+        block, cut = Block(), partial(cut_long_file, self.options.read.max_document_bytes)
         for index in range(first, len(self.parts[part])):
             name = self.parts[part][index][0]
-            source = open_source(name, self.options.read, KINDS[self.kind][0], ids=True)
+            source = open_source(name, self.options.read, KINDS[self.kind][0], cut=cut, ids=True)
             if index == first and start is not None:
                 source.resume(start)
             with contextlib.closing(source):
                 while source.draw(block):
+                    if block.start:  # a part of a long file: it is a document of its own
+                        block.names, block.label = [f"{block.name(0)}:{block.start}"], block.position(0)
+                        block.numbers = [block.start]
                     place = (index + 1, None) if source.done else (index, block.place)
                     yield block.values(), (place, source.stored_position())
 
@@ -153,6 +157,18 @@ class CleanParts:
 # A place between two blocks of a part: the number of the source, and the place in it; None at its front.
 _Place = tuple[int, list[int] | None]
 _Read = tuple[_Place, int]  # a place, and how many bytes of its source, as it is stored, were read by then
+
+
+def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int) -> int:
+    """Where to cut a file of more than `limit` bytes: behind a blank line, a line or a word, or between characters."""
+    if limit is None or length < limit:
+        return 0
+    for mark in (b"\n\n", b"\r\n\r\n", b"\n", b" "):
+        if place := buffer.rfind(mark, start, length) + 1:
+            return place + len(mark) - 1
+    while length and buffer[length - 1] & 0xC0 == 0x80:
+        length -= 1
+    return length - 1
 
 
 def documents_of(values: tuple) -> list[tuple]:
@@ -213,7 +229,9 @@ def _shard_writer(path: Path, format: str) -> Iterator[Callable[[bytes], Any]]:
             yield file.write
             return
         zstandard = require("zstandard", "corpus", "writing .jsonl.zst")
-        with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False) as writer:
+        # In a thread of its own, so that reading goes on.
+        compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, threads=1)
+        with compressor.stream_writer(file, closefd=False) as writer:
             yield writer.write
 
 

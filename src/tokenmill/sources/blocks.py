@@ -230,8 +230,12 @@ class Block:
 
     def records(self) -> Iterator[Record]:
         """The documents one by one, each a Python object."""
-        for i, data in enumerate(self.texts()):
-            yield Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
+        return map(self.record, range(len(self.ends)))
+
+    def record(self, i: int) -> Record:
+        """Document i as a Python object."""
+        data = bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
+        return Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
 
     def not_utf8(self) -> list[int]:
         """Which documents are not UTF-8."""
