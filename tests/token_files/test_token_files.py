@@ -9,8 +9,9 @@ from token_file_examples import corpus, expected_ids, read_megatron, stream_of, 
 import tokenmill
 from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
+from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions
-from tokenmill.token_files import FORMATS, EncodeOptions, encoding
+from tokenmill.token_files import FORMATS, EncodeOptions, encoding, parts
 from tokenmill.token_files.settings import dtype_for
 
 
@@ -97,6 +98,19 @@ def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, t
     tokenmill.encode_files(tok, paths, tmp_path / "parts" / "t.x", format, job=JobOptions("ray"))
     outputs.append(files_in(tmp_path / "parts"))
     assert outputs[0] == outputs[1] == outputs[2] == outputs[3]
+
+
+@pytest.mark.parametrize("block", [1, 3, 100])
+@pytest.mark.parametrize("unit", ["file", "line", "blank"])
+def test_blocks_of_any_size_give_the_same_bytes(tok, sources, tmp_path, monkeypatch, block, unit):
+    options = EncodeOptions(read=ReadOptions(unit))
+    tokenmill.encode_files(tok, sources[0], tmp_path / "whole" / "t.parquet", "parquet", options)
+    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(jsonl, "BLOCK", block)
+    monkeypatch.setattr(parquet, "BLOCK", block)
+    monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
+    tokenmill.encode_files(tok, sources[0], tmp_path / "small" / "t.parquet", "parquet", options)
+    assert files_in(tmp_path / "small") == files_in(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(("n_vocab", "dtype"), [(65_536, "uint16"), (65_537, "uint32")])

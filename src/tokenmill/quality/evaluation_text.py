@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
@@ -114,7 +116,7 @@ class EvaluationText:
             return None
         if name not in self._words:
             counts = self._count(part, (WORD,), progress)  # of words, and of the gaps between them
-            self._words[name] = sum(times for pretoken, times in counts.items() if not SPACE.match(pretoken))
+            self._words[name] = int(counts.counts.sum()) - _gaps(counts)
         return self._words[name]
 
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
@@ -142,6 +144,16 @@ class EvaluationText:
 
         patterns, threads = vocabulary.split_patterns, self.num_threads
         return count_iterator(sections(), split=patterns, num_threads=threads, progress=progress), added
+
+
+def _gaps(counts: WordCounts) -> int:
+    """How often the pretokens of `counts` that begin with white space occur."""
+    starts = counts.offsets[:-1][np.diff(counts.offsets) > 0]
+    times, first = counts.counts[np.diff(counts.offsets) > 0], counts.arena[starts]
+    gap = (first == 0x20) | ((first >= 0x09) & (first <= 0x0D))
+    for i in np.flatnonzero(np.isin(first, (0xC2, 0xE1, 0xE2, 0xE3))).tolist():
+        gap[i] = SPACE.match(counts.arena[starts[i] : starts[i] + np.uint64(3)].tobytes()) is not None
+    return int(times[gap].sum())
 
 
 def _apart(files: list[Path | str]) -> str:

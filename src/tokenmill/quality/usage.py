@@ -158,7 +158,12 @@ def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
 
 def token_cells(tok: Tokenizer) -> list[Token]:
     """The ordinary tokens as cells of a table, by id."""
-    return [Token(id, content) for id, content in ordinary_tokens(tok).items()]
+    return _cells(tok.vocabulary)
+
+
+@lru_cache(maxsize=4)
+def _cells(vocabulary: Vocabulary) -> list[Token]:
+    return [Token(id, content) for id, content in _ordinary(vocabulary).items()]
 
 
 @lru_cache(maxsize=4)

@@ -42,6 +42,11 @@ class Settings:
         if self.format not in FORMATS:
             raise UsageError(f"the token file format {self.format!r} is not known; known are {', '.join(FORMATS)}")
 
+    @property
+    def width(self) -> int:
+        """The bytes of an id."""
+        return 2 if self.dtype == "uint16" else 4
+
 
 @dataclass(frozen=True)
 class Metadata:
