@@ -155,8 +155,12 @@ class WordCounts:
         arena, offsets, counts = merge_rows([self._rows])
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
-    def save(self, folder: str | os.PathLike) -> None:
-        """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`."""
+    def save(self, folder: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`.
+
+        overwrite: replace an existing folder. Without it that is an OutputError.
+        """
+        refuse_existing(folder, overwrite=overwrite)
         about = storage.About(self.split_patterns, self.documents, self.total_bytes)
         storage.save_rows(self.canonical()._rows, about, folder)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..errors import FormatError, InputError, UsageError
-from ..jobs.outputs import atomic_file, atomic_folder
+from ..jobs.outputs import atomic_file, atomic_folder, refuse_existing
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
 from ..vocabulary.validation import VocabularyError
@@ -25,6 +25,7 @@ FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
 _Found = tuple[Vocabulary, bool]
 
 _PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
+_OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2])
 
 
 def read(
@@ -169,11 +170,17 @@ def _with_options(
 
 
 def write(
-    vocabulary: Vocabulary, path: str | os.PathLike, format: str = "huggingface", *, lossy: bool = False
+    vocabulary: Vocabulary,
+    path: str | os.PathLike,
+    format: str = "huggingface",
+    *,
+    lossy: bool = False,
+    overwrite: bool = False,
 ) -> list[str]:
     """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
 
-    path: a file for "tiktoken", a folder for the others. An earlier output is replaced.
+    path: a file for "tiktoken", a folder for the others, which may hold other files, such as a model.
+    overwrite: replace a tokenizer that is there. Without it that is an OutputError.
     lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank.
     A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
     tokenizer.json; the other formats cannot hold them.
@@ -187,9 +194,12 @@ def write(
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
         data, more = tiktoken_bytes(vocabulary)
-        _write_files({companion_path(target): tokenmill_json.companion_bytes(vocabulary, data), target: data})
+        companion = companion_path(target)
+        refuse_existing(target, companion, overwrite=overwrite)
+        _write_files({companion: tokenmill_json.companion_bytes(vocabulary, data), target: data})
     else:
         files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
+        refuse_existing(*([target / name for name in _OURS] if target.is_dir() else [target]), overwrite=overwrite)
         _write_folder(target, files)
     return notes + more
 
@@ -224,8 +234,7 @@ def _write_files(files: dict[Path, bytes]) -> None:
 
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
-    ours = {"tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2]}
-    if target.is_dir() and any(path.name not in ours for path in target.iterdir()):
+    if target.is_dir() and any(path.name not in _OURS for path in target.iterdir()):
         _write_files({target / name: content for name, content in files.items()})
         if "tokenizer.json" in files and events_file.NAME not in files:  # the events of another vocabulary
             (target / events_file.NAME).unlink(missing_ok=True)

@@ -303,16 +303,19 @@ class Tokenizer:
         """The bytes of all ordinary tokens, sorted."""
         return sorted(self.mergeable_ranks)
 
-    def save(self, path: str | os.PathLike, *, format: str = "huggingface", lossy: bool = False) -> list[str]:
+    def save(
+        self, path: str | os.PathLike, *, format: str = "huggingface", lossy: bool = False, overwrite: bool = False
+    ) -> list[str]:
         """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open, or another format.
 
         format: "huggingface", "tiktoken" (one file), "merges" or "ddtok".
         lossy: write the present tokens of a Picky tokenizer without its events; `export_loss` measures the effect.
+        overwrite: replace a tokenizer that is there. Without it that is an OutputError.
         Returns notes on what the format does not hold. Raises ConversionError where ids would change.
         """
         from .. import formats
 
-        return formats.write(self.vocabulary, path, format, lossy=lossy)
+        return formats.write(self.vocabulary, path, format, lossy=lossy, overwrite=overwrite)
 
     @classmethod
     def from_file(
