@@ -14,19 +14,22 @@ if TYPE_CHECKING:
 
 
 class Forms(NamedTuple):
-    """The forms in which the tables were asked for: --html, --json, --markdown."""
+    """The forms in which the tables were asked for: --html (with --force over an old page), --json, --markdown."""
 
     html: Path | None
     json: bool
     markdown: bool
+    force: bool
 
     def check(self) -> None:
         """Raise an error now, not after an hour of counting, for forms that cannot be made."""
+        from ..jobs.outputs import refuse_existing
         from ..quality.report import require_plots
 
         if self.json and self.markdown:
             raise UsageError("--json and --markdown exclude each other: choose one")
         if self.html is not None:
+            refuse_existing(self.html, overwrite=self.force)
             require_plots()
 
     def show(self, found: Inspection | Comparison, top: int | None = None) -> None:
@@ -34,7 +37,7 @@ class Forms(NamedTuple):
         if self.html is not None:
             from ..quality.report import write_report
 
-            write_report(found, self.html, (200 if top is None else top) or None)
+            write_report(found, self.html, (200 if top is None else top) or None, overwrite=self.force)
             say(f"wrote {self.html}")
         length = (10 if top is None else top) or None
         if self.json:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import _options as opt
-from ._console import progress_bar, say, say_skips
+from ._console import progress_bar, resumable, say, say_long_documents, say_skips
 from ._console import report as print_report
 
 if TYPE_CHECKING:
@@ -37,20 +37,22 @@ def clean(
         int | None, typer.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
     ] = None,
     keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
-    unit: opt.Unit = "line",
+    unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
-    max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
-    strict: Annotated[bool, typer.Option(help="Stop at the first document that cannot be read.")] = False,
-    num_workers: Annotated[int | None, typer.Option(help="Processes; by default one for each core.")] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds of processor time for one document.")] = 30.0,
-    memory_limit_mb: Annotated[int, typer.Option(help="Megabytes of memory for one document.")] = 1024,
-    shard_mb: Annotated[int, typer.Option(help="Close a shard once it holds so many megabytes of text.")] = 256,
-    overwrite: Annotated[bool, typer.Option(help="Remove the output of another run that is there.")] = False,
+    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = 16_000_000,
+    strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False,
+    num_threads: opt.Threads = None,
+    time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0,
+    memory_limit: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = 1_000_000_000,
+    shard_size: Annotated[
+        int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")
+    ] = 256_000_000,
     resume: opt.Resume = True,
     engine: opt.Engine = "local",
     ray_address: opt.RayAddress = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on stdout.")] = False,
+    force: opt.Force = False,
+    json: opt.Summary = False,
 ) -> None:
     """Clean a dump into shards of text, with a report beside them.
 
@@ -69,7 +71,9 @@ def clean(
     filters_of_kind = CleanOptions(filters=None if names is None else tuple(names)).for_kind(kind).filters or ()
     chosen = tuple(name for name in filters_of_kind if name not in unwanted)
     start = time.perf_counter()
-    with progress_bar() as progress:
+    if kind == "text":
+        say_long_documents(sources, unit)
+    with resumable(output, output / ".unfinished"), progress_bar() as progress:
         report = clean_sources(
             kind,
             sources,
@@ -81,12 +85,11 @@ def clean(
                 keep_code,
                 strict,
                 time_limit,
-                memory_limit_mb << 20,
-                shard_mb << 20,
-                ReadOptions(unit, separator, field, max_document_mb << 20),
+                memory_limit,
+                shard_size,
+                ReadOptions(unit, separator, field, max_document),
             ),
-            overwrite=overwrite,
-            job=JobOptions(engine, ray_address, num_workers, resume),
+            job=JobOptions(engine, ray_address, num_threads, resume, overwrite=force),
             progress=progress,
         )
     if json:

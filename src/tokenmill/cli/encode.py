@@ -13,7 +13,7 @@ import typer
 
 from ..errors import InputError, UnknownTokenError, UsageError
 from . import _options as opt
-from ._console import progress_bar, report, say, say_skips
+from ._console import progress_bar, report, resumable, say_long_documents, say_skips
 
 if TYPE_CHECKING:
     from ..jobs.work import JobOptions
@@ -38,9 +38,9 @@ def encode(
     special: Annotated[bool, typer.Option("--special", help="Encode special tokens in the text as such.")] = False,
     end_of_text: Annotated[
         str | None,
-        typer.Option(help="Token files: the token after each document; by default <|endoftext|>, in Parquet none."),
+        opt.output(help="Token files: the token after each document; by default <|endoftext|>, in Parquet none."),
     ] = None,
-    no_end_of_text: Annotated[bool, typer.Option("--no-end-of-text", help="No token after a document.")] = False,
+    no_end_of_text: Annotated[bool, opt.output("--no-end-of-text", help="No token after a document.")] = False,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
@@ -50,6 +50,7 @@ def encode(
     engine: opt.Engine = "local",
     ray_address: opt.RayAddress = None,
     download: opt.Download = False,
+    force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
     """Encode text: a line of ids for each document, or a token file, which trainers read.
@@ -62,7 +63,7 @@ def encode(
     """
     import tokenmill
 
-    from ..jobs.outputs import atomic_file
+    from ..jobs.outputs import atomic_file, refuse_existing
     from ..sources.blocks import ReadOptions
     from ..sources.documents import read_documents
 
@@ -84,7 +85,7 @@ def encode(
             output,
             format,
             EncodeOptions(ending, special, read),
-            JobOptions(engine, ray_address, num_threads, resume),
+            JobOptions(engine, ray_address, num_threads, resume, overwrite=force),
             skip_damaged,
             json,
         )
@@ -94,6 +95,8 @@ def encode(
     if not sources and sys.stdin.isatty():
         _converse(tok)
         return
+    if output is not None:
+        refuse_existing(output, overwrite=force)
     allowed = "all" if special else frozenset()
     skips: list[Skip] = []
     with atomic_file(output, "w") if output else contextlib.nullcontext(sys.stdout) as out:
@@ -117,8 +120,11 @@ def decode(
     ] = False,
     dtype: Annotated[str | None, typer.Option(help="uint16 or uint32, for a .bin without its metadata.")] = None,
     download: opt.Download = False,
+    force: opt.Force = False,
 ) -> None:
-    """Decode a token file, or lines of ids: the text of each document, one after the other, byte for byte what was encoded.
+    """Decode a token file or lines of ids to the text that was encoded, byte for byte.
+
+    The text of each document follows that of the one before.
 
     tokenmill decode train.bin --tokenizer my-tokenizer --jsonl
     """
@@ -126,9 +132,11 @@ def decode(
 
     import tokenmill
 
-    from ..jobs.outputs import atomic_file
+    from ..jobs.outputs import atomic_file, refuse_existing
     from ..token_files import is_token_file
 
+    if output is not None:
+        refuse_existing(output, overwrite=force)
     tok = tokenmill.load(tokenizer, split=split, download=download)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
@@ -161,38 +169,28 @@ def _encode_to_token_file(
     as_json: bool,
 ) -> None:
     from ..token_files import encode_files
+    from ..token_files.encoding import output_path
 
     skips: list[Skip] = []
     start = time.perf_counter()
-    try:
-        with progress_bar() as progress:
-            made = encode_files(
-                tok,
-                sources,
-                output,
-                format,
-                options,
-                on_skip=skips.append if skip_damaged else None,
-                job=job,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        say("The finished parts are kept: run the same command again to continue.")
-        raise
+    say_long_documents(sources, options.read.unit)
+    on_skip = skips.append if skip_damaged else None
+    with resumable(output_path(output, format)), progress_bar() as progress:
+        made = encode_files(tok, sources, output, format, options, on_skip=on_skip, job=job, progress=progress)
     seconds = time.perf_counter() - start
     say_skips(skips)
     report(
         {
-            "token file": str(made.path),
+            "token_file": str(made.path),
             "documents": made.documents,
             "tokens": made.tokens,
-            "bytes of text": made.text_bytes,
-            "bytes encoded before": made.resumed_bytes,
-            "bytes per token": round(made.text_bytes / made.tokens, 4) if made.tokens else None,
+            "bytes_of_text": made.text_bytes,
+            "bytes_encoded_before": made.resumed_bytes,
+            "bytes_per_token": round(made.text_bytes / made.tokens, 4) if made.tokens else None,
             "dtype": made.dtype,
-            "left out": made.skipped,
+            "left_out": made.skipped,
             "seconds": round(seconds, 3),
-            "MB per second": round((made.text_bytes - made.resumed_bytes) / 1e6 / max(seconds, 1e-9), 1),
+            "mb_per_second": round((made.text_bytes - made.resumed_bytes) / 1e6 / max(seconds, 1e-9), 1),
         },
         as_json,
     )

@@ -17,6 +17,10 @@ def inspect(
         list[str] | None,
         typer.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
     ] = None,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
+    force: opt.Force = False,
     html: opt.Html = None,
     json: opt.Json = False,
     markdown: opt.Markdown = False,
@@ -29,7 +33,7 @@ def inspect(
     split: opt.Split = None,
     num_threads: opt.Threads = None,
 ) -> None:
-    """Judge a tokenizer: junk by IoS, unreachable tokens, duplicates, unused tokens, compression.
+    """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
@@ -37,8 +41,9 @@ def inspect(
     from ..quality import InspectionOptions
     from ..quality import inspect as inspect_tokenizer
     from ..quality.names import tokenizer_name
+    from ..sources.blocks import ReadOptions
 
-    forms = Forms(html, json, markdown)
+    forms = Forms(html, json, markdown, force)
     forms.check()
     tok = load(tokenizer, split=split)
     with progress_bar() as progress:
@@ -48,7 +53,9 @@ def inspect(
             baseline=None if baseline is None else load(baseline),
             name=tokenizer_name(tokenizer),
             baseline_name=None if baseline is None else tokenizer_name(baseline),
-            options=InspectionOptions(junk_at=threshold, rare_below=rare_below),
+            options=InspectionOptions(
+                junk_at=threshold, rare_below=rare_below, read=ReadOptions(unit, separator, field)
+            ),
             num_threads=num_threads,
             progress=progress,
         )

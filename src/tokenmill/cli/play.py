@@ -28,9 +28,10 @@ def play(
     ] = False,
     split: opt.Split = None,
     counts: Annotated[Path | None, typer.Option(help="Word counts, to show each token's count and IoS.")] = None,
+    force: opt.Force = False,
     export: Annotated[Path | None, typer.Option(help="Write a static site to this folder, for any file host.")] = None,
 ) -> None:
-    """See tokens, compare tokenizers, search vocabularies and step through training, in the browser.
+    """See tokens, compare tokenizers and step through training, in the browser.
 
     tokenmill play my-tokenizer cl100k_base
     """
@@ -46,7 +47,7 @@ def play(
     if export is not None:
         from ..playground.export import export as write
 
-        sizes = write(vocabularies, export, usage)
+        sizes = write(vocabularies, export, usage, overwrite=force)
         files = {name: f"{size:,}" for name, size in sizes.items()}
         report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
         return

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..jobs.outputs import refuse_existing
 from . import storage
 from .tables import duplicate_in, filter_rows, is_canonical, merge_rows
 

@@ -186,6 +186,7 @@ def write(
     """
     if format not in FORMATS:
         raise UsageError(f"the format is {format!r}; expected one of {', '.join(FORMATS)}")
+    check_output(path, format, overwrite=overwrite)
     target, notes = Path(path), []
     if vocabulary.order == "events" and lossy:
         left_out = f"{len(vocabulary.removed)} removed tokens and the events are left out"
@@ -193,14 +194,20 @@ def write(
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
         data, more = tiktoken_bytes(vocabulary)
-        companion = companion_path(target)
-        refuse_existing(target, companion, overwrite=overwrite)
-        _write_files({companion: tokenmill_json.companion_bytes(vocabulary, data), target: data})
+        _write_files({companion_path(target): tokenmill_json.companion_bytes(vocabulary, data), target: data})
     else:
         files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
-        refuse_existing(*([target / name for name in _OURS] if target.is_dir() else [target]), overwrite=overwrite)
         _write_folder(target, files)
     return notes + more
+
+
+def check_output(path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False) -> None:
+    """Raise an OutputError if there is a tokenizer at `path` that `write` must not replace; before long work."""
+    target = Path(path)
+    if format == "tiktoken":
+        refuse_existing(target, companion_path(target), overwrite=overwrite)
+    else:
+        refuse_existing(*([target / name for name in _OURS] if target.is_dir() else [target]), overwrite=overwrite)
 
 
 def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
@@ -48,12 +49,14 @@ def compare(
     text: Text,
     *,
     thresholds: Sequence[float] = THRESHOLDS,
+    read: ReadOptions | None = None,
     num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare tokenizers on the same text; the first is the baseline.
 
     tokenizers: by name, or a sequence, which takes the tokenizers' own names.
+    read: how text files are cut into documents, and which field or column holds the text.
     text: as for `inspect`. Word counts fit only tokenizers with the split pattern they were counted with.
 
     >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
@@ -62,7 +65,7 @@ def compare(
     named = dict(tokenizers) if isinstance(tokenizers, Mapping) else _named(tokenizers)
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
-    domains = EvaluationText(text, num_threads)
+    domains = EvaluationText(text, num_threads, read)
     judged = {name: judge(tok, domains, progress) for name, tok in named.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in judged.items()}

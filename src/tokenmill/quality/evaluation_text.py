@@ -6,11 +6,13 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..sources.documents import read_documents
 from ..sources.find import find_sources
 from ..tokenizer import Tokenizer
@@ -32,6 +34,7 @@ SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa
 class EvaluationText:
     """Named domains, each a set of sources or word counts.
 
+    read: how text files are cut into documents, and which field or column holds the text.
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
         32 files gives one domain per file.
 
@@ -39,8 +42,9 @@ class EvaluationText:
     ['low']
     """
 
-    def __init__(self, text: Text, num_threads: int | None = None):
+    def __init__(self, text: Text, num_threads: int | None = None, read: ReadOptions | None = None):
         self.num_threads = num_threads
+        self.read = read or ReadOptions()
         self.parts: dict[str, list[Path | str] | WordCounts] = {}
         if isinstance(text, WordCounts):
             self.parts["word counts"] = text
@@ -120,7 +124,7 @@ class EvaluationText:
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
         from ..counting import count
 
-        return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        return count(files, split=patterns, num_threads=self.num_threads, read=self.read, progress=progress)
 
     def _count_sections(
         self, files: list[Path | str], vocabulary: Vocabulary, progress: Progress | None
@@ -132,7 +136,7 @@ class EvaluationText:
         added: Counter[int] = Counter()
 
         def sections() -> Iterator[str]:
-            for document in read_documents(files, unit="file", max_document_bytes=None):
+            for document in read_documents(files, **asdict(self.read)):
                 for section, token in tokens.split(document.text, frozenset()):
                     if token is not None:
                         added[token.id] += 1

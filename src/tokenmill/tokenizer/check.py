@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..sources.documents import read_documents
 from ..vocabulary import Vocabulary
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
@@ -120,11 +121,17 @@ def check(
     return Agreement(proved, difference, trial.texts, trial.bytes, trial.tokens)
 
 
-def document_texts(sources: Iterable[str | os.PathLike]) -> Iterator[tuple[str, str]]:
-    """The text of sources in parts of about 64 kB, each with the place where it begins."""
+def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | None = None) -> Iterator[tuple[str, str]]:
+    """The text of sources in parts of about 64 kB, each with the place where it begins.
+
+    A file that is one document is cut between lines, so that a difference in it can be made short.
+    """
+    read = read or ReadOptions()
+    if read.unit == "file":
+        read = replace(read, unit="line")
     where, size = "", 0
     lines: list[str] = []
-    for document in read_documents(sources, max_document_bytes=None) if sources else ():
+    for document in read_documents(sources, **asdict(read)) if sources else ():
         if lines and (size > _PART or not where.startswith(f"{document.source}:")):
             yield where, "\n".join(lines)
             lines, size = [], 0
