@@ -12,7 +12,7 @@ from ..jobs.outputs import atomic_file, atomic_folder, refuse_existing
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
 from ..vocabulary.validation import VocabularyError
-from . import ddtok, events_file, published_encodings, tokenmill_json
+from . import ddtok, events_file, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_bytes
 from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes, parse_pair, read_side_files
@@ -80,11 +80,12 @@ def _read_file(place: Path, data: bytes) -> _Found:
         return _read_pair(place, ddtok.parse_ddtok)
     if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
         return _read_huggingface(place, data)
-    if start.startswith((b"{", b"#version")):
+    if start.startswith(b"#version") or (start.startswith(b"{") and unknown_files.describe(data) is None):
         return _read_pair(place, parse_pair)
     if looks_like_tiktoken(data):
         return _read_tiktoken(place, data)
-    raise FormatError(f"{place}: not a vocabulary in a format that tokenmill reads ({', '.join(FORMATS)})")
+    found = unknown_files.describe(data) or "not a vocabulary"
+    raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
 
 
 def _read_huggingface(place: Path, data: bytes) -> _Found:
