@@ -34,7 +34,7 @@ STAGES = {
     "merge": "Merging",
     "index": "Indexing",
 }
-UNITS = {"mb": "MB", "mib": "MiB", "mb per second": "MB/s"}
+UNITS = {"mb": "MB", "mib": "MiB"}
 BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
 
 
@@ -133,8 +133,9 @@ def progress_bar() -> Iterator[Progress | None]:
                 tasks[stage] = bars.add_task(STAGES.get(stage, stage.capitalize()), total=total, speed="")
             task = bars.tasks[tasks[stage]]
             speed = task.finished_speed or task.speed
-            shown = f"{speed / 1e6:,.1f} MB/s" if speed and stage in BYTES else f"{done:,}"
-            bars.update(task.id, completed=done, total=total, speed=shown)
+            if stage in BYTES:
+                shown = f"{speed / 1e6:,.1f} MB/s" if speed else f"{done / 1e6:,.1f} MB"
+            bars.update(task.id, completed=done, total=total, speed=shown if stage in BYTES else f"{done:,}")
 
         verbosity.live = bars.console
         try:
@@ -167,7 +168,8 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
         elif isinstance(value, int):
             value = f"{value:,}"
         if value not in (None, "0"):
-            label = re.sub(r" (mb|mib)( per second)?$", lambda unit: f" ({UNITS[unit[0][1:]]})", key.replace("_", " "))
+            label = re.sub(r" (mb|mib)$", lambda unit: f" ({UNITS[unit[1]]})", key.replace("_", " "))
+            label = label.replace("mb per", "MB per")
             table.add_row(Text(label), Text(str(value)))
     console().print(table)
 

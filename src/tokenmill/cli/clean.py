@@ -40,13 +40,17 @@ def clean(
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
-    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = 16_000_000,
+    max_document: Annotated[
+        int, opt.reading(**opt.number, help="Skip documents with more bytes.", show_default="16MB")
+    ] = 16_000_000,
     strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False,
     num_threads: opt.Threads = None,
     time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0,
-    memory_limit: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = 1_000_000_000,
+    memory_limit: Annotated[
+        int, opt.job(**opt.number, help="Bytes of memory for one document.", show_default="1GB")
+    ] = 1_000_000_000,
     shard_size: Annotated[
-        int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")
+        int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.", show_default="256MB")
     ] = 256_000_000,
     resume: opt.Resume = True,
     engine: opt.Engine = "local",

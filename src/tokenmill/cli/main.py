@@ -82,7 +82,7 @@ class _Verbs(TyperGroup):
         return get_command(one)
 
     def format_help(self, ctx, formatter):
-        print(help_text())
+        formatter.write(help_text())
 
     def invoke(self, ctx):
         verbosity.quiet = verbosity.verbose = False

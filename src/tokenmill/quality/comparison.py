@@ -125,12 +125,17 @@ def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) 
 def _side_by_side(key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]]) -> Table:
     """A column for each name in `figures`, and a row for each of the first one's figures."""
     rows = [(row, *(of.get(row) for of in figures.values())) for row in next(iter(figures.values()))]
-    return Table(key, title, (Column(first), *(Column(name, "number", digits=3) for name in figures)), rows)
+    return Table(
+        key, title, (Column(first), *(Column(name, "number", digits=3, json_key=name) for name in figures)), rows
+    )
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:
     tokens = {name: set(ordinary_tokens(tok).values()) for name, tok in named.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
-    columns = (Column("tokens of"), *(Column(f"in {name}", "share", digits=1) for name in named))
+    columns = (
+        Column("tokens of"),
+        *(Column(f"in {name}", "share", digits=1, json_key=f"in_{name}_share") for name in named),
+    )
     note = "The share of the row's tokens that the column's vocabulary also has."
     return Table("overlap", "Tokens in common", columns, rows, note)
