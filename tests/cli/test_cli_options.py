@@ -15,8 +15,9 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 import tokenmill
-from tokenmill.cli import VERBS, _console, help_text
+from tokenmill.cli import _console
 from tokenmill.cli._options import whole_number
+from tokenmill.cli._verbs import VERBS, help_text
 from tokenmill.cli.main import SUMMARIES, app
 
 GROUP = get_command(app)

@@ -153,7 +153,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr("tokenmill.token_files.encode_files", interrupted)
-    for saved in (True, False):
+    for saved in (False, True):
         result = run(folder, *"encode a.txt --tokenizer tok --no-end-of-text -o t.bin".split())
         assert result.exit_code == 130 and "stopped" in result.stderr
         assert ("the same command goes on" in result.stderr) is saved

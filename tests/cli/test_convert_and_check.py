@@ -106,7 +106,7 @@ def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
         and "without events: " in result.stderr
         and "read by tokenmill: the same ids" in result.stderr
     )
-    result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface")
+    result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--force")
     assert "give --sample SRC to measure" in result.stderr
 
 

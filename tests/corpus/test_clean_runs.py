@@ -345,7 +345,7 @@ def test_the_command(corpus, tmp_path):
         "line 14: not JSON",
     ):
         assert shown in ran.stderr
-    assert runner.invoke(app, [*arguments, "--min-chars", "7"]).exit_code == 2
+    assert runner.invoke(app, [*arguments, "--min-chars", "7"]).exit_code == 1
     assert runner.invoke(app, [*arguments, "--force", "--strict"]).exit_code == 1
     assert runner.invoke(app, ["clean", "books", "x", "-o", "y"]).exit_code == 2
 

@@ -101,7 +101,7 @@ def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
     (folder / "words.txt").write_text(random_text(0), encoding="utf-8")
     tokenmill.train(folder / "words.txt", 330, refine=0.6).save(folder / "picky")
     (folder / "some").write_text("\n".join(map(str, range(320, 330))), encoding="utf-8")
-    wanted = ("prune", "picky", "--ids", "some", "-o", "picky-small")
+    wanted = ("prune", "picky", "--ids", "some", "-o", "picky-small", "--force")
     result = run(folder, *wanted, "--sample", "words.txt", "b.txt", "--json")
     found = json.loads(result.stdout)["without_events"]
     cost = export_loss(tokenmill.load(folder / "picky-small"), [folder / "words.txt", folder / "b.txt"])
@@ -145,7 +145,7 @@ def test_extend_a_picky_tokenizer(folder):
     for seed, name in enumerate(("first", "second")):
         (folder / f"{name}.txt").write_text(random_text(seed), encoding="utf-8")
     tokenmill.train(folder / "first.txt", 300, refine=0.6).save(folder / "picky-a")
-    wanted = ("extend", "picky-a", "first.txt", "second.txt", "--vocab-size", "350", "-o", "picky-b")
+    wanted = ("extend", "picky-a", "first.txt", "second.txt", "--vocab-size", "350", "-o", "picky-b", "--force")
     result = run(folder, *wanted, "--json", "--sample", "second.txt")
     found = json.loads(result.stdout)
     small, larger = tokenmill.load(folder / "picky-a"), tokenmill.load(folder / "picky-b")

@@ -168,9 +168,10 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
         elif isinstance(value, int):
             value = f"{value:,}"
         if value not in (None, "0"):
-            label = re.sub(r" (mb|mib)$", lambda unit: f" ({UNITS[unit[1]]})", key.replace("_", " "))
-            label = label.replace("mb per", "MB per")
-            table.add_row(Text(label), Text(str(value)))
+            if re.fullmatch("[a-z0-9_]+", key):
+                key = re.sub("_(mb|mib)$", lambda unit: f" ({UNITS[unit[1]]})", key)
+                key = key.replace("mb_per", "MB per").replace("_", " ")
+            table.add_row(Text(key), Text(str(value)))
     console().print(table)
 
 

@@ -19,10 +19,10 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from ..errors import TokenmillError, UsageError
-from . import VERBS, help_text
 from . import _options as opt
 from ._console import fail, say, verbosity
 from ._messages import name_options
+from ._verbs import VERBS, help_text
 
 # NumPy starts one thread per core for linear algebra, which tokenmill does not use; they spin for 0.1 s at exit.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
