@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import UsageError
 from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
 from .outputs import refuse_existing
 from .progress import Meter, Progress
-from .working_folder import WorkingFolder, path_beside
+
+if TYPE_CHECKING:
+    from .working_folder import WorkingFolder
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class JobOptions:
 
     def check_output(self, output: Path) -> None:
         """Raise OutputError if `output` exists and must not be overwritten."""
+        from .working_folder import WorkingFolder, path_beside
+
         if not (self.resume and WorkingFolder(path_beside(output)).has_states()):
             refuse_existing(output, overwrite=self.overwrite)
 

@@ -122,9 +122,10 @@ class EvaluationText:
         return self._words[name]
 
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
-        from ..counting import count
+        from ..counting import CountOptions, count
 
-        return count(files, split=patterns, num_threads=self.num_threads, read=self.read, progress=progress)
+        options = CountOptions(read=self.read)
+        return count(files, patterns, options, num_threads=self.num_threads, progress=progress)
 
     def _count_sections(
         self, files: list[Path | str], vocabulary: Vocabulary, progress: Progress | None

@@ -109,7 +109,8 @@ def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
 
 
 def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None, read: ReadOptions | None) -> WordCounts:
-    from ..counting import WordCounts, count
+    from ..counting import CountOptions, WordCounts, count
+    from ..sources.blocks import ReadOptions
 
     if isinstance(sample, WordCounts):
         parts = [sample]
@@ -118,7 +119,8 @@ def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None, read: Rea
         parts = [WordCounts.load(source) for source in sources if WordCounts.is_saved(source)]
         text = [source for source in sources if not WordCounts.is_saved(source)]
         if text or not parts:
-            parts.append(count(text, split=tok.vocabulary.split_patterns, read=read, progress=progress))
+            options = CountOptions(read=read or ReadOptions())
+            parts.append(count(text, tok.vocabulary.split_patterns, options, progress=progress))
     for part in parts:
         require_same_split(tok, part)
     return WordCounts.merge(parts) if len(parts) > 1 else parts[0]
