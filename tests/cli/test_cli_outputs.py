@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import tokenmill
 from tokenmill.cli import _console

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tokenmill.cli.main import app
 from tokenmill.corpus import CleaningReport, CleanOptions, clean, cleaning, read_documents

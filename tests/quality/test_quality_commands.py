@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from quality_examples import random_text
-from typer.testing import CliRunner
 
 import tokenmill
 from tokenmill.cli.main import app

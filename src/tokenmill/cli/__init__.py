@@ -21,4 +21,4 @@ def entry() -> None:
         return
     from .main import app
 
-    app(prog_name="tokenmill")
+    app(prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE")

@@ -6,8 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from typer.core import TyperCommand
+import click
+
+from ._commands import Argument, Option
 
 
 def whole_number(text: Any) -> int:
@@ -20,27 +21,23 @@ def whole_number(text: Any) -> int:
         try:
             return parse_size(text)
         except ValueError:
-            raise typer.BadParameter(f"{text!r} is not a number; write it like 32768, 32k, 1GB or 512MiB") from None
+            raise click.BadParameter(f"{text!r} is not a number; write it like 32768, 32k, 1GB or 512MiB") from None
 
 
-reading = partial(typer.Option, rich_help_panel="How text is read")
-job = partial(typer.Option, rich_help_panel="How the job runs")
-training = partial(typer.Option, rich_help_panel="What is trained")
-output = partial(typer.Option, rich_help_panel="Output")
+reading = partial(Option, panel="How text is read")
+job = partial(Option, panel="How the job runs")
+training = partial(Option, panel="What is trained")
+output = partial(Option, panel="Output")
 number = {"parser": whole_number, "metavar": "N"}
 
-Sources = Annotated[
-    list[str], typer.Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input.")
-]
-Tokenizer = Annotated[str, typer.Argument(help="A tokenizer: a file or folder of any format, or a name.")]
-TokenizerOption = Annotated[
-    str, typer.Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")
-]
-Download = Annotated[bool, typer.Option("--download", help="Allow the download of a published encoding.")]
-Split = Annotated[str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")]
+Sources = Annotated[list[str], Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input.")]
+Tokenizer = Annotated[str, Argument(help="A tokenizer: a file or folder of any format, or a name.")]
+TokenizerOption = Annotated[str, Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")]
+Download = Annotated[bool, Option("--download", help="Allow the download of a published encoding.")]
+Split = Annotated[str | None, Option(help="The split pattern, for a tokenizer file that does not hold it.")]
 Sample = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="SRC...",
         help="For a Picky tokenizer: text to measure how often programs that know only merges get other ids.",
     ),
@@ -50,7 +47,7 @@ Sample = Annotated[
 Unit = Annotated[
     str, reading(help="A document of a text file: file, line, blank (what blank lines separate), or separator.")
 ]
-Separator = Annotated[str, reading(help="The text between two documents, for --unit separator.", show_default=False)]
+Separator = Annotated[str, reading(help="The text between two documents, for --unit separator.")]
 Field = Annotated[str, reading(help="The field of JSON objects, or the column of Parquet, that holds the text.")]
 Binary = Annotated[str, reading(help="What to do with a file that is not text: error, skip, or count its bytes.")]
 SkipDamaged = Annotated[
@@ -78,24 +75,3 @@ Markdown = Annotated[bool, output("--markdown", help="Print the tables as Markdo
 Html = Annotated[Path | None, output(help="Write a report as one self-contained page.")]
 Quiet = Annotated[bool, output("--quiet", "-q", help="Print results and errors only, no notes and no progress.")]
 Verbose = Annotated[bool, output("--verbose", "-v", help="Print all that was left out, and where errors come from.")]
-
-
-class VerbCommand(TyperCommand):
-    """A command whose options with the metavar SRC... take every argument up to the next option.
-
-    So the shell may expand a glob there: `--on SRC SRC ...`.
-    """
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        several = {name for param in self.params if param.metavar == "SRC..." for name in param.opts}
-        repeated: list[str] = []
-        after = ""
-        for arg in args:
-            if arg in several:
-                after = arg
-            elif arg.startswith("-"):
-                after = ""
-                repeated.append(arg)
-            else:
-                repeated += [after, arg] if after else [arg]
-        return super().parse_args(ctx, repeated)

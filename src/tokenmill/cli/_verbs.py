@@ -1,7 +1,7 @@
 """The list of the verbs, and the help of the whole program, which needs no library."""
 
 # The verbs in the order in which they are needed, with the first line of their help.
-VERBS = {
+PANELS = {
     "Make a tokenizer": {
         "clean": "Clean a dump into shards of text, with a report beside them",
         "count": "Count the distinct pretokens of text and save them, to train on once or often",
@@ -23,8 +23,7 @@ VERBS = {
 }
 OPTIONS = {
     "--version": "Print the version",
-    "--install-completion": "Install completion for the current shell",
-    "--show-completion": "Print the completion script, to copy or change it",
+    "--completion SHELL": "Print the completion script of bash, zsh or fish",
     "-h, --help": "Print this help; tokenmill VERB --help explains a verb",
 }
 
@@ -32,7 +31,7 @@ OPTIONS = {
 def help_text() -> str:
     """The help of the whole program."""
     lines = ["Usage: tokenmill VERB [OPTIONS] ...", "", "Make, use and judge byte-level BPE tokenizers."]
-    for panel, rows in {**VERBS, "Options": OPTIONS}.items():
+    for panel, rows in {**PANELS, "Options": OPTIONS}.items():
         width = max(map(len, rows)) + 2
         lines += ["", f"{panel}:", *(f"  {name:<{width}}{summary}" for name, summary in rows.items())]
     return "\n".join(lines)

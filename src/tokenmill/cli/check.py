@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
 from ._console import console, progress_bar, report, say
@@ -18,17 +16,17 @@ if TYPE_CHECKING:
 
 def check(
     tokenizer: opt.Tokenizer,
-    against: Annotated[str, typer.Option(help="The other tokenizer.")],
-    sources: Annotated[list[str] | None, typer.Argument(help="Text to compare on: files, folders, globs.")] = None,
+    against: Annotated[str, opt.Option(help="The other tokenizer.")],
+    sources: Annotated[list[str] | None, opt.Argument(help="Text to compare on: files, folders, globs.")] = None,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
     split: opt.Split = None,
-    library: Annotated[bool, typer.Option("--library", help="Encode with the library of the other format.")] = False,
-    fuzz: Annotated[int, typer.Option(min=0, help="The number of generated texts.")] = 5000,
-    seed: Annotated[int, typer.Option(help="The seed of the generated texts.")] = 0,
+    library: Annotated[bool, opt.Option("--library", help="Encode with the library of the other format.")] = False,
+    fuzz: Annotated[int, opt.Option(min=0, help="The number of generated texts.")] = 5000,
+    seed: Annotated[int, opt.Option(help="The seed of the generated texts.")] = 0,
     download: opt.Download = False,
-    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on stdout.")] = False,
+    json: Annotated[bool, opt.Option("--json", help="Print what was found as JSON on stdout.")] = False,
 ) -> None:
     """Prove or refute that two tokenizers give the same ids.
 

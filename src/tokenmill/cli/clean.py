@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from . import _options as opt
 from ._console import progress_bar, resumable, say, say_long_documents, say_skips
 from ._console import report as print_report
@@ -17,41 +15,33 @@ if TYPE_CHECKING:
 
 
 def clean(
-    kind: Annotated[str, typer.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
+    kind: Annotated[str, opt.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
     sources: opt.Sources,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for the shards; the report goes beside it.")
-    ],
-    format: Annotated[
-        str, typer.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")
-    ] = "jsonl",
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder for the shards; the report goes beside it.")],
+    format: Annotated[str, opt.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")] = "jsonl",
     filters: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             help="Filters and sets of filters, with commas between; '' for none. By default careful for wikipedia and "
             "stackexchange, minimal for fineweb and text. ddtokens is the stricter set of a published recipe."
         ),
     ] = None,
-    no_filter: Annotated[list[str] | None, typer.Option(help="A filter not to apply; may be given again.")] = None,
+    no_filter: Annotated[list[str] | None, opt.Option(help="A filter not to apply; may be given again.")] = None,
     min_chars: Annotated[
-        int | None, typer.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
+        int | None, opt.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
     ] = None,
-    keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
+    keep_code: Annotated[bool, opt.Option(help="Keep code blocks, exactly as they are.")] = True,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
-    max_document: Annotated[
-        int, opt.reading(**opt.number, help="Skip documents with more bytes.", show_default="16MB")
-    ] = 16_000_000,
+    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = "16MB",  # type: ignore[assignment]  # parsed like an argument
     strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False,
     num_threads: opt.Threads = None,
     time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0,
-    memory_limit: Annotated[
-        int, opt.job(**opt.number, help="Bytes of memory for one document.", show_default="1GB")
-    ] = 1_000_000_000,
+    memory_limit: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GB",  # type: ignore[assignment]  # parsed like an argument
     shard_size: Annotated[
-        int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.", show_default="256MB")
-    ] = 256_000_000,
+        int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")
+    ] = "256MB",  # type: ignore[assignment]  # parsed like an argument
     resume: opt.Resume = True,
     engine: opt.Engine = "local",
     ray_address: opt.RayAddress = None,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ..errors import UsageError, printable
 from . import _options as opt
 from ._console import progress_bar
@@ -13,9 +11,9 @@ from ._tables import Forms
 
 
 def compare(
-    tokenizers: Annotated[list[str], typer.Argument(help="Files, folders or names; the first is the baseline.")],
+    tokenizers: Annotated[list[str], opt.Argument(help="Files, folders or names; the first is the baseline.")],
     on: Annotated[
-        list[str] | None, typer.Option(metavar="SRC...", help="The text: files, folders, globs, saved word counts.")
+        list[str] | None, opt.Option(metavar="SRC...", help="The text: files, folders, globs, saved word counts.")
     ] = None,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",

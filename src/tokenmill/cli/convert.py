@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
 from ._console import cost_of_export, progress_bar, report, say
@@ -19,21 +17,21 @@ if TYPE_CHECKING:
 
 def convert(
     tokenizer: opt.Tokenizer,
-    output: Annotated[Path, typer.Argument(help="The file (for tiktoken) or the folder to write.")],
-    to: Annotated[str, typer.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
+    output: Annotated[Path, opt.Argument(help="The file (for tiktoken) or the folder to write.")],
+    to: Annotated[str, opt.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
     split: opt.Split = None,
     special_token: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
+        opt.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
     ] = None,
     sample: Annotated[
-        list[str] | None, typer.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
+        list[str] | None, opt.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
     ] = None,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
     lossy: Annotated[
-        bool, typer.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
+        bool, opt.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
     ] = False,
     download: opt.Download = False,
     force: opt.Force = False,

@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips
@@ -20,16 +18,14 @@ if TYPE_CHECKING:
 
 def count(
     sources: opt.Sources,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder for the word counts.")] = None,
-    merge: Annotated[
-        bool, typer.Option("--merge", help="Add up word counts (folders, .ddfreq, .tsv) into -o.")
-    ] = False,
+    output: Annotated[Path | None, opt.Option("--output", "-o", help="The folder for the word counts.")] = None,
+    merge: Annotated[bool, opt.Option("--merge", help="Add up word counts (folders, .ddfreq, .tsv) into -o.")] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
+        bool, opt.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
     ] = False,
     split: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.Option(
             help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular "
             "expression. Given several times, each cuts the pretokens of the one before."
         ),
@@ -39,10 +35,10 @@ def count(
         opt.job(help="What the tables may take, such as 4GB; beyond it they go to disk. Half of what is free."),
     ] = None,
     min_count: Annotated[
-        int, typer.Option(**opt.number, help="Leave out pretokens seen fewer times, at the end: exact.")
+        int, opt.Option(**opt.number, help="Leave out pretokens seen fewer times, at the end: exact.")
     ] = 1,
     approximate_prune: Annotated[
-        bool, typer.Option("--approximate-prune", help="Whenever the tables go to disk, drop what was seen once since.")
+        bool, opt.Option("--approximate-prune", help="Whenever the tables go to disk, drop what was seen once since.")
     ] = False,
     resume: opt.Resume = True,
     unit: opt.Unit = "file",

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import InputError, UnknownTokenError, UsageError
 from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips
@@ -27,15 +25,15 @@ FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 def encode(
     tokenizer: opt.TokenizerOption,
     sources: Annotated[
-        list[str] | None, typer.Argument(help="Files, folders, globs, URLs; standard input if left out, or as -.")
+        list[str] | None, opt.Argument(help="Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the ids here, not to stdout.")] = None,
+    output: Annotated[Path | None, opt.Option("--output", "-o", help="Write the ids here, not to stdout.")] = None,
     format: Annotated[
         str | None,
-        typer.Option(help="text, bin, npy, megatron or parquet; by default what the suffix of -o says, else text."),
+        opt.Option(help="text, bin, npy, megatron or parquet; by default what the suffix of -o says, else text."),
     ] = None,
     split: opt.Split = None,
-    special: Annotated[bool, typer.Option("--special", help="Encode special tokens in the text as such.")] = False,
+    special: Annotated[bool, opt.Option("--special", help="Encode special tokens in the text as such.")] = False,
     end_of_text: Annotated[
         str | None,
         opt.output(help="Token files: the token after each document; by default <|endoftext|>, in Parquet none."),
@@ -61,14 +59,13 @@ def encode(
 
     tokenmill encode corpus/*.jsonl.zst --tokenizer my-tokenizer -o train.bin
     """
-    import tokenmill
-
     from ..jobs.outputs import atomic_file, refuse_existing
     from ..sources.blocks import ReadOptions
     from ..sources.documents import read_documents
+    from ..tokenizer import Tokenizer
 
     read = ReadOptions(unit, separator, field)
-    tok = tokenmill.load(tokenizer, split=split, download=download)
+    tok = Tokenizer.from_file(tokenizer, split=split, download=download)
     format = format or FORMAT_OF.get(output.suffix if output else "", "text")
     if format != "text":
         if not sources or output is None:
@@ -111,14 +108,14 @@ def encode(
 
 def decode(
     tokenizer: opt.TokenizerOption,
-    source: Annotated[Path | None, typer.Argument(help="A token file, or a file of ids; by default stdin.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the text here, not to stdout.")] = None,
+    source: Annotated[Path | None, opt.Argument(help="A token file, or a file of ids; by default stdin.")] = None,
+    output: Annotated[Path | None, opt.Option("--output", "-o", help="Write the text here, not to stdout.")] = None,
     split: opt.Split = None,
-    jsonl: Annotated[bool, typer.Option("--jsonl", help='Write {"text": ...} in a line for each document.')] = False,
+    jsonl: Annotated[bool, opt.Option("--jsonl", help='Write {"text": ...} in a line for each document.')] = False,
     any_tokenizer: Annotated[
-        bool, typer.Option("--any-tokenizer", help="Do not check that the token file was made with this tokenizer.")
+        bool, opt.Option("--any-tokenizer", help="Do not check that the token file was made with this tokenizer.")
     ] = False,
-    dtype: Annotated[str | None, typer.Option(help="uint16 or uint32, for a .bin without its metadata.")] = None,
+    dtype: Annotated[str | None, opt.Option(help="uint16 or uint32, for a .bin without its metadata.")] = None,
     download: opt.Download = False,
     force: opt.Force = False,
 ) -> None:
@@ -130,19 +127,18 @@ def decode(
     """
     import json
 
-    import tokenmill
-
     from ..jobs.outputs import atomic_file, refuse_existing
-    from ..token_files import is_token_file
+    from ..token_files import is_token_file, load_tokens
+    from ..tokenizer import Tokenizer
 
     if output is not None:
         refuse_existing(output, overwrite=force)
-    tok = tokenmill.load(tokenizer, split=split, download=download)
+    tok = Tokenizer.from_file(tokenizer, split=split, download=download)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
         documents: Iterable[Any]
         if source is not None and is_token_file(source):
-            documents = tokenmill.load_tokens(source, tok, any_tokenizer=any_tokenizer, dtype=dtype)
+            documents = load_tokens(source, tok, any_tokenizer=any_tokenizer, dtype=dtype)
         else:
             lines = open_files.enter_context(_opened(source)) if source else sys.stdin
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))

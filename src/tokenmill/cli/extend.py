@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say
 
@@ -15,10 +13,10 @@ def extend(
     tokenizer: opt.Tokenizer,
     sources: Annotated[
         list[str],
-        typer.Argument(help="Text to train on: files, folders, globs; or word counts cut by the tokenizer's pattern."),
+        opt.Argument(help="Text to train on: files, folders, globs; or word counts cut by the tokenizer's pattern."),
     ],
     vocab_size: opt.VocabSize,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the larger tokenizer to.")],
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the larger tokenizer to.")],
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from . import _options as opt
 from ._console import progress_bar
 from ._tables import Forms
@@ -15,7 +13,7 @@ def inspect(
     tokenizer: opt.Tokenizer,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
+        opt.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
     ] = None,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
@@ -25,11 +23,11 @@ def inspect(
     json: opt.Json = False,
     markdown: opt.Markdown = False,
     top: Annotated[
-        int | None, typer.Option(min=0, help="Rows of each list: by default 10, with --html 200; 0 for all.")
+        int | None, opt.Option(min=0, help="Rows of each list: by default 10, with --html 200; 0 for all.")
     ] = None,
-    baseline: Annotated[str | None, typer.Option(help="A tokenizer to compare the number of tokens with.")] = None,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
-    rare_below: Annotated[int, typer.Option(min=1, help="List tokens used fewer times than this.")] = 100,
+    baseline: Annotated[str | None, opt.Option(help="A tokenizer to compare the number of tokens with.")] = None,
+    threshold: Annotated[float, opt.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
+    rare_below: Annotated[int, opt.Option(min=1, help="List tokens used fewer times than this.")] = 100,
     split: opt.Split = None,
     num_threads: opt.Threads = None,
 ) -> None:

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report
@@ -15,20 +13,20 @@ from ._console import check_sample, cost_of_export, progress_bar, report
 
 def prune(
     tokenizer: opt.Tokenizer,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
     unused_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="SRC...", help="Remove the tokens that this text does not use, or word counts."),
+        opt.Option(metavar="SRC...", help="Remove the tokens that this text does not use, or word counts."),
     ] = None,
-    ids: Annotated[Path | None, typer.Option(help="Remove the tokens in this file: one id per line.")] = None,
-    min_uses: Annotated[int, typer.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
+    ids: Annotated[Path | None, opt.Option(help="Remove the tokens in this file: one id per line.")] = None,
+    min_uses: Annotated[int, opt.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
     sample: opt.Sample = None,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
     split: opt.Split = None,
     id_map: Annotated[
-        Path | None, typer.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
+        Path | None, opt.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
     ] = None,
     force: opt.Force = False,
     json: opt.Summary = False,

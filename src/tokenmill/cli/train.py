@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents
@@ -25,17 +23,15 @@ if TYPE_CHECKING:
 def train(
     sources: Annotated[
         list[str],
-        typer.Argument(
+        opt.Argument(
             help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
         ),
     ],
     vocab_size: opt.VocabSize,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: Annotated[
         str | None,
-        typer.Option(
-            help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
-        ),
+        opt.Option(help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."),
     ] = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
