@@ -46,11 +46,11 @@ def test_inspect(folder):
     assert answer["fingerprint"] == tok.vocabulary.fingerprint() and answer["domains"] == ["a", "b"]
     rows = {row["domain"]: row for row in table(result, "domains")["rows"]}
     assert rows["a"]["tokens"] == len(tok.encode(TEXT)) and rows["a"]["bytes"] == len(TEXT)
-    assert rows["a"]["tokens per word"] == len(tok.encode(TEXT)) / len(TEXT.split())
+    assert rows["a"]["tokens_per_word"] == len(tok.encode(TEXT)) / len(TEXT.split())
     assert table(result, "longest")["total"] == 278 and len(table(result, "longest")["rows"]) == 5
     base = table(result, "baseline")["rows"][0]
-    assert base["baseline tokens"] == len(tokenmill.load(folder / "small").encode(TEXT))
-    assert {row["T"] for row in table(result, "thresholds")["rows"]} == {0.6, 0.7, 0.8, 0.9, 1.0}
+    assert base["baseline_tokens"] == len(tokenmill.load(folder / "small").encode(TEXT))
+    assert {row["t"] for row in table(result, "thresholds")["rows"]} == {0.6, 0.7, 0.8, 0.9, 1.0}
 
 
 def test_inspect_for_people(folder):
@@ -74,7 +74,7 @@ def test_compare(folder):
     result = run(folder, "compare", "large", "small", "--on", "a.txt", "b.txt", "--json")
     rows = table(result, "compression")["rows"]
     assert [row["tokenizer"] for row in rows] == ["large", "small"]
-    assert rows[0]["relative"] == 1 < rows[1]["relative"]
+    assert rows[0]["relative_share"] == 1 < rows[1]["relative_share"]
     assert table(result, "domain_fertility")["rows"][1]["domain"] == "b"
     first = run(folder, "compare", "--on", "a.txt", "b.txt", "--html", "both.html", "--json", "large", "small")
     assert first.stdout == result.stdout and (folder / "both.html").exists()

@@ -74,7 +74,8 @@ class Column:
     def key(self) -> str:
         """The name of the column in JSON."""
         plain = re.sub(r"\W+", "_", self.name.lower().replace("é", "e")).strip("_")
-        return self.json_key or plain + "_share" * (self.kind == "share")
+        share = self.kind == "share" and not plain.endswith("share")
+        return self.json_key or plain + "_share" * share
 
 
 @dataclass(slots=True)
