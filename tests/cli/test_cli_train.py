@@ -57,7 +57,7 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
     stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
     corpus.write_text(" ".join(rng.choice(stems) + rng.choice(["", "", "ed", "ade"]) for _ in range(3000)))
     (tmp_path / "other.txt").write_text(" ".join(stem + "ade" for stem in stems))
-    wanted = ("train", corpus, "--vocab-size", 330, "--refine", 0.6, "-o", tmp_path / "tok")
+    wanted = ("train", corpus, "--vocab-size", 330, "--refine", 0.6, "--force", "-o", tmp_path / "tok")
     told = run(*wanted).stderr
     tok = tokenmill.load(tmp_path / "tok")
     assert f"{export_loss(tok, corpus)}, on a share of the text trained on" in told
@@ -84,14 +84,14 @@ def test_rare_pretokens_of_saved_counts_are_not_loaded_and_the_need_of_memory_is
     assert len(pruned) < len(whole)
     made = []
     for source in (tmp_path / "counts", corpus):
-        result = run("train", source, "--vocab-size", 300, "--min-count", 2, "-o", tmp_path / "t", "--json")
+        result = run("train", source, "--vocab-size", 300, "--min-count", 2, "-o", tmp_path / "t", "--json", "--force")
         assert result.returncode == 0, result.stderr
         announced = re.match(r"training will need up to (\d+) MiB of memory\n", result.stderr)
         peak = next(value for key, value in json.loads(result.stdout).items() if key.startswith("peak_memory"))
         assert announced and int(announced[1]) <= 1.5 * peak
         made.append((tmp_path / "t" / "tokenizer.json").read_bytes())
     assert made[0] == made[1]
-    result = run("train", tmp_path / "counts", "--vocab-size", 300, "--min-count", 10**6, "-o", tmp_path / "t")
+    result = run("train", tmp_path / "counts", "--vocab-size", 300, "--min-count", 10**6, "-o", tmp_path / "t2")
     assert result.returncode == 1
     assert "Lower min_count" in result.stderr
 

@@ -10,11 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, say
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents
 
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
@@ -26,35 +24,34 @@ if TYPE_CHECKING:
 def train(
     sources: Annotated[
         list[str],
-        typer.Argument(
+        opt.Argument(
             help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
         ),
     ],
-    vocab_size: Annotated[int, typer.Option(help="The number of tokens, including bytes and special tokens.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
+    vocab_size: opt.VocabSize,
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: Annotated[
         str | None,
-        typer.Option(
-            help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
-        ),
+        opt.Option(help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."),
     ] = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,
     max_token_bytes: opt.MaxTokenBytes = None,
-    alphabet: Annotated[str, typer.Option(help="The initial tokens: bytes or characters.")] = "bytes",
-    coverage: Annotated[float, typer.Option(help="The share of all characters in --alphabet characters.")] = 1.0,
-    unknown_token: Annotated[str | None, typer.Option(help="The token for characters outside the alphabet.")] = None,
+    alphabet: Annotated[str, opt.training(help="The initial tokens: bytes or characters.")] = "bytes",
+    coverage: Annotated[float, opt.training(help="The share of all characters in --alphabet characters.")] = 1.0,
+    unknown_token: Annotated[str | None, opt.training(help="The token for characters outside the alphabet.")] = None,
     refine: Annotated[
-        float | None, typer.Option(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
+        float | None, opt.training(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
     ] = None,
     sample: opt.Sample = None,
-    algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
+    algorithm: Annotated[str, opt.training(help="heap, or naive: the textbook loop, for study.")] = "heap",
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
     binary: opt.Binary = "error",
     num_threads: opt.Threads = None,
+    force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
     """Train a byte-level BPE tokenizer.
@@ -79,7 +76,9 @@ def train(
         algorithm=algorithm,
     )
     reading = CountOptions(read=ReadOptions(unit, separator, field), binary=binary)  # type: ignore[arg-type]
-    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
+    if not _is_saved(sources):
+        say_long_documents(sources, unit)
+    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, force=force, as_json=json)
 
 
 def train_and_report(
@@ -90,31 +89,33 @@ def train_and_report(
     split: str | None = None,
     sample: list[str] | None = None,
     reading: CountOptions | None = None,
+    force: bool = False,
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
+    from ..formats import check_output
     from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import Training, estimate_memory
 
+    check_output(output, overwrite=force)
     check_sample(sample)
     seconds: dict[str, float] = {}
-    with progress_bar() as progress:
-        with _timed(seconds, "load" if _is_saved(sources) else "count"):
-            counts = _counts(sources, split, options, reading, progress)
-        needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
-        if options.algorithm == "heap":
-            state_memory(needed, free_memory(), resident_memory())
-        with _timed(seconds, "train"):
-            training = Training(counts, options, progress)
-            tok = Tokenizer(training.run())
-            n_tokens = training.n_tokens() if options.min_count == 1 else None
-            del training
+    with progress_bar() as progress, _timed(seconds, "load" if _is_saved(sources) else "count"):
+        counts = _counts(sources, split, options, reading, progress)
+    needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
+    if options.algorithm == "heap":
+        state_memory(needed, free_memory(), resident_memory())
+    with progress_bar() as progress, _timed(seconds, "train"):
+        training = Training(counts, options, progress)
+        tok = Tokenizer(training.run())
+        n_tokens = training.n_tokens() if options.min_count == 1 else None
+        del training
     with _timed(seconds, "save"):
-        notes = tok.save(output)
+        notes = tok.save(output, overwrite=force)
     for note in notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, as_json, trained_on=counts)
+    cost = cost_of_export(tok, sample, as_json, counts, reading.read if reading else None)
     rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
@@ -166,13 +167,13 @@ def _summary(
     return {
         "documents": counts.documents,
         "bytes": counts.total_bytes,
-        "distinct pretokens": len(counts),
+        "distinct_pretokens": len(counts),
         "tokens": present + len(vocabulary.special_tokens),
-        "special tokens": len(vocabulary.special_tokens),
-        "removed tokens": len(vocabulary.removed),
-        "bytes per token": round(counts.total_bytes / used, 4) if used and whole else None,
+        "special_tokens": len(vocabulary.special_tokens),
+        "removed_tokens": len(vocabulary.removed),
+        "bytes_per_token": round(counts.total_bytes / used, 4) if used and whole else None,
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
-        "peak memory (MiB)": round(peak_memory() / 2**20),
+        "peak_memory_mib": round(peak_memory() / 2**20),
     }
 
 

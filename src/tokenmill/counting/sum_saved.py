@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FormatError, InputError, OutputError, UsageError
-from ..jobs.outputs import atomic_folder, output_errors
+from ..jobs.outputs import atomic_folder, output_errors, refuse_existing
 from ..jobs.progress import Progress
 from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
 from .memory import memory_limit_of
@@ -42,12 +42,14 @@ def add_up(
     *,
     memory_limit: str | int | None = None,
     min_count: int = 1,
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
     """Add up word counts: folders, .ddfreq and .tsv files. With one input, this converts it to another format.
 
     output: a folder, or a file whose name ends with .ddfreq or .tsv.
     min_count: leave out pretokens that were seen fewer times in all.
+    overwrite: replace an existing output. Without it that is an OutputError.
     Raises UsageError if the inputs were split by different patterns, FormatError if one is damaged.
     """
     paths = [Path(path) for path in inputs]
@@ -62,6 +64,7 @@ def add_up(
             raise UsageError(
                 f"{path} is neither a folder of word counts nor a file with the suffix {', '.join(SUFFIXES)}"
             )
+    refuse_existing(output, overwrite=overwrite)
     abouts: list[About] = []
     with output_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..jobs.outputs import refuse_existing
 from . import storage
 from .tables import duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
 
@@ -156,8 +157,12 @@ class WordCounts:
         arena, offsets, counts = merge_rows([self._rows])
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
-    def save(self, folder: str | os.PathLike) -> None:
-        """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`."""
+    def save(self, folder: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`.
+
+        overwrite: replace an existing folder. Without it that is an OutputError.
+        """
+        refuse_existing(folder, overwrite=overwrite)
         about = storage.About(self.split_patterns, self.documents, self.total_bytes)
         storage.save_rows(self.canonical()._rows, about, folder)
 

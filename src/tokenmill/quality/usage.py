@@ -110,7 +110,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
         ids, numbers[first:stop] = encode(tok, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
         found.append(ids)
         if progress is not None:
-            progress("encode", stop, len(counts))
+            progress("segment", stop, len(counts))
     return np.concatenate(found), numbers
 
 

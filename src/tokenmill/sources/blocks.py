@@ -420,5 +420,6 @@ def why_not_utf8(data: bytes) -> str:
 def too_long(limit: int | None) -> str:
     """Why a document of more than `limit` bytes is skipped."""
     return (
-        f"longer than {limit:,} bytes. If it is one document, raise the limit (--max-document-mb, max_document_bytes=)"
+        f"longer than {limit:,} bytes. If it holds many documents, say how they are divided (--unit, unit=). If it is one, "
+        "raise the limit (--max-document, max_document_bytes=)"
     )
