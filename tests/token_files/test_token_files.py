@@ -148,6 +148,7 @@ def test_units_and_fields(tok, tmp_path):
             [tmp_path / s for s in sources],
             tmp_path / "t.bin",
             options=EncodeOptions(read=ReadOptions(unit, **options)),
+            job=JobOptions(overwrite=True),
         )
         return [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok)]
 
@@ -161,8 +162,9 @@ def test_special_tokens_in_text_only_where_asked_for(tok, tmp_path):
     (tmp_path / "a.txt").write_text("a<|endoftext|>b")
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(False))
     assert tok.eot_token not in stream_of(tmp_path / "t.bin", "<u2")
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(False, special=True))
-    assert stream_of(tmp_path / "t.bin", "<u2") == tok.encode("a<|endoftext|>b", allowed_special="all")
+    special = EncodeOptions(False, special=True)
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "s.bin", options=special)
+    assert stream_of(tmp_path / "s.bin", "<u2") == tok.encode("a<|endoftext|>b", allowed_special="all")
 
 
 def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):

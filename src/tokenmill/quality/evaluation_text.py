@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..sources.documents import read_documents
 from ..sources.find import find_sources
 from ..tokenizer import Tokenizer
@@ -34,6 +36,7 @@ SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa
 class EvaluationText:
     """Named domains, each a set of sources or word counts.
 
+    read: how text files are cut into documents, and which field or column holds the text.
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
         32 files gives one domain per file.
 
@@ -41,8 +44,9 @@ class EvaluationText:
     ['low']
     """
 
-    def __init__(self, text: Text, num_threads: int | None = None):
+    def __init__(self, text: Text, num_threads: int | None = None, read: ReadOptions | None = None):
         self.num_threads = num_threads
+        self.read = read or ReadOptions()
         self.parts: dict[str, list[Path | str] | WordCounts] = {}
         if isinstance(text, WordCounts):
             self.parts["word counts"] = text
@@ -120,9 +124,10 @@ class EvaluationText:
         return self._words[name]
 
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
-        from ..counting import count
+        from ..counting import CountOptions, count
 
-        return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        options = CountOptions(read=self.read)
+        return count(files, patterns, options, num_threads=self.num_threads, progress=progress)
 
     def _count_sections(
         self, files: list[Path | str], vocabulary: Vocabulary, progress: Progress | None
@@ -134,7 +139,7 @@ class EvaluationText:
         added: Counter[int] = Counter()
 
         def sections() -> Iterator[str]:
-            for document in read_documents(files, unit="file", max_document_bytes=None):
+            for document in read_documents(files, **asdict(self.read)):
                 for section, token in tokens.split(document.text, frozenset()):
                     if token is not None:
                         added[token.id] += 1

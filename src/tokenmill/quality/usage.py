@@ -87,9 +87,10 @@ def measure_usage(
 
 
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
-    """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalisation."""
+    """The tokenizer that takes any text as one pretoken: no split, no added tokens but the unknown one, no normalisation."""
+    unknown = tuple(token for token in tok.vocabulary.added_tokens if token.id == tok.vocabulary.unknown)
     plain = replace(
-        tok.vocabulary, split_patterns=(), added_tokens=(), normalizers=(), add_prefix_space=False, **changes
+        tok.vocabulary, split_patterns=(), added_tokens=unknown, normalizers=(), add_prefix_space=False, **changes
     )
     return Tokenizer(plain)
 
@@ -109,7 +110,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
         ids, numbers[first:stop] = encode(tok, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
         found.append(ids)
         if progress is not None:
-            progress("encode", stop, len(counts))
+            progress("segment", stop, len(counts))
     return np.concatenate(found), numbers
 
 

@@ -242,8 +242,12 @@ class Block:
 
     def records(self) -> Iterator[Record]:
         """The documents one by one, each a Python object."""
-        for i, data in enumerate(self.texts()):
-            yield Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
+        return map(self.record, range(len(self.ends)))
+
+    def record(self, i: int) -> Record:
+        """Document i as a Python object."""
+        data = bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
+        return Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
 
 
 class BlockSource:
@@ -416,5 +420,6 @@ def why_not_utf8(data: bytes) -> str:
 def too_long(limit: int | None) -> str:
     """Why a document of more than `limit` bytes is skipped."""
     return (
-        f"longer than {limit:,} bytes. If it is one document, raise the limit (--max-document-mb, max_document_bytes=)"
+        f"longer than {limit:,} bytes. If it holds many documents, say how they are divided (--unit, unit=). If it is one, "
+        "raise the limit (--max-document, max_document_bytes=)"
     )

@@ -119,7 +119,7 @@ def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
 
 def output_path(output: Path, format: str) -> Path:
     """The file with the ids: `output` with the suffix of the format, if it has none of its own."""
-    suffix = SUFFIXES[format]
+    suffix = SUFFIXES.get(format, "")
     if format == "megatron" and output.suffix == ".idx":
         return output.with_suffix(".bin")
     if output.name.endswith(suffix):
