@@ -59,6 +59,15 @@ def test_a_file_beyond_the_limit_is_cut_where_a_reader_would(tmp_path, line, bet
     assert between.join(d.text for d in found) == text
 
 
+def test_the_documents_of_a_long_file_are_read_back(tmp_path):
+    """As lines of JSON they are longer than as text."""
+    text = '"A line" of "text" with "quotes".\n\n' * 600_000
+    (tmp_path / "a.txt").write_text(text)
+    report = clean("text", tmp_path / "a.txt", tmp_path / "out", job=ONE)
+    assert sum(len(d.text) + 2 for d in documents(tmp_path / "out")) == len(text)
+    assert report.documents_kept == 3
+
+
 def test_where_a_long_file_is_cut():
     for text, place in (("a\n\nb\nc d", 3), ("a\r\n\r\nb\nc", 5), ("a\nb c", 2), ("ab cd", 3), ("abcd", 3), ("aéé", 3)):
         buffer = bytearray(text.encode())
