@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError, UsageError, require
+from ..errors import InputError, OutputError, require
 from ..jobs.outputs import atomic_file
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
@@ -43,7 +43,6 @@ def clean(
     output: str | os.PathLike,
     options: CleanOptions | None = None,
     *,
-    overwrite: bool = False,
     job: JobOptions | None = None,
     progress: Progress | None = None,
 ) -> CleaningReport:
@@ -52,7 +51,7 @@ def clean(
     A call with the same sources and options resumes an interrupted one.
 
     kind: wikipedia (pages-articles XML), stackexchange (Posts.xml), fineweb (Parquet or JSON lines) or text.
-    overwrite: remove the output of another run. Without it that is a UsageError.
+    job: with `overwrite` the output of another run is removed. Without it that is an OutputError.
     progress: called as progress("clean", bytes of the sources read, bytes of all).
     """
     options, job = options or CleanOptions(), job or JobOptions()
@@ -64,13 +63,12 @@ def clean(
     work = CleanParts(kind, options, group_by_size(found, PART_BYTES), folder, job)
     settings = work.settings()
     working_path = folder / ".unfinished"  # inside, where the shards are: they appear one by one
-    if not overwrite:
+    if not job.overwrite:
         finished = _finished_report(folder, working_path, settings)
         if finished is not None:
             return finished
     key = {"sources": fingerprint(found), "options": settings}
-    resume = job.resumes(found) and not overwrite
-    with working_folder(working_path, folder, key, resume) as working:
+    with working_folder(working_path, folder, key, job.resumes(found)) as working:
         if not working.has_states():
             _remove_output(folder)
         try:
@@ -238,7 +236,7 @@ def _shard_writer(path: Path, format: str) -> Iterator[Callable[[bytes], Any]]:
 
 
 def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any]) -> CleaningReport | None:
-    """The report of the same run, if it is finished. Raises UsageError if the folder holds another output."""
+    """The report of the same run, if it is finished. Raises OutputError if the folder holds another output."""
     found = "an earlier"
     if folder.exists() and report_path(folder).exists():
         report = CleaningReport.from_json(json.loads(report_path(folder).read_text(encoding="utf-8")))
@@ -248,8 +246,9 @@ def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any])
         found = "a finished"
     elif working_path.exists() or not any(folder.glob("shard-*")):
         return None
-    raise UsageError(
-        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or overwrite it."
+    raise OutputError(
+        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or pass "
+        "overwrite=True (--force)."
     )
 
 
