@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tokenmill.cli.main import app
 from tokenmill.corpus import CleanOptions, clean, read_documents
@@ -82,8 +82,8 @@ def test_a_run_that_leaves_out_more_than_half_says_so_in_one_line(tmp_path):
     assert ran.exit_code == 0
     said = " ".join(ran.stderr.split())
     assert "more than half was left out: 3 documents, under 25 characters. See" in said
-    assert "(--unit, --max-document-mb), how long it must be (--min-chars)" in said
-    ran = CliRunner().invoke(app, [*command, "--min-chars", "5", "--overwrite"])
+    assert "(--unit, --max-document), how long it must be (--min-chars)" in said
+    ran = CliRunner().invoke(app, [*command, "--min-chars", "5", "--force"])
     assert "left out" not in ran.stderr
 
 
