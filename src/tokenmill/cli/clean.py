@@ -66,7 +66,7 @@ def clean(
     chosen = tuple(name for name in filters_of_kind if name not in unwanted)
     start = time.perf_counter()
     if kind == "text":
-        say_long_documents(sources, unit)
+        say_long_documents(sources, unit, "is cut into documents of some megabytes")
     with resumable(output, output / ".unfinished"), progress_bar() as progress:
         report = clean_sources(
             kind,
