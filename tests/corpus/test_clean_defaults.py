@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tokenmill.cli.main import app
 from tokenmill.corpus import CleanOptions, clean, read_documents
