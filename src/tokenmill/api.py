@@ -57,14 +57,16 @@ OPTIONS = TrainingOptions.__optional_keys__
 
 
 @suggests_options(*OPTIONS)
-def train(sources: Sources, vocab_size: int, *, split: str = "cl100k", **options: Unpack[TrainingOptions]) -> Tokenizer:
+def train(
+    sources: Sources, vocab_size: int, *, split: str | Iterable[str] = "cl100k", **options: Unpack[TrainingOptions]
+) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
 
     The text is streamed once into word counts. Only the table of distinct pretokens is held in memory.
 
     vocab_size: the number of tokens, including the 256 bytes and the special tokens.
-    split: the name of a split pattern (gpt2, cl100k, o200k, llama3, qwen2, nanochat, whitespace) or a regular
-        expression.
+    split: the name of a split pattern ("cl100k"), of an encoding or a model that uses it ("gpt-4o"), a regular expression,
+        or several of these, each of which cuts the pretokens of the one before.
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
@@ -73,7 +75,11 @@ def train(sources: Sources, vocab_size: int, *, split: str = "cl100k", **options
 
 @suggests_options(*OPTIONS)
 def train_from_iterator(
-    texts: Iterable[str | bytes], vocab_size: int, *, split: str = "cl100k", **options: Unpack[TrainingOptions]
+    texts: Iterable[str | bytes],
+    vocab_size: int,
+    *,
+    split: str | Iterable[str] = "cl100k",
+    **options: Unpack[TrainingOptions],
 ) -> Tokenizer:
     """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
 
@@ -98,7 +104,8 @@ def load(
 ) -> Tokenizer:
     """Load a tokenizer from a file or folder. The content tells the format, which is any that tokenmill writes.
 
-    path: a file, a folder, or the name of a published encoding ("cl100k_base"), which is looked up in local caches.
+    path: a file, a folder, or the name of a published encoding ("cl100k_base") or of a model that uses one
+        ("gpt-4o"), which is looked up in local caches.
     split: the split pattern, for a format that does not hold it (an unknown .tiktoken file). It is never guessed.
     special_tokens: text -> id, for a file that does not hold them.
     download: whether a published encoding may be downloaded.

@@ -17,6 +17,14 @@ TokenizerOption = Annotated[
 ]
 Download = Annotated[bool, typer.Option("--download", help="Allow the download of a published encoding.")]
 Split = Annotated[str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")]
+TrainingSplit = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--split",
+        help="Split pattern: cl100k (default), o200k, llama3, ..., the name of an encoding or model that uses it, or a "
+        "regular expression. Given several times, each cuts the pretokens of the one before.",
+    ),
+]
 
 # How sources are read.
 Unit = Annotated[

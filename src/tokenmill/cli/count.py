@@ -29,13 +29,7 @@ def count(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
     ] = False,
-    split: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular "
-            "expression. Given several times, each cuts the pretokens of the one before."
-        ),
-    ] = None,
+    split: opt.TrainingSplit = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(help="What the tables may take, such as 4GB; beyond it they go to disk. Half of what is free."),

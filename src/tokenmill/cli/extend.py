@@ -31,6 +31,7 @@ def extend(
     ] = None,
     sample: opt.Sample = None,
     split: opt.Split = None,
+    download: opt.Download = False,
     num_threads: opt.Threads = None,
     json: opt.Summary = False,
 ) -> None:
@@ -42,7 +43,7 @@ def extend(
     from ..quality import extend as extend_tokenizer
     from ..quality.evaluation_text import EvaluationText
 
-    tok = load(tokenizer, split=split)
+    tok = load(tokenizer, split=split, download=download)
     check_sample(sample)
     with progress_bar() as progress:
         counts = EvaluationText(sources, num_threads).together(tok, progress)

@@ -29,6 +29,7 @@ def play(
         bool, typer.Option("--paths", help="Let the page open any file of this machine by its path.")
     ] = False,
     split: opt.Split = None,
+    download: opt.Download = False,
     counts: Annotated[Path | None, typer.Option(help="Word counts, to show each token's count and IoS.")] = None,
     export: Annotated[Path | None, typer.Option(help="Write a static site to this folder, for any file host.")] = None,
 ) -> None:
@@ -42,7 +43,7 @@ def play(
 
     loaded: dict[str, Tokenizer] = {}
     for path in tokenizers or []:
-        loaded[free_name(tokenizer_name(path), loaded)] = load(path, split=split)
+        loaded[free_name(tokenizer_name(path), loaded)] = load(path, split=split, download=download)
     usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
     vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
     if export is not None:

@@ -27,6 +27,7 @@ def prune(
     min_uses: Annotated[int, typer.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
     sample: opt.Sample = None,
     split: opt.Split = None,
+    download: opt.Download = False,
     id_map: Annotated[
         Path | None, typer.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
     ] = None,
@@ -44,7 +45,7 @@ def prune(
 
     if (ids is None) == (not unused_on):
         raise UsageError("give either --unused-on SRC or --ids FILE to say which tokens to remove")
-    tok = load(tokenizer, split=split)
+    tok = load(tokenizer, split=split, download=download)
     check_sample(sample)
     with progress_bar() as progress:
         if ids is None:

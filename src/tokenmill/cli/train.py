@@ -35,12 +35,7 @@ def train(
     ],
     vocab_size: Annotated[int, typer.Option(help="The number of tokens, including bytes and special tokens.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
-    split: Annotated[
-        str | None,
-        typer.Option(
-            help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
-        ),
-    ] = None,
+    split: opt.TrainingSplit = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,
@@ -89,7 +84,7 @@ def train_and_report(
     options: Options,
     output: Path,
     *,
-    split: str | None = None,
+    split: list[str] | None = None,
     sample: list[str] | None = None,
     reading: dict[str, Any] | None = None,
     as_json: bool = False,
@@ -135,14 +130,14 @@ def _is_saved(sources: list[str]) -> bool:
 
 
 def _counts(
-    sources: list[str], split: str | None, options: Options, reading: dict[str, Any], progress: Progress | None
+    sources: list[str], split: list[str] | None, options: Options, reading: dict[str, Any], progress: Progress | None
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
 
     if not _is_saved(sources):
         return count(sources, split=split or "cl100k", num_threads=options.num_threads, progress=progress, **reading)
-    if split is not None:
+    if split:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
     return WordCounts.load(sources[0], options.min_count)
 

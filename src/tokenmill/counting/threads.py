@@ -98,9 +98,13 @@ class Counter:
         self._budget = budget
         self._spill = spill
         self._cannot_grow = False
+        self._pattern_checked = False
         self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
     def count(self, block: Block) -> None:
+        if not self._pattern_checked and (longest := max(block.texts(), key=len, default=b"")):
+            self._pattern_checked = True
+            self._splitter.warn_of_long_pretokens(longest)
         if self._splitter.scanner is None:
             self._count_slowly(block)
         else:

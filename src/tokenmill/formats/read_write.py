@@ -11,6 +11,7 @@ from ..errors import FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
+from ..vocabulary.names import encoding_name, nearest
 from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, published_encodings, tokenmill_json
 from .file_content import read_bytes
@@ -37,7 +38,7 @@ def read(
     """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
 
     path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
-        merges.ddtok, or the name of a published encoding, such as "o200k_base".
+        merges.ddtok, or the name of a published encoding ("o200k_base") or of a model that uses it ("gpt-4o").
     split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
         .tiktoken). It is never guessed: without it, reading such a file is a UsageError.
     special_tokens: text -> id, for a file that does not hold them.
@@ -48,15 +49,16 @@ def read(
     """
     place = Path(path)
     try:
-        if not place.exists() and os.fspath(path) in published_encodings.PUBLISHED:
-            found = published_encodings.load_published(os.fspath(path), download), True
+        name = None if place.exists() else encoding_name(os.fspath(path))
+        if name is not None:
+            found = published_encodings.load_published(name, download), True
         else:
             place = _file_in(place) if place.is_dir() else place
             if not place.exists():
                 known = ", ".join(published_encodings.PUBLISHED)
                 raise InputError(
-                    f"{place}: no such file or folder, and not one of the published encodings ({known}). "
-                    "Check the path or the name."
+                    f"{place}: no such file or folder, and not one of the published encodings ({known})."
+                    f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
                 )
             found = _read_file(place, read_bytes(place))
         return _with_options(*found, split, special_tokens, place)

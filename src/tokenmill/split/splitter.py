@@ -8,13 +8,14 @@ import warnings
 from array import array
 
 from ..errors import UsageError
-from ..vocabulary.patterns import regular_expressions
+from ..vocabulary.names import is_named, regular_expressions
 from ._scan_cy import Scanner
 from .compiler import Tables, compile_pattern
 from .syntax import NotRegular, shown
 
 PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon
 MOST_PATTERNS = 8  # TM_CHAIN_MAX of _chain_state.h
+LONG = 10_000  # bytes; longer pretokens mean that a pattern does not cut ordinary text
 WARNED: set[str] = set()  # the patterns that this process has warned of
 
 
@@ -87,6 +88,21 @@ class Splitter:
         while (start := ends[-1] if ends else 0) < len(data):
             ends.frombytes(self.scanner.fill(data, start, PRETOKENS_PER_CALL))
         return ends
+
+    def warn_of_long_pretokens(self, text: bytes) -> None:
+        """Warn, once in a process, if a pattern that has no name leaves a pretoken of more than LONG bytes in `text`."""
+        own = ", ".join(pattern for pattern in self.patterns if not is_named(pattern))
+        if not own or own in WARNED:
+            return
+        ends = self.ends(text[: 1 << 20])
+        longest = max(end - start for start, end in zip([0, *ends], ends, strict=False))
+        if longest > LONG:
+            WARNED.add(own)
+            warnings.warn(
+                f"the split pattern {shown(own)} leaves a pretoken of {longest:,} bytes. A pattern should cut text into "
+                "words: else few tokens can be learned. Check it, or use the name of a pattern, such as cl100k.",
+                stacklevel=2,
+            )
 
     def split(self, text: str) -> list[str]:
         """The pretokens of `text`."""

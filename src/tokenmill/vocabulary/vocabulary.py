@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..errors import PatternError
 from . import validation
 from .dialects import canonical
-from .patterns import regular_expressions
+from .names import regular_expressions
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
