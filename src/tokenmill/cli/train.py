@@ -14,9 +14,7 @@ import typer
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import progress_bar, report, say
-from ._export_cost import check_sample, cost_of_export
-from .main import app
+from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from ..training import Options
 
 
-@app.command(cls=opt.multi_value_command("--sample"))
 def train(
     sources: Annotated[
         list[str],
@@ -108,7 +105,7 @@ def train_and_report(
         notes = tok.save(output)
     for note in notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, as_json, otherwise=counts)
+    cost = cost_of_export(tok, sample, as_json, trained_on=counts)
     rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:

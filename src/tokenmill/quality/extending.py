@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..api import MergeOptions
 from ..errors import UsageError, suggests_options
 from ..formats.rank_merges import merges_of_ranks
@@ -42,8 +44,6 @@ def extend(tok: Tokenizer, text: Text, vocab_size: int, **options: Unpack[MergeO
     >>> larger.n_vocab, larger.decode([300]) == tok.decode([300])
     (40000, True)
     """
-    import numpy as np
-
     if options.get("refine") is not None and tok.vocabulary.order != "events":
         tok = _by_events(tok)
     progress = options.get("progress")
