@@ -2,6 +2,8 @@
 from . import errors as errors
 from .api import MergeOptions as MergeOptions
 from .api import TrainingOptions as TrainingOptions
+from .api import encoding_for_model as encoding_for_model
+from .api import list_encoding_names as list_encoding_names
 from .api import load as load
 from .api import train as train
 from .api import train_from_counts as train_from_counts

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .counting import WordCounts, count, count_iterator
-from .errors import suggests_options
+from .errors import UsageError, suggests_options
 from .jobs.progress import Progress
 from .tokenizer import Tokenizer
+from .vocabulary.names import encoding_name, nearest
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -111,6 +112,22 @@ def load(
     download: whether a published encoding may be downloaded.
     """
     return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download)
+
+
+@suggests_options()
+def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
+    """Load the published encoding of a model ("gpt-4o"), as tiktoken's function of this name. Options as for `load`."""
+    name = encoding_name(model)
+    if name is None:
+        raise UsageError(f"no published encoding is known for the model {model!r}.{nearest(model, encodings=True)}")
+    return load(name, download=download)
+
+
+def list_encoding_names() -> list[str]:
+    """The names of the published encodings, which `load` takes."""
+    from .formats import PUBLISHED
+
+    return list(PUBLISHED)
 
 
 def _train(counted: Callable[..., WordCounts], vocab_size: int, options: TrainingOptions) -> Tokenizer:

@@ -7,18 +7,21 @@ from typing import Annotated
 
 import typer
 
+from ..errors import UsageError
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 
 def extend(
     tokenizer: opt.Tokenizer,
-    sources: Annotated[
-        list[str],
-        typer.Argument(help="Text to train on: files, folders, globs; or word counts cut by the tokenizer's pattern."),
-    ],
-    vocab_size: Annotated[int, typer.Option(help="The number of ids, old ones and special tokens included.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the larger tokenizer to.")],
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(help="Text to train on: files, folders, globs; or word counts cut by the tokenizer's pattern."),
+    ] = None,
+    vocab_size: Annotated[
+        int | None, typer.Option(help="The number of ids, old ones and special tokens included; needed with text.")
+    ] = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,
@@ -32,18 +35,29 @@ def extend(
     num_threads: opt.Threads = None,
     json: opt.Summary = False,
 ) -> None:
-    """Train a tokenizer further on new text; old ids keep their tokens.
+    """Train a tokenizer further on new text, or only add special tokens to it; old ids keep their tokens.
 
     tokenmill extend my-tokenizer medicine/*.txt --vocab-size 40000 -o larger
+
+    tokenmill extend my-tokenizer --special-token '<|user|>' -o larger
     """
     from ..api import load
     from ..quality import extend as extend_tokenizer
     from ..quality.evaluation_text import EvaluationText
 
+    if not sources and not (special_token and vocab_size is None):
+        raise UsageError("name the text to train on; without text, give --special-token and no --vocab-size")
+    if sources and vocab_size is None:
+        raise UsageError("say with --vocab-size how many ids to train to")
     tok = load(tokenizer, split=split, download=download)
+    if vocab_size is None:
+        larger = tok.add_special_tokens(special_token or [])
+        larger.save(output)
+        report({"tokenizer": str(output), "ids before": tok.n_vocab, "ids": larger.n_vocab}, json)
+        return
     check_sample(sample)
     with progress_bar() as progress:
-        counts = EvaluationText(sources, num_threads).together(tok, progress)
+        counts = EvaluationText(sources or [], num_threads).together(tok, progress)
         larger = extend_tokenizer(
             tok,
             counts,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -70,6 +71,8 @@ class Vocabulary:
     notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
     refine: the threshold T at which Picky training removed tokens, where it is known. No id depends on it; further
         training uses it.
+    config: what transformers' tokenizer_config.json says beside: "chat_template", "bos_token", "eos_token", "pad_token" and
+        their like. No id depends on it.
     removed: the ids of the tokens that Picky training removed and that did not come back.
     """
 
@@ -85,6 +88,7 @@ class Vocabulary:
     add_prefix_space: bool = False
     notes: tuple[str, ...] = ()
     refine: float | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
     removed: frozenset[int] = field(default=frozenset(), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -140,6 +144,23 @@ class Vocabulary:
         if id in self._added_bytes:
             return self._added_bytes[id]
         return self.tokens[id] if 0 <= id < len(self.tokens) else None
+
+    def with_special_tokens(self, texts: Iterable[str]) -> Vocabulary:
+        """The vocabulary with more control tokens, which get the ids from `n_vocab` on.
+
+        Texts that are control tokens already keep their ids. The ids of removed tokens, which no text gets, move up.
+        """
+        new = [text for text in texts if text not in self.special_tokens]
+        first, count = self.n_vocab, len(new)
+        tokens = list(self.tokens)
+        if first < len(tokens):
+            tokens[first:first] = [None] * count
+        return replace(
+            self,
+            tokens=tuple(tokens),
+            events=self.events + count * (self.events >= first),
+            added_tokens=(*self.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first))),
+        )
 
     def event_list(self) -> list[Event]:
         """The events as tuples, ("merge", left, right, new) and ("remove", id); empty for the order "ranks"."""
