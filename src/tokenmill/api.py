@@ -21,7 +21,7 @@ Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 class MergeOptions(TypedDict, total=False):
     """The options of all functions that train, and of `extend`.
 
-    special_tokens: control tokens. They get the last ids.
+    special_tokens: control tokens. They get the last ids. Training cuts them out of the text, where each ends a document.
     min_count: leave out pretokens with a lower count.
     min_pair_count: stop when the count of the best pair is lower.
     max_token_bytes: never make a longer token.
@@ -45,12 +45,14 @@ class TrainingOptions(MergeOptions, total=False):
     alphabet: "bytes", or "characters" with `coverage` and `unknown_token`.
     coverage: the share of all characters to keep in the alphabet.
     unknown_token: the token that stands for the other characters.
+    special_tokens_as_text: learn the texts of special tokens like other text, but never a token that is one of them.
     algorithm: "heap", or "naive" for the textbook loop.
     """
 
     alphabet: Literal["bytes", "characters"]
     coverage: float
     unknown_token: str | None
+    special_tokens_as_text: bool
     algorithm: Literal["heap", "naive"]
 
 
@@ -71,7 +73,7 @@ def train(
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    return _train(lambda **run: count(sources, split=split, **run), vocab_size, options)
+    return _train(lambda splitter, **run: count(sources, split=splitter, **run), split, vocab_size, options)
 
 
 @suggests_options(*OPTIONS)
@@ -86,13 +88,13 @@ def train_from_iterator(
 
     An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
-    return _train(lambda **run: count_iterator(texts, split=split, **run), vocab_size, options)
+    return _train(lambda splitter, **run: count_iterator(texts, split=splitter, **run), split, vocab_size, options)
 
 
 @suggests_options(*OPTIONS)
 def train_from_counts(counts: WordCounts, vocab_size: int, **options: Unpack[TrainingOptions]) -> Tokenizer:
     """Train a tokenizer on word counts. Options as for `train`, without `split`."""
-    return _train(lambda **run: counts, vocab_size, options)
+    return _train(lambda splitter, **run: counts, (), vocab_size, options)
 
 
 @suggests_options()
@@ -130,7 +132,9 @@ def list_encoding_names() -> list[str]:
     return list(PUBLISHED)
 
 
-def _train(counted: Callable[..., WordCounts], vocab_size: int, options: TrainingOptions) -> Tokenizer:
+def _train(
+    counted: Callable[..., WordCounts], split: str | Iterable[str], vocab_size: int, options: TrainingOptions
+) -> Tokenizer:
     """Train on the word counts that `counted` returns. The options are checked before any text is read."""
     from .training import Options, Training
 
@@ -138,5 +142,6 @@ def _train(counted: Callable[..., WordCounts], vocab_size: int, options: Trainin
     progress = given.pop("progress", None)
     checked = Options(vocab_size=vocab_size, **given)
     # The constructor copies what training needs, so the word counts are freed before training begins.
-    training = Training(counted(num_threads=checked.num_threads, progress=progress), checked, progress)
+    splitter = checked.splitter(split)
+    training = Training(counted(splitter, num_threads=checked.num_threads, progress=progress), checked, progress)
     return Tokenizer(training.run())

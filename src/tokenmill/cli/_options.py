@@ -46,7 +46,9 @@ RayAddress = Annotated[
 ]
 
 # What is trained.
-SpecialToken = Annotated[list[str] | None, typer.Option(help="A special token; may be repeated.")]
+SpecialToken = Annotated[
+    list[str] | None, typer.Option(help="A special token, which is cut out of the text. May be repeated.")
+]
 MinCount = Annotated[int, typer.Option(help="Leave out pretokens with a lower count.")]
 MinPairCount = Annotated[int, typer.Option(help="Stop when the count of the best pair is lower.")]
 MaxTokenBytes = Annotated[int | None, typer.Option(help="Never make a longer token.")]

@@ -28,6 +28,9 @@ def count(
         bool, typer.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
     ] = False,
     split: opt.TrainingSplit = None,
+    special_token: Annotated[
+        list[str] | None, typer.Option(help="Cut this text out: it ends a document. May be repeated.")
+    ] = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(help="What the tables may take, such as 4GB; beyond it they go to disk. Half of what is free."),
@@ -54,9 +57,10 @@ def count(
     from ..counting import CountOptions, add_up, count_to_folder
     from ..jobs.work import JobOptions
     from ..sources.blocks import ReadOptions
+    from ..split import Splitter
 
     read = ReadOptions(unit, separator, field)
-    patterns = split or ["cl100k"]
+    splitter = Splitter(*(split or ["cl100k"]), special_tokens=special_token or ())
     if estimate:
         from ..counting.estimate import estimate as estimate_counts
 
@@ -64,7 +68,7 @@ def count(
             _prediction(
                 estimate_counts(
                     sources,
-                    patterns,
+                    splitter,
                     num_threads=num_threads,
                     memory_limit=memory_limit,
                     read=read,
@@ -87,7 +91,7 @@ def count(
             summary = count_to_folder(
                 sources,
                 output,
-                patterns,
+                splitter,
                 CountOptions(min_count, memory_limit, approximate_prune, read, binary),  # type: ignore[arg-type]
                 on_skip=skips.append if skip_damaged else None,
                 job=JobOptions(engine, ray_address, num_threads, resume),

@@ -57,7 +57,8 @@ def extend(
         return
     check_sample(sample)
     with progress_bar() as progress:
-        counts = EvaluationText(sources or [], num_threads).together(tok, progress)
+        special = [*tok.special_tokens_set, *(special_token or [])]
+        counts = EvaluationText(sources or [], num_threads, special).together(tok, progress)
         larger = extend_tokenizer(
             tok,
             counts,

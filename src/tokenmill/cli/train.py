@@ -34,6 +34,10 @@ def train(
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: opt.TrainingSplit = None,
     special_token: opt.SpecialToken = None,
+    special_tokens_as_text: Annotated[
+        bool,
+        typer.Option("--special-tokens-as-text", help="Learn special tokens in the text like other text."),
+    ] = False,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,
     max_token_bytes: opt.MaxTokenBytes = None,
@@ -62,6 +66,7 @@ def train(
     options = Options(
         vocab_size=vocab_size,
         special_tokens=special_token or [],
+        special_tokens_as_text=special_tokens_as_text,
         min_count=min_count,
         min_pair_count=min_pair_count,
         max_token_bytes=max_token_bytes,
@@ -133,7 +138,8 @@ def _counts(
     from ..counting import WordCounts, count
 
     if not _is_saved(sources):
-        return count(sources, split=split or "cl100k", num_threads=options.num_threads, progress=progress, **reading)
+        splitter = options.splitter(split or "cl100k")
+        return count(sources, split=splitter, num_threads=options.num_threads, progress=progress, **reading)
     if split:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
     return WordCounts.load(sources[0], options.min_count)

@@ -98,7 +98,12 @@ def count_to_folder(
         raise UsageError("approximate_prune needs the local engine: what it drops would depend on the tasks")
     found, left_out = _find(sources, on_skip)
     told = asdict(replace(options, memory_limit=None))
-    told |= {"split_patterns": splitter.patterns, "skip": on_skip is not None, "engine": job.engine}
+    told |= {
+        "split_patterns": splitter.patterns,
+        "special_tokens": splitter.special_tokens,
+        "skip": on_skip is not None,
+        "engine": job.engine,
+    }
     key = {"sources": fingerprint(found), "options": told}
     with working_folder(path_beside(output), output, key, job.resumes(found)) as folder:
         if job.engine == "ray":

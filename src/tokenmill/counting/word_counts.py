@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -95,6 +96,47 @@ class WordCounts:
         counts = np.fromiter(mapping.values(), np.uint64, len(mapping))
         total_bytes = sum(len(pretoken) * int(count) for pretoken, count in mapping.items())
         return cls(arena, offsets, counts, split_patterns, total_bytes=total_bytes)
+
+    def cut_out(self, texts: Iterable[bytes]) -> WordCounts:
+        """The counts with `texts` cut out of all pretokens that have them, so that no merge can spell one of them.
+
+        >>> sorted(WordCounts.from_mapping({b"low<end>er": 2, b"low": 1}).cut_out([b"<end>"]).items())
+        [(b'er', 2), (b'low', 3)]
+        """
+        import numpy as np
+
+        texts = sorted(texts, key=len, reverse=True)
+        data = self.arena.tobytes() if texts else b""
+        having: set[int] = set()
+        for text in texts:
+            at = data.find(text)
+            while at >= 0:
+                i = int(np.searchsorted(self.offsets, at, side="right")) - 1
+                end = int(self.offsets[i + 1])
+                if at + len(text) <= end:
+                    having.add(i)
+                at = data.find(text, end if i in having else at + 1)
+        if not having:
+            return self
+        cut = re.compile(b"|".join(map(re.escape, texts)))
+        parts: dict[bytes, int] = {}
+        for i in having:
+            for part in filter(None, cut.split(data[int(self.offsets[i]) : int(self.offsets[i + 1])])):
+                parts[part] = parts.get(part, 0) + int(self.counts[i])
+        keep = np.ones(len(self), bool)
+        keep[list(having)] = False
+        sizes = np.diff(self.offsets)
+        offsets = np.zeros(int(keep.sum()) + 1, np.uint64)
+        np.cumsum(sizes[keep], out=offsets[1:])
+        more = WordCounts.from_mapping(parts, self.split_patterns)
+        rest = replace(
+            self,
+            arena=self.arena[np.repeat(keep, sizes.astype(np.int64))],
+            offsets=offsets,
+            counts=self.counts[keep],
+            total_bytes=max(0, self.total_bytes - more.total_bytes),
+        )
+        return WordCounts.merge([rest, more])
 
     @classmethod
     def merge(cls, many: Iterable[WordCounts]) -> WordCounts:

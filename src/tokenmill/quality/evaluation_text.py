@@ -13,6 +13,7 @@ from ..errors import UsageError, printable
 from ..jobs.progress import Progress
 from ..sources.documents import read_documents
 from ..sources.find import find_sources
+from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from ..tokenizer.special import AddedTokens
@@ -34,13 +35,14 @@ class EvaluationText:
 
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
         32 files gives one domain per file.
+    special_tokens: texts that are cut out of the documents.
 
     >>> EvaluationText({"low": WordCounts.from_mapping({b"low": 5})}).names
     ['low']
     """
 
-    def __init__(self, text: Text, num_threads: int | None = None):
-        self.num_threads = num_threads
+    def __init__(self, text: Text, num_threads: int | None = None, special_tokens: Iterable[str] = ()):
+        self.num_threads, self.special_tokens = num_threads, tuple(special_tokens)
         self.parts: dict[str, list[Path | str] | WordCounts] = {}
         if isinstance(text, WordCounts):
             self.parts["word counts"] = text
@@ -117,10 +119,13 @@ class EvaluationText:
             self._words[name] = sum(times for pretoken, times in counts.items() if not SPACE.match(pretoken))
         return self._words[name]
 
+    def _splitter(self, patterns: tuple[str, ...]) -> Splitter:
+        return Splitter(*patterns, special_tokens=self.special_tokens)
+
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
         from ..counting import count
 
-        return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        return count(files, split=self._splitter(patterns), num_threads=self.num_threads, progress=progress)
 
     def _count_sections(
         self, files: list[Path | str], vocabulary: Vocabulary, progress: Progress | None
@@ -141,7 +146,7 @@ class EvaluationText:
                         yield " " + section if prefix else section
 
         patterns, threads = vocabulary.split_patterns, self.num_threads
-        return count_iterator(sections(), split=patterns, num_threads=threads, progress=progress), added
+        return count_iterator(sections(), split=self._splitter(patterns), num_threads=threads, progress=progress), added
 
 
 def _apart(files: list[Path | str]) -> str:

@@ -49,6 +49,7 @@ class Training:
             )
         self.options = options
         self.progress = progress or (lambda stage, done, total: None)
+        counts = counts.cut_out(token.encode() for token in options.special_tokens)
         self.split_patterns = counts.split_patterns
         order = by_falling_count(counts, options.min_count)
         if options.alphabet == "bytes":
