@@ -54,29 +54,20 @@ def count(
 
     tokenmill count corpus/*.txt --split cl100k -o my-counts
     """
-    from ..counting import CountOptions, add_up, count_to_folder
+    from ..counting import CountOptions
+    from ..counting.count_jobs import count_to_folder
+    from ..counting.sum_saved import add_up
     from ..jobs.work import JobOptions
     from ..sources.blocks import ReadOptions
     from ..split import Splitter
 
     read = ReadOptions(unit, separator, field)
+    options = CountOptions(min_count, memory_limit, approximate_prune, read, binary)  # type: ignore[arg-type]
     splitter = Splitter(*(split or ["cl100k"]), special_tokens=special_token or ())
     if estimate:
         from ..counting.estimate import estimate as estimate_counts
 
-        report(
-            _prediction(
-                estimate_counts(
-                    sources,
-                    splitter,
-                    num_threads=num_threads,
-                    memory_limit=memory_limit,
-                    read=read,
-                    binary=binary,  # type: ignore[arg-type]
-                )
-            ),
-            json,
-        )
+        report(_prediction(estimate_counts(sources, splitter, options, num_threads=num_threads)), json)
         return
     if output is None:
         raise UsageError("name the folder for the word counts with -o, or only predict with --estimate")
@@ -92,7 +83,7 @@ def count(
                 sources,
                 output,
                 splitter,
-                CountOptions(min_count, memory_limit, approximate_prune, read, binary),  # type: ignore[arg-type]
+                options,
                 on_skip=skips.append if skip_damaged else None,
                 job=JobOptions(engine, ray_address, num_threads, resume),
                 progress=progress,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
-    from ..counting import WordCounts
+    from ..counting import CountOptions, WordCounts
     from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
     from ..training import Options
@@ -60,6 +59,7 @@ def train(
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
+    from ..counting import CountOptions
     from ..sources.blocks import ReadOptions
     from ..training import Options
 
@@ -77,7 +77,7 @@ def train(
         refine=refine,
         algorithm=algorithm,
     )
-    reading = {"read": ReadOptions(unit, separator, field), "binary": binary}
+    reading = CountOptions(read=ReadOptions(unit, separator, field), binary=binary)  # type: ignore[arg-type]
     train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
 
 
@@ -88,7 +88,7 @@ def train_and_report(
     *,
     split: list[str] | None = None,
     sample: list[str] | None = None,
-    reading: dict[str, Any] | None = None,
+    reading: CountOptions | None = None,
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
@@ -100,7 +100,7 @@ def train_and_report(
     seconds: dict[str, float] = {}
     with progress_bar() as progress:
         with _timed(seconds, "load" if _is_saved(sources) else "count"):
-            counts = _counts(sources, split, options, reading or {}, progress)
+            counts = _counts(sources, split, options, reading, progress)
         needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
         if options.algorithm == "heap":
             state_memory(needed, free_memory())
@@ -132,20 +132,25 @@ def _is_saved(sources: list[str]) -> bool:
 
 
 def _counts(
-    sources: list[str], split: list[str] | None, options: Options, reading: dict[str, Any], progress: Progress | None
+    sources: list[str],
+    split: list[str] | None,
+    options: Options,
+    reading: CountOptions | None,
+    progress: Progress | None,
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
 
     if not _is_saved(sources):
         splitter = options.splitter(split or "cl100k")
-        return count(sources, split=splitter, num_threads=options.num_threads, progress=progress, **reading)
+        return count(sources, splitter, reading, num_threads=options.num_threads, progress=progress)
     if split:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
     return WordCounts.load(sources[0], options.min_count)
 
 
 def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float]) -> dict[str, Any]:
+    from ..kernels.machine import peak_memory
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
@@ -171,11 +176,3 @@ def state_memory(needed: int, free: int) -> None:
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     say(message)
-
-
-def peak_memory() -> int:
-    """The peak resident memory of this process, in bytes."""
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
