@@ -113,7 +113,11 @@ class Splitter:
         assert self.scanner is not None
         end = len(data) if length is None else min(length, len(data))
         longest = max(map(len, self._special), default=1)
-        end -= longest - 1  # a special token that begins before the place must be seen whole
+        tail = bytes(memoryview(data)[max(start, end - longest + 1) : end])
+        for at in range(len(tail)):  # a special token may go on behind the end
+            if any(text.startswith(tail[at:]) for text in self._special):
+                end += at + 1 - len(tail)
+                break
         while end > start and (place := self.scanner.certain_cut(data, start, end)):
             first = max(start, place - longest + 1)
             around = bytes(memoryview(data)[first : place + longest - 1])

@@ -16,6 +16,7 @@ from .core import Core
 from .display import TokenView
 from .offsets import Offsets, encode_offsets
 from .stream_decoder import StreamDecoder
+from .stream_encoder import StreamEncoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -136,6 +137,10 @@ class Tokenizer:
         310 422  270
         """
         return TokenView(self, self.encode(text, **special))
+
+    def stream_encoder(self, **special: Unpack[SpecialOptions]) -> StreamEncoder:
+        """An encoder that takes text in parts and gives ids as soon as they are certain; options as for `encode`."""
+        return StreamEncoder(self._core, self._core.plan(**special))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of one token, special tokens included. Raises UnknownTokenError (a KeyError) if it is not in the vocabulary.
