@@ -21,7 +21,7 @@ nothing from then on. The id of a dropped pair, and that of the merged pair, are
 records stay few and in the cache.
 
 The threshold saves work: most pairs are rare, and few rare pairs are ever merged. It never changes the result: if no pair
-reaches it and more merges are wanted, the caller compacts the nodes and begins a new phase with a lower threshold.
+reaches it and more merges are wanted, the caller begins a new phase with a lower threshold.
 """
 
 import cython
@@ -103,6 +103,17 @@ class MergeLoop(Step):
                     if self.lay_out(work):
                         self._end()
         return self.stage != IDLE or self.n_merges >= wanted or spent >= work
+
+    def spell(self, alphabet: list) -> list:
+        """The bytes of all tokens. (In Python this takes 20 ms for 100,000 tokens, a tenth of the training.)"""
+        tokens: list = list(alphabet)
+        left: bytes
+        right: bytes
+        i: cython.size_t
+        for i in range(self.n_merges):
+            left, right = tokens[self.merges[i, 0]], tokens[self.merges[i, 1]]
+            tokens.append(left + right)
+        return tokens
 
     @cython.cfunc
     @cython.nogil
