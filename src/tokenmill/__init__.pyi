@@ -38,6 +38,7 @@ from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer.check import Agreement as Agreement
 from .tokenizer.check import Difference as Difference
 from .tokenizer.check import check as check
+from .training.watching import TrainingEvent as TrainingEvent
 from .vocabulary import AddedToken as AddedToken
 from .vocabulary import Vocabulary as Vocabulary
 

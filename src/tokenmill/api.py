@@ -27,7 +27,8 @@ class MergeOptions(TypedDict, total=False):
     max_token_bytes: never make a longer token.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
     num_threads: None is all cores. The result does not depend on it.
-    progress: called as progress(stage, done, total).
+    progress: called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
+        happens, a TrainingEvent: rank, left, right, token, count, ios.
     """
 
     special_tokens: Iterable[str]

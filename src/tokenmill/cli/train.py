@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
     from ..training import Options
+    from ..training.watching import TrainingEvent
 
 
 def train(
@@ -52,6 +54,10 @@ def train(
     separator: opt.Separator = "",
     field: opt.Field = "text",
     binary: opt.Binary = "error",
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print each merge and removal as it happens.")] = False,
+    log: Annotated[
+        Path | None, typer.Option(help="Write a table of all merges and removals to this file, such as merges.tsv.")
+    ] = None,
     num_threads: opt.Threads = None,
     json: opt.Summary = False,
 ) -> None:
@@ -78,7 +84,10 @@ def train(
         algorithm=algorithm,
     )
     reading = CountOptions(read=ReadOptions(unit, separator, field), binary=binary)  # type: ignore[arg-type]
-    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
+    with _event_log(verbose, log) as event:
+        train_and_report(
+            sources, options, output, split=split, sample=sample, reading=reading, event=event, as_json=json
+        )
 
 
 def train_and_report(
@@ -89,6 +98,7 @@ def train_and_report(
     split: list[str] | None = None,
     sample: list[str] | None = None,
     reading: CountOptions | None = None,
+    event: Callable[[TrainingEvent], None] | None = None,
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
@@ -98,7 +108,8 @@ def train_and_report(
 
     check_sample(sample)
     seconds: dict[str, float] = {}
-    with progress_bar() as progress:
+    with progress_bar() as bar:
+        progress = bar if event is None else _Watching(bar, event)
         with _timed(seconds, "load" if _is_saved(sources) else "count"):
             counts = _counts(sources, split, options, reading, progress)
         needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
@@ -116,6 +127,46 @@ def train_and_report(
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
     return tok
+
+
+class _Watching:
+    """A progress callback that also gets the events of training."""
+
+    def __init__(self, bar: Progress | None, event: Callable[[TrainingEvent], None]):
+        self.bar, self.event = bar, event
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if self.bar is not None:
+            self.bar(stage, done, total)
+
+
+@contextlib.contextmanager
+def _event_log(verbose: bool, log: Path | None) -> Iterator[Callable[[TrainingEvent], None] | None]:
+    """What prints the events of training on stderr and writes them to the file `log`; None for neither.
+
+    Tokens are spelt as in merges.txt: a space is Ġ.
+    """
+    from ..formats.byte_alphabet import to_text
+    from ..jobs.outputs import atomic_file
+
+    if not verbose and log is None:
+        yield None
+        return
+    with atomic_file(log, "w") if log else contextlib.nullcontext() as file:
+        if file:
+            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
+
+        def event(made: TrainingEvent) -> None:
+            left, right = (to_text(part) if part else "" for part in (made.left, made.right))
+            ios = "" if made.ios is None else f"{made.ios:.4f}"
+            token, count = to_text(made.token), "" if made.count is None else made.count
+            if file:
+                file.write(f"{made.rank}\t{left}\t{right}\t{token}\t{count}\t{ios}\n")
+            if verbose:
+                line = f"removed {token}  IoS {ios}" if ios else f"{left} + {right} -> {token}  {count:,}"
+                sys.stderr.write(f"{made.rank:>7} {line}\n")
+
+        yield event
 
 
 @contextlib.contextmanager

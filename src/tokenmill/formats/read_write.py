@@ -94,6 +94,8 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
     if events.is_file():
         vocabulary = events_file.parse_events(read_bytes(events), str(events), vocabulary)
     beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
+    if beside and (counts := place.with_name(events_file.COUNTS)).is_file():
+        beside.fields["event_counts"] = events_file.parse_counts(read_bytes(counts), vocabulary)
     return beside.complete(vocabulary) if beside else vocabulary, True
 
 
@@ -202,6 +204,8 @@ def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[s
         "tokenizer_config.json": tokenizer_config_json(vocabulary),
         tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
     }
+    if len(vocabulary.event_counts):
+        files[events_file.COUNTS] = events_file.counts_bytes(vocabulary)
     if vocabulary.order == "events":
         files[events_file.NAME] = events_file.events_bytes(vocabulary)
         notes.append(
@@ -226,10 +230,12 @@ def _write_files(files: dict[Path, bytes]) -> None:
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
     ours = {"tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2]}
+    ours.add(events_file.COUNTS)
     if target.is_dir() and any(path.name not in ours for path in target.iterdir()):
         _write_files({target / name: content for name, content in files.items()})
-        if "tokenizer.json" in files and events_file.NAME not in files:  # the events of another vocabulary
-            (target / events_file.NAME).unlink(missing_ok=True)
+        for name in {events_file.NAME, events_file.COUNTS} - files.keys():  # the events of another vocabulary
+            if "tokenizer.json" in files:
+                (target / name).unlink(missing_ok=True)
         return
     with atomic_folder(target) as folder:
         for name, content in files.items():

@@ -71,6 +71,8 @@ class Vocabulary:
     notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
     refine: the threshold T at which Picky training removed tokens, where it is known. No id depends on it; further
         training uses it.
+    event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
+        its pair occurred, and 0. A removal: its IoS, as a / b. Empty where they are not known. No id depends on them.
     config: what transformers' tokenizer_config.json says beside: "chat_template", "bos_token", "eos_token", "pad_token" and
         their like. No id depends on it.
     removed: the ids of the tokens that Picky training removed and that did not come back.
@@ -89,6 +91,7 @@ class Vocabulary:
     notes: tuple[str, ...] = ()
     refine: float | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
+    event_counts: np.ndarray = ()  # type: ignore[assignment]
     removed: frozenset[int] = field(default=frozenset(), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -113,6 +116,7 @@ class Vocabulary:
         put("events", validation.checked_events(self.events, self.order, self.tokens))
         if self.unknown is not None and (type(self.unknown) is not int or self.token_bytes(self.unknown) is None):
             raise VocabularyError(f"the unknown token has the id {self.unknown!r}, and no token has it")
+        put("event_counts", validation.checked_event_counts(self.event_counts, len(self.events)))
         if self.refine is not None:
             validation.check_refine(self.refine, self.order)
         if self.order == "events":
