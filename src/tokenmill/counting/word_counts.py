@@ -105,26 +105,24 @@ class WordCounts:
         """
         import numpy as np
 
-        texts = sorted(texts, key=len, reverse=True)
-        data = self.arena.tobytes() if texts else b""
-        having: set[int] = set()
-        for text in texts:
-            at = data.find(text)
-            while at >= 0:
-                i = int(np.searchsorted(self.offsets, at, side="right")) - 1
-                end = int(self.offsets[i + 1])
-                if at + len(text) <= end:
-                    having.add(i)
-                at = data.find(text, end if i in having else at + 1)
+        longest_first = sorted(texts, key=len, reverse=True)
+        cut = re.compile(b"|".join(map(re.escape, longest_first)))
+        data = self.arena.tobytes() if longest_first else b""
+        having: list[int] = []
+        at = 0
+        while longest_first and (found := cut.search(data, at)):
+            i = int(np.searchsorted(self.offsets, found.start(), side="right")) - 1
+            at = int(self.offsets[i + 1])
+            if cut.search(data, found.start(), at):  # within the pretoken
+                having.append(i)
         if not having:
             return self
-        cut = re.compile(b"|".join(map(re.escape, texts)))
         parts: dict[bytes, int] = {}
         for i in having:
             for part in filter(None, cut.split(data[int(self.offsets[i]) : int(self.offsets[i + 1])])):
                 parts[part] = parts.get(part, 0) + int(self.counts[i])
         keep = np.ones(len(self), bool)
-        keep[list(having)] = False
+        keep[having] = False
         sizes = np.diff(self.offsets)
         offsets = np.zeros(int(keep.sum()) + 1, np.uint64)
         np.cumsum(sizes[keep], out=offsets[1:])

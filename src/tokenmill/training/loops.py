@@ -85,7 +85,8 @@ def merge(
         loop = MergeLoop(corpus, pairs, spans, lengths, merges, counts, first + done, done, max_bytes)
         while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.n_merges, wanted)
-            tell(loop.n_merges)
+            if watch.event is not None:
+                tell(loop.n_merges)
             if look <= loop.n_merges < wanted:
                 pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.n_merges))
                 look = 2 * loop.n_merges
