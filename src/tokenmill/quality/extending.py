@@ -18,6 +18,7 @@ import numpy as np
 from ..api import MergeOptions
 from ..errors import UsageError, suggests_options
 from ..formats.rank_merges import merges_of_ranks
+from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from ..training.options import checked_special_tokens
@@ -31,11 +32,19 @@ if TYPE_CHECKING:
 
 
 @suggests_options(*MergeOptions.__optional_keys__)
-def extend(tok: Tokenizer, text: Text, vocab_size: int, **options: Unpack[MergeOptions]) -> Tokenizer:
+def extend(
+    tok: Tokenizer,
+    text: Text,
+    vocab_size: int,
+    *,
+    read: ReadOptions | None = None,
+    **options: Unpack[MergeOptions],
+) -> Tokenizer:
     """Train a tokenizer further on `text`: files, folders, globs, or word counts cut by its own split pattern.
 
     vocab_size: the number of ids of the result, old ones and special tokens included. New tokens follow the old ids, new
         special tokens come last. If the text runs out of pairs first, there are fewer.
+    read: how text files are cut into documents, and which field or column holds the text.
     options: see MergeOptions. Without `refine`, a Picky tokenizer continues with the threshold it was trained with, and
         a plain one stays plain. Tokens of `tok` are never removed. New tokens may be, and tokens that were removed from
         `tok` may come back under a new id.
@@ -50,7 +59,7 @@ def extend(tok: Tokenizer, text: Text, vocab_size: int, **options: Unpack[MergeO
     progress = options.get("progress")
     options["special_tokens"] = checked_special_tokens(options.get("special_tokens", ()))
     special = (*tok.vocabulary.special_tokens, *options["special_tokens"])
-    counts = EvaluationText(text, options.get("num_threads"), special).together(tok, progress)
+    counts = EvaluationText(text, options.get("num_threads"), read, special).together(tok, progress)
     counts = counts.cut_out(token.encode() for token in special)
     ids, numbers = segment(tok, counts, progress)
     offsets = np.zeros(len(counts) + 1, np.uint64)

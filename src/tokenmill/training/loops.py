@@ -87,7 +87,7 @@ def merge(
             progress("merge", loop.n_merges, wanted)
             if watch.event is not None:
                 tell(loop.n_merges)
-            if look <= loop.n_merges < wanted:
+            if look <= loop.n_merges < wanted and loop.idle:
                 pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.n_merges))
                 look = 2 * loop.n_merges
         done = loop.n_merges
