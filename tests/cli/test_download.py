@@ -1,7 +1,7 @@
 """Every verb that takes the name of a published encoding has the option that its message recommends."""
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tokenmill.cli.main import app
 

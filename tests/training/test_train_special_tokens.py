@@ -4,7 +4,7 @@ import itertools
 import random
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import tokenmill
 from tokenmill import Splitter, WordCounts

@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import tokenmill
 from tokenmill import TrainingEvent, WordCounts
@@ -74,7 +74,7 @@ def test_counts_are_saved_and_read(refine, tmp_path):
         path.write_bytes(damaged)  # no id depends on it
         loaded = tokenmill.load(tmp_path / "t")
         assert loaded == tok and loaded.vocabulary.event_counts.shape == (0, 2)
-    loaded.save(tmp_path / "t")
+    loaded.save(tmp_path / "t", overwrite=True)
     assert not path.exists()
 
 
@@ -108,6 +108,8 @@ def test_the_command_line_prints_and_writes_them(refine, tmp_path, monkeypatch):
     command = ["train", "a.txt", "--vocab-size", "266", *refine, "-o", "t", "--verbose", "--log", "merges.tsv"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
+    again = CliRunner().invoke(app, [*command[:-3], "-o", "t2", "--log", "merges.tsv"])
+    assert again.exit_code == 1 and "merges.tsv exists" in again.stderr
     header, *rows = [line.split("\t") for line in (tmp_path / "merges.tsv").read_text().splitlines()]
     assert header == ["rank", "left", "right", "token", "count", "ios"]
     tok = tokenmill.load("t")

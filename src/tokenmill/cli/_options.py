@@ -70,7 +70,9 @@ RayAddress = Annotated[str | None, job(help="The cluster for --engine ray; by de
 
 # What is trained.
 VocabSize = Annotated[int, training(**number, help="The number of ids, with bytes and special tokens; 32k is 32,000.")]
-SpecialToken = Annotated[list[str] | None, training(help="A special token, which is cut out of the text. May be repeated.")]
+SpecialToken = Annotated[
+    list[str] | None, training(help="A special token, which is cut out of the text. May be repeated.")
+]
 MinCount = Annotated[int, training(**number, help="Leave out pretokens with a lower count.")]
 MinPairCount = Annotated[int, training(**number, help="Stop when the count of the best pair is lower.")]
 MaxTokenBytes = Annotated[int | None, training(**number, help="Never make a longer token.")]

@@ -18,7 +18,8 @@ def extend(
         opt.Argument(help="Text to train on: files, folders, globs; or word counts cut by the tokenizer's pattern."),
     ] = None,
     vocab_size: Annotated[
-        int | None, opt.training(**opt.number, help="The number of ids, with old ones and special tokens; needed with text.")
+        int | None,
+        opt.training(**opt.number, help="The number of ids, with old ones and special tokens; needed with text."),
     ] = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
