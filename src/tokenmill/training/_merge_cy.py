@@ -45,6 +45,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     left_of,
     put_place,
 )
+from cython.cimports.tokenmill.training._limits_cy import Limits
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, new_places, set_pair
 
 # How many entries ahead nodes are prefetched. Without this, 20 languages took twice as long (docs/experiments/training.md).
@@ -56,18 +57,16 @@ AHEAD = cython.declare(cython.size_t, 32)
 class MergeLoop:
     """Merges the pairs of one phase.
 
-    spans, lengths: uint32 by token id, in nodes and in bytes; `n_tokens` of them are set, the loop writes the rest.
+    spans: uint32 by token id, in nodes; `n_tokens` of them are set, the loop writes the rest.
     merges: int32 rows (left id, right id, new id); `n_merges` of them are set, the loop writes the rest.
-    max_bytes: the limit of a token. With 2**64 - 1 lengths are neither read nor written, which saves cache misses.
+    limits: which tokens may be made.
     """
 
     corpus: Corpus
     pairs: Pairs
     spans: uint32_t[::1]
-    lengths: uint32_t[::1]
     merges: int32_t[:, ::1]
-    max_bytes: cython.size_t
-    limited: cython.bint
+    limits: Limits
     n_tokens: cython.size_t
     n_merges = cython.declare(cython.size_t, visibility="readonly")
     # the step under way
@@ -96,21 +95,18 @@ class MergeLoop:
         corpus: Corpus,
         pairs: Pairs,
         spans: uint32_t[::1],
-        lengths: uint32_t[::1],
         merges: int32_t[:, ::1],
         n_tokens: cython.size_t,
         n_merges: cython.size_t,
-        max_bytes: cython.size_t,
+        limits: Limits,
     ):
         self.corpus = corpus
         self.pairs = pairs
         self.spans = spans
-        self.lengths = lengths
         self.merges = merges
         self.n_tokens = n_tokens
         self.n_merges = n_merges
-        self.max_bytes = max_bytes
-        self.limited = max_bytes != cython.cast(cython.size_t, -1)
+        self.limits = limits
 
     def __dealloc__(self):
         free(self.fresh)
@@ -166,8 +162,7 @@ class MergeLoop:
         self.merges[self.n_merges, 2] = cython.cast(int32_t, new)
         self.n_merges += 1
         self.spans[new] = self.spans[left] + self.spans[right]
-        if self.limited:
-            self.lengths[new] = self.lengths[left] + self.lengths[right]
+        self.limits.make(left, right, new)
         self.n_tokens += 1
         self.n_fresh = 0
         self.merged = merged
@@ -230,7 +225,7 @@ class MergeLoop:
                 right = new
             else:
                 left = new
-            if self.limited and cython.cast(cython.size_t, self.lengths[left]) + self.lengths[right] > self.max_bytes:
+            if not self.limits.fits(left, right):
                 return
             pair[old].successor = self._new_pair(left, right)
 
@@ -336,10 +331,8 @@ class MergeLoop:
         if begin == 0:
             for i in range(self.n_successors):
                 successor = self.successors[i]
-                if pair[successor].count >= pairs.threshold and not (
-                    self.limited
-                    and cython.cast(cython.size_t, self.lengths[pair[successor].left]) + self.lengths[pair[successor].right]
-                    > self.max_bytes
+                if pair[successor].count >= pairs.threshold and self.limits.fits(
+                    pair[successor].left, pair[successor].right
                 ):
                     places[successor] = new_places(pairs, pair[successor].size)
                     pairs.enqueue(successor)
