@@ -56,7 +56,9 @@ def apply(ids: list[int], merge: Merge) -> list[int]:
     return [-1 - id if id < 0 else id for id in done]
 
 
-def grow(parts: Counter[tuple[int, ...]], tokens: list[bytes], size: int, fits=lambda token: True, least=1) -> list[Merge]:
+def grow(
+    parts: Counter[tuple[int, ...]], tokens: list[bytes], size: int, fits=lambda token: True, least=1
+) -> list[Merge]:
     """Merge the best pair until there are `size` tokens."""
     merges: list[Merge] = []
     while len(tokens) < size:

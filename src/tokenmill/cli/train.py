@@ -6,7 +6,8 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +21,16 @@ from .main import app
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
+    from ..counting.text_sources import Binary
     from ..jobs.progress import Progress
+    from ..sources.blocks import ReadOptions
+    from ..superwords import Text
     from ..tokenizer import Tokenizer
     from ..training import Options
+    from ..vocabulary import Vocabulary
 
 
-@app.command(cls=opt.multi_value_command("--sample"))
+@app.command(cls=opt.multi_value_command("--sample", "--text"))
 def train(
     sources: Annotated[
         list[str],
@@ -51,6 +56,32 @@ def train(
     refine: Annotated[
         float | None, typer.Option(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
     ] = None,
+    superwords: Annotated[
+        str | None, typer.Option(help="superbpe: train tokens that span words, in a second stage.")
+    ] = None,
+    stage1_size: Annotated[
+        int | None, typer.Option(help="For --superwords: the number of tokens at which stage 2 begins.")
+    ] = None,
+    stage2_split: Annotated[
+        str | None, typer.Option(help="For --superwords: the split pattern of stage 2; by default that of SuperBPE.")
+    ] = None,
+    max_words: Annotated[
+        int | None, typer.Option(help="For --superwords: the most words in a token, 4 by default; 0 for no limit.")
+    ] = None,
+    colon_veto: Annotated[
+        bool | None,
+        typer.Option(
+            "--colon-veto/--no-colon-veto",
+            help="For --superwords: make no token that contains a colon and a space after it (default).",
+        ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SRC...", help="For --superwords with saved word counts: the text that was counted."),
+    ] = None,
+    memory_limit: Annotated[
+        str | None, typer.Option(help="Memory for counting text, such as 4GB; by default half of what is free.")
+    ] = None,
     sample: opt.Sample = None,
     algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
     unit: opt.Unit = "file",
@@ -65,7 +96,14 @@ def train(
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
     from ..sources.blocks import ReadOptions
-    from ..training import Options
+    from ..training import Options, superwords_of
+
+    of_superwords = {
+        "stage1_size": stage1_size,
+        "stage2_split": stage2_split,
+        "max_words": max_words,
+        "colon_veto": colon_veto,
+    }
 
     options = Options(
         vocab_size=vocab_size,
@@ -79,9 +117,35 @@ def train(
         unknown_token=unknown_token,
         refine=refine,
         algorithm=algorithm,
+        superwords=superwords_of(
+            superwords, {name: value for name, value in of_superwords.items() if value is not None}
+        ),
     )
-    reading = {"read": ReadOptions(unit, separator, field), "binary": binary}
+    reading = Reading(ReadOptions(unit, separator, field), binary, text or [], memory_limit)
     train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How text is read. text: what saved word counts were counted from, for superwords."""
+
+    read: ReadOptions | None = None
+    binary: Binary = "error"
+    text: Sequence[str] = ()
+    memory_limit: str | None = None
+
+    def text_of(self, sources: list[str], options: Options) -> Text | None:
+        """The text that superwords read again; None without superwords. UsageError where it is missing or not needed."""
+        saved = _is_saved(sources)
+        if self.text and not (saved and options.superwords):
+            raise UsageError("--text is for --superwords with saved word counts; leave it out")
+        if options.superwords is None:
+            return None
+        if saved and not self.text:
+            raise UsageError("--superwords reads the text again: name with --text what was counted")
+        from ..superwords import FileText
+
+        return FileText(self.text or sources, self.read, self.binary)
 
 
 def train_and_report(
@@ -91,24 +155,26 @@ def train_and_report(
     *,
     split: str | None = None,
     sample: list[str] | None = None,
-    reading: dict[str, Any] | None = None,
+    reading: Reading | None = None,
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
     from ..kernels.machine import free_memory
     from ..tokenizer import Tokenizer
-    from ..training import Training, estimate_memory
+    from ..training import estimate_memory
 
     check_sample(sample)
+    reading = reading or Reading()
+    text = reading.text_of(sources, options)
     seconds: dict[str, float] = {}
     with progress_bar() as progress:
         with _timed(seconds, "load" if _is_saved(sources) else "count"):
-            counts = _counts(sources, split, options, reading or {}, progress)
+            counts = _counts(sources, split, options, reading, progress)
         needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
         if options.algorithm == "heap":
             state_memory(needed, free_memory())
         with _timed(seconds, "train"):
-            tok = Tokenizer(Training(counts, options, progress).run())
+            tok = Tokenizer(_vocabulary(counts, text, options, reading, progress))
     with _timed(seconds, "save"):
         notes = tok.save(output)
     for note in notes:
@@ -134,14 +200,34 @@ def _is_saved(sources: list[str]) -> bool:
     return len(sources) == 1 and WordCounts.is_saved(sources[0])
 
 
+def _vocabulary(
+    counts: WordCounts, text: Text | None, options: Options, reading: Reading, progress: Progress | None
+) -> Vocabulary:
+    if text is None:
+        from ..training import Training
+
+        return Training(counts, options, progress).run()
+    from ..superwords import train_superbpe
+
+    return train_superbpe(counts, text, options, memory_limit=reading.memory_limit, progress=progress)
+
+
 def _counts(
-    sources: list[str], split: str | None, options: Options, reading: dict[str, Any], progress: Progress | None
+    sources: list[str], split: str | None, options: Options, reading: Reading, progress: Progress | None
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
 
     if not _is_saved(sources):
-        return count(sources, split=split or "cl100k", num_threads=options.num_threads, progress=progress, **reading)
+        return count(
+            sources,
+            split=split or "cl100k",
+            num_threads=options.num_threads,
+            memory_limit=reading.memory_limit,
+            read=reading.read,
+            binary=reading.binary,
+            progress=progress,
+        )
     if split is not None:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
     return WordCounts.load(sources[0], options.min_count)
@@ -151,7 +237,8 @@ def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[s
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    used = measure_usage(tok, counts).tokens
+    # Tokens that span words are not used in single words.
+    used = measure_usage(tok, counts).tokens if vocabulary.split_patterns == counts.split_patterns else 0
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {

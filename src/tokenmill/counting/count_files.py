@@ -21,8 +21,8 @@ from .count_jobs import CountWhole, FileCount, count_in_shards, stored_size
 from .memory import memory_limit_of
 from .options import CountOptions, Summary, make_splitter
 from .spill import temporary_spill
-from .text_sources import Binary
-from .threads import Threads
+from .text_sources import Binary, cut_of, opener
+from .threads import Counter, Threads
 from .word_counts import WordCounts
 
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
@@ -68,9 +68,9 @@ def count(
     meter = Meter(progress and partial(progress, "count"), [size])
     with (
         temporary_spill() as spill,
-        Threads(splitter, num_threads, memory_limit_of(memory_limit), spill, size=size) as threads,
+        Threads(partial(Counter, splitter), num_threads, memory_limit_of(memory_limit), spill, size=size) as threads,
     ):
-        FileCount(found, splitter, options, on_skip).run(threads, partial(meter.set, 0))
+        FileCount(found, opener(cut_of(splitter), options.read, binary), on_skip).run(threads, partial(meter.set, 0))
         meter.at(1)
         return WordCounts(*threads.rows(), splitter.patterns, threads.documents, threads.total_bytes)
 

@@ -12,6 +12,7 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from ..jobs.outputs import atomic_file, atomic_path
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts
 from ..jobs.working_folder import WorkingFolder
-from ..sources.blocks import Block, Span
+from ..sources.blocks import Block, BlockSource, Span
 from ..sources.documents import spans_of
 from ..sources.find import OnSkip, Skip, Source, can_read_again, report_skips, size_of
 from ..sources.shared import SharedSources
@@ -54,7 +55,8 @@ class CountWhole:
     def do(self, part: int, task: Task) -> dict[str, Any]:
         options, patterns = self._options, self._splitter.patterns
         spill = Spill(task.folder, options.approximate_prune, durable=True)
-        files = FileCount(self._sources, self._splitter, options, task.on_skip)
+        open = opener(cut_of(self._splitter), options.read, options.binary)
+        files = FileCount(self._sources, open, task.on_skip)
         _take_up(task, spill, files)
         resumed_bytes = files.total_bytes
 
@@ -65,7 +67,7 @@ class CountWhole:
         can_resume = self.sizes[0] is not None
         limit = memory_limit_of(options.memory_limit)
         with Threads(
-            self._splitter,
+            partial(Counter, self._splitter),
             self._num_threads,
             limit,
             spill,
@@ -107,17 +109,18 @@ def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
 
 
 class FileCount:
-    """The sources of one count, which its threads draw from, and what of them was counted before an interruption."""
+    """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
 
-    def __init__(
-        self, paths: Sequence[Source], splitter: Splitter, options: CountOptions, on_skip: OnSkip | None
-    ) -> None:
+    open: opens a source (see `opener`).
+    """
+
+    def __init__(self, sources: Sequence[Source], open: Callable[..., BlockSource], on_skip: OnSkip | None) -> None:
         self.documents = 0
         self.total_bytes = 0
         self.skipped = 0
         self._on_skip = on_skip
         self._skipping = threading.Lock()
-        self._sources = SharedSources(paths, opener(splitter, options.read, options.binary))
+        self._sources = SharedSources(sources, open)
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
         """Count all that is left of the sources. show: called with the bytes read so far."""
@@ -229,10 +232,10 @@ class CountShards:
 
     def do(self, part: int, task: Task) -> dict[str, Any]:
         options = self._options
-        with temporary_spill() as spill, Threads(self._splitter, 1, self._limit, spill) as threads:
+        with temporary_spill() as spill, Threads(partial(Counter, self._splitter), 1, self._limit, spill) as threads:
             counter = threads.counters[0]
             block = Block()
-            open = opener(self._splitter, options.read, options.binary)
+            open = opener(cut_of(self._splitter), options.read, options.binary)
             for path, span in self._shards[part].sources:
                 source = open(path, span=span)
                 try:

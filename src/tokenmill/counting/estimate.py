@@ -143,7 +143,7 @@ def _sample(
 
     ratios: by suffix, the bytes read on disk and the bytes of text that came out of them, to be added to.
     """
-    open = opener(splitter, read, binary)
+    open = opener(cut_of(splitter), read, binary)
     draws: list[tuple[Source, Span | None]] = []  # the first block of a span, or the next of a whole file
     total = sum(size_of(path) for path in paths)
     credit = float(BLOCK)  # so that there is one block at least

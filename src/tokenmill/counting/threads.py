@@ -87,9 +87,10 @@ class Counter:
     """What one thread has counted: its table, and how much text went into it.
 
     budget: how many bytes its table can take.
+    A subclass that counts something else than the pretokens of a splitter has its own `count_block`.
     """
 
-    def __init__(self, splitter: Splitter, budget: int, spill: Spill, pause: Pause):
+    def __init__(self, splitter: Splitter | None, budget: int, spill: Spill, pause: Pause):
         self.table = CountTable(min(1 << 16, budget // ENTRY))
         self.documents = 0
         self.total_bytes = 0
@@ -101,16 +102,21 @@ class Counter:
         self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
     def count(self, block: Block) -> None:
-        if self._splitter.scanner is None:
-            self._count_slowly(block)
-        else:
-            scanner, ends = self._splitter.scanner, block.ends
-            position = document = 0
-            while document < len(ends):
-                self.make_room()
-                position, document = count_text(self.table, scanner, block.data, ends, position, document, SLICE)
+        self.count_block(block)
         self.documents += block.documents
         self.total_bytes += block.nbytes
+
+    def count_block(self, block: Block) -> None:
+        """Add the pretokens of a block to the table."""
+        assert self._splitter is not None
+        if self._splitter.scanner is None:
+            self._count_slowly(block, self._splitter)
+            return
+        scanner, ends = self._splitter.scanner, block.ends
+        position = document = 0
+        while document < len(ends):
+            self.make_room()
+            position, document = count_text(self.table, scanner, block.data, ends, position, document, SLICE)
 
     def wants_pause(self) -> bool:
         """Whether the tables should go to disk before the next block."""
@@ -149,7 +155,7 @@ class Counter:
             self._spill.write([table], pause=self.pause)
             self.cleared()
 
-    def _count_slowly(self, block: Block) -> None:
+    def _count_slowly(self, block: Block, splitter: Splitter) -> None:
         """For a pattern without an automaton: the `regex` module finds the pretokens."""
         import numpy as np
 
@@ -157,7 +163,7 @@ class Counter:
         for last in block.ends.tolist():
             self.pause()
             text = bytes(memoryview(block.data)[first:last])
-            ends = np.asarray(self._splitter.ends(text), np.uint64)
+            ends = np.asarray(splitter.ends(text), np.uint64)
             start = 0
             while start < len(ends):
                 self.make_room()
@@ -168,6 +174,7 @@ class Counter:
 class Threads:
     """The threads of one count. Leaving the `with` block stops them all.
 
+    new_counter: makes the counter of a thread from its budget, the spill and `pause`.
     num_threads: at most so many; fewer where the text or the memory limit is small.
     memory_limit: bytes that the process can take, whatever the number of threads.
     checkpoint: called when all that was counted is on disk; `every` so many seconds at least, if given.
@@ -176,7 +183,7 @@ class Threads:
 
     def __init__(
         self,
-        splitter: Splitter,
+        new_counter: Callable[[int, Spill, Pause], Counter],
         num_threads: int | None,
         memory_limit: int,
         spill: Spill,
@@ -187,7 +194,7 @@ class Threads:
         self._memory = max(memory_limit - LIBRARIES, memory_limit // 4)
         self.n = threads_for(num_threads, size, self._memory)
         budget = max(1024 * ENTRY, self._memory // self.n - BUFFERS)
-        self.counters = [Counter(splitter, budget, spill, self.pause) for _ in range(self.n)]
+        self.counters = [new_counter(budget, spill, self.pause) for _ in range(self.n)]
         self.spill = spill
         self._checkpoint = checkpoint
         self._every = every

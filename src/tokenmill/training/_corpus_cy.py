@@ -21,12 +21,12 @@ for a position, rarely two.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.kernels._arrays import new_array
 
 BREAK = 0x3FFFFFFF  # as a token id in a pretoken: a symbol that never merges
-Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint32_t])
+Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint16_t], cython.const[uint32_t])
 
 
 @cython.final

@@ -1,0 +1,321 @@
+# cython: language_level=3
+"""The text of stage 2: from lines to segments, from segments to ids of stage 1, and to fragments that are counted.
+
+Definitions
+    segment    a part of a line that the split pattern of stage 2 leaves whole
+    border     between two neighbouring ids of a segment
+    total      of a border (x, y): how often x and y are neighbours in the whole text
+    fragment   what borders below `least` leave of a segment
+
+The exact cut. A merge across the border (x, y) joins a token A that ends with x and a token B that begins with y, and each
+occurrence of (A, B) holds one (x, y). So the count of the merged pair is at most the total of (x, y). If all merges have a
+count of `least` or more, no merge crosses a border whose total is lower, and training on the fragments gives the same merges
+as training on the segments.
+
+Totals are added up in a table without keys, by a hash of the border. Borders that share a place only make the total too
+high, so fewer borders are cut, and the merges stay the same.
+
+Pretokens of the counting tables are fragments here: each id is two bytes, or four where there are more than 65,536.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free
+from cython.cimports.libc.string import memchr, memcpy
+from cython.cimports.tokenmill.counting._direct_mapped import tm_addition
+from cython.cimports.tokenmill.counting._table_cy import MOST, CountTable
+from cython.cimports.tokenmill.kernels._memory import tm_reserve
+from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_key, tm_key_of
+from cython.cimports.tokenmill.kernels._signals import raise_signalled
+from cython.cimports.tokenmill.split._scan_cy import Scanner
+from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED
+
+ROOM = cython.declare(cython.Py_ssize_t, 2048)  # segments at a time
+LEAST_ROOM = cython.declare(cython.Py_ssize_t, 128)  # with less room than this the scanner's SIMD code stops at once
+CHUNK = cython.declare(cython.size_t, 1 << 15)  # bytes of text at a time
+AHEAD = cython.declare(cython.Py_ssize_t, 16)  # totals that are prefetched
+HIGHEST = cython.declare(uint32_t, 0xFFFFFFFF)  # a total stays there
+
+# What a token of stage 1 means for the veto on a colon before a space.
+ENDS_WITH_COLON = 1
+BEGINS_WITH_SPACE = 2
+HOLDS_BOTH = 4
+
+
+@cython.final
+@cython.cclass
+class SegmentReader:
+    """Reads blocks of text as the ids of segments. One thread at a time uses it.
+
+    scanner: the split pattern of stage 2. parts: encodes with the merges of stage 1.
+    totals: uint32, a power of two of them: the table of totals.
+    flags: uint8 by id, all 0 where nothing is vetoed.
+    width: the bytes of an id in a fragment, 2 or 4.
+    After `begin`, call `add_totals` or `count_fragments` until it returns True.
+    """
+
+    scanner: Scanner
+    parts: PartEncoder
+    totals: uint32_t[::1]
+    flags: cython.const[uint8_t][::1]
+    width: cython.size_t
+    shift: cython.int
+    # the block
+    block: cython.const[uint8_t][::1]
+    document_ends: cython.const[uint64_t][::1]
+    text: cython.pointer(cython.const[uint8_t])
+    document: cython.Py_ssize_t
+    position: cython.size_t
+    line: cython.size_t  # where the line begins and ends
+    line_end: cython.size_t
+    # the segments of a chunk, and their ids
+    ends: cython.size_t[2048]
+    id_ends: cython.size_t[2048]
+    n: cython.Py_ssize_t
+    n_ids: cython.Py_ssize_t
+    ids: cython.pointer(uint32_t)
+    ids_room: cython.size_t
+    places: cython.pointer(uint32_t)  # of the border before each id, in the table of totals
+    places_room: cython.size_t
+    # how far the fragments of the chunk are counted
+    segment: cython.Py_ssize_t
+    id: cython.Py_ssize_t
+    fragments: cython.pointer(uint8_t)
+    fragments_room: cython.size_t
+    some: tm_addition[256]
+    waiting: cython.Py_ssize_t
+
+    def __cinit__(
+        self,
+        scanner: Scanner,
+        parts: PartEncoder,
+        totals: uint32_t[::1],
+        flags: cython.const[uint8_t][::1],
+        width: cython.size_t,
+    ):
+        self.scanner = scanner
+        self.parts = parts
+        self.totals = totals
+        self.flags = flags
+        self.width = width
+        self.shift = 64
+        while cython.cast(cython.Py_ssize_t, 1) << (64 - self.shift) < totals.shape[0]:
+            self.shift -= 1
+
+    def __dealloc__(self):
+        free(self.ids)
+        free(self.places)
+        free(self.fragments)
+
+    def begin(self, text: cython.const[uint8_t][::1], document_ends: cython.const[uint64_t][::1]):
+        """Begin a block of text, whose document i ends at document_ends[i]."""
+        self.block = text
+        self.document_ends = document_ends
+        self.text = cython.address(text[0]) if text.shape[0] > 0 else cython.NULL
+        self.document = 0
+        self.position = self.line = self.line_end = 0
+        self.n = self.n_ids = self.segment = self.id = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def next_line(self) -> cython.bint:
+        """Set `line_end` to the end of the line that begins at `position`. False at the end of the block."""
+        end: cython.size_t
+        newline: cython.p_void
+        while self.document < self.document_ends.shape[0] and self.position >= self.document_ends[self.document]:
+            self.document += 1
+        if self.document == self.document_ends.shape[0]:
+            return False
+        end = self.document_ends[self.document]
+        newline = memchr(self.text + self.position, 10, end - self.position)
+        self.line = self.position
+        self.line_end = end
+        if newline != cython.NULL:
+            self.line_end = cython.cast(cython.p_char, newline) - cython.cast(cython.p_char, self.text) + 1
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def next_chunk(self) -> cython.Py_ssize_t:
+        """The segments of the next lines and their ids. 1, or 0 at the end of the block, or a negative number."""
+        first: cython.size_t = self.position
+        n: cython.Py_ssize_t = 0
+        m: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        while n <= ROOM - LEAST_ROOM and self.position - first < CHUNK:
+            if self.position == self.line_end and not self.next_line():
+                break
+            m = self.scanner.scan(
+                self.text + self.line, self.position - self.line, self.line_end - self.line, self.ends + n, ROOM - n
+            )
+            for i in range(n, n + m):
+                self.ends[i] += self.line
+            n += m
+            self.position = self.ends[n - 1]
+        if n == 0:
+            return 0
+        if not self.reserve(self.position - first):
+            return NO_MEMORY
+        self.n_ids = self.parts.encode(
+            self.text, first, self.block.shape[0], self.ends, n, self.ids, self.id_ends
+        )
+        self.n = n
+        self.segment = self.id = 0
+        if self.n_ids < 0:
+            return self.n_ids
+        self.find_places()
+        return 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def reserve(self, size: cython.size_t) -> cython.bint:
+        """Make room for the ids of `size` bytes."""
+        ids: cython.p_void = tm_reserve(self.ids, cython.address(self.ids_room), size + 4, 4)
+        if ids == cython.NULL:
+            return False
+        self.ids = cython.cast(cython.pointer(uint32_t), ids)
+        places: cython.p_void = tm_reserve(self.places, cython.address(self.places_room), size + 4, 4)
+        if places == cython.NULL:
+            return False
+        self.places = cython.cast(cython.pointer(uint32_t), places)
+        # Keys are read 16 bytes at a time.
+        fragments: cython.p_void = tm_reserve(self.fragments, cython.address(self.fragments_room), 4 * size + 32, 1)
+        if fragments == cython.NULL:
+            return False
+        self.fragments = cython.cast(cython.pointer(uint8_t), fragments)
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def find_places(self) -> cython.void:
+        """Where the total of each border of the chunk is."""
+        i: cython.Py_ssize_t
+        for i in range(1, self.n_ids):
+            self.places[i] = cython.cast(uint32_t, tm_pair_hash(0, self.ids[i - 1], self.ids[i]) >> self.shift)
+
+    def add_totals(self, limit: cython.size_t) -> bool:
+        """Add the borders of the next `limit` bytes to the totals. True at the end of the block."""
+        totals: cython.pointer(uint32_t) = cython.address(self.totals[0])
+        start: cython.size_t = self.position
+        code: cython.Py_ssize_t = 1
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        total: cython.pointer(uint32_t)
+        with cython.nogil:
+            while self.position - start < limit:
+                code = self.next_chunk()
+                if code <= 0:
+                    break
+                i = 0
+                for k in range(self.n):
+                    i += 1
+                    while i < cython.cast(cython.Py_ssize_t, self.id_ends[k]):
+                        if i + AHEAD < self.n_ids:
+                            tm_prefetch_write(totals + self.places[i + AHEAD])
+                        total = totals + self.places[i]
+                        total[0] += total[0] != HIGHEST
+                        i += 1
+        self.check(code)
+        return code == 0
+
+    def count_fragments(self, table: CountTable, least: uint32_t, limit: cython.size_t) -> bool:
+        """Count the fragments of the next `limit` bytes, or until the table is full. True at the end of the block."""
+        start: cython.size_t = self.position
+        code: cython.Py_ssize_t = 1
+        with cython.nogil:
+            while self.position - start < limit and table.has_room(MOST):
+                if self.segment == self.n:
+                    self.flush(table)
+                    if not table.has_room(MOST):
+                        break
+                    code = self.next_chunk()
+                    if code <= 0:
+                        break
+                self.cut(table, least)
+            if table.has_room(MOST):
+                self.flush(table)
+        table.check()
+        self.check(code)
+        return code == 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def cut(self, table: CountTable, least: uint32_t) -> cython.void:
+        """Cut the rest of the chunk into fragments, until the table is full."""
+        totals: cython.pointer(uint32_t) = cython.address(self.totals[0])
+        i: cython.Py_ssize_t = self.id
+        first: cython.Py_ssize_t
+        end: cython.Py_ssize_t
+        while self.segment < self.n:
+            end = self.id_ends[self.segment]
+            while i < end:
+                first = i
+                i += 1
+                while i < end and totals[self.places[i]] >= least and not self.is_vetoed(self.ids[i - 1], self.ids[i]):
+                    if i + AHEAD < self.n_ids:
+                        tm_prefetch(totals + self.places[i + AHEAD])
+                    i += 1
+                if i - first > 1:
+                    self.add(first, i)
+                    if self.waiting == MOST:
+                        self.flush(table)
+                        if not table.has_room(MOST):
+                            self.id = i
+                            return
+            self.segment += 1
+        self.id = i
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.inline
+    @cython.exceptval(check=False)
+    def is_vetoed(self, left: uint32_t, right: uint32_t) -> cython.bint:
+        """Whether a token that spans this border would hold a colon and a space."""
+        l: uint8_t = self.flags[left]
+        r: uint8_t = self.flags[right]
+        return (l & 1) & (r >> 1) or (l | r) & 4
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def add(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
+        """Let the fragment of these ids wait to be counted. Its bytes lie as far from the front as its ids."""
+        p: cython.pointer(uint8_t) = self.fragments + 4 * first
+        length: cython.size_t = (end - first) * self.width
+        key: tm_key
+        i: cython.Py_ssize_t
+        for i in range(first, end):
+            memcpy(p + (i - first) * self.width, self.ids + i, self.width)
+        key = tm_key_of(p, length, self.fragments + self.fragments_room, TM_CANONICAL)
+        self.some[self.waiting].lo = key.lo
+        self.some[self.waiting].hi = key.hi
+        self.some[self.waiting].count = 1
+        self.some[self.waiting].pretoken = p
+        self.some[self.waiting].length = length
+        self.waiting += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def flush(self, table: CountTable) -> cython.void:
+        """Count the fragments that wait. The table has room for them."""
+        table.add_all(self.some, self.waiting)
+        self.waiting = 0
+
+    @cython.cfunc
+    @cython.exceptval(-1)
+    def check(self, code: cython.Py_ssize_t) -> cython.int:
+        """Raise what a negative number of the merger stands for."""
+        if code == SIGNALLED:
+            raise_signalled()
+        if code < 0:
+            raise MemoryError
+        return 0

@@ -1,0 +1,240 @@
+"""SuperBPE: a second stage of training without borders between words.
+
+    Liu, Hayase, Hofmann, Oh, Smith, Choi: SuperBPE: Space Travel for Language Models, 2025 (arXiv 2503.13423)
+
+Stage 1 is plain BPE on word counts. In stage 2 each line of the text is cut by another pattern into segments, which may hold
+many words; the merges of stage 1 are applied to them in order, and training goes on. Two passes over the text make that
+small: the first adds up how often any two tokens of stage 1 are neighbours, the second counts the fragments that the exact
+cut (_fragments_cy.py) leaves of the segments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..counting.memory import memory_limit_of
+from ..counting.spill import Spill, temporary_spill
+from ..counting.tables import Pause
+from ..counting.threads import SLICE, Counter, Threads
+from ..errors import UsageError
+from ..jobs.progress import Progress
+from ..sources.blocks import Block, Cut
+from ..split import Splitter
+from ..tokenizer.encoding.parts import PartEncoders
+from ..training import Options, Training, loops
+from ..training.alphabet import Alphabet
+from ..training.trainer import by_falling_count, pair_weight
+from ..vocabulary import AddedToken, Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..counting import WordCounts
+    from ..counting.tables import Rows
+    from .text import Text
+
+_MOST_TOTALS = 1 << 24  # 64 MB in each thread
+_CACHE = 128 << 20  # bytes of the cache of words in each thread
+_SAMPLE = 1 << 20  # totals that the first guess looks at
+
+
+def train_superbpe(
+    counts: WordCounts,
+    text: Text,
+    options: Options,
+    *,
+    memory_limit: str | int | None = None,
+    progress: Progress | None = None,
+) -> Vocabulary:
+    """Train both stages. The result does not depend on the memory limit or the number of threads.
+
+    counts: the word counts of `text`.
+    options: with `superwords`; min_count holds for stage 1.
+    """
+    assert options.superwords is not None
+    show = progress or (lambda stage, done, total: None)
+    words = options.superwords
+    special = tuple(options.special_tokens)
+    stage1 = dataclasses.replace(options, vocab_size=words.stage1_size, superwords=None)
+    first = Training(counts, stage1, progress).run()
+    stage2 = _Stage2(first, text, options, counts.total_bytes, memory_limit, show)
+    del counts
+    tokens, events = stage2.run()
+    return Vocabulary(
+        tokens=tuple(tokens),
+        split_patterns=stage2.splitter.patterns,
+        order="merges",
+        events=events,
+        added_tokens=tuple(AddedToken(content, id) for id, content in enumerate(special, len(tokens))),
+    )
+
+
+class _Stage2:
+    """What the passes over the text share."""
+
+    def __init__(
+        self,
+        first: Vocabulary,
+        text: Text,
+        options: Options,
+        nbytes: int,
+        memory_limit: str | int | None,
+        progress: Progress,
+    ) -> None:
+        import numpy as np
+
+        assert options.superwords is not None
+        self.text, self.options, self.progress = text, options, progress
+        self.words = options.superwords
+        self.splitter = Splitter(self.words.stage2_split)
+        if self.splitter.scanner is None:
+            raise UsageError(
+                "stage2_split is not a pattern that the scanner can run; leave out lookaround and references"
+            )
+        self.tokens = [token for token in first.tokens if token is not None]
+        self.merges = first.events
+        self.memory = memory_limit_of(memory_limit)
+        self.width = 2 if len(self.tokens) <= 1 << 16 else 4
+        self.flags = np.zeros(len(self.tokens), np.uint8)
+        if self.words.colon_veto:
+            self.flags[:] = [_colon_flags(token) for token in self.tokens]
+        self.encoders = PartEncoders(self.tokens, first.events, min(_CACHE, self.memory // 8))
+        most = min(_MOST_TOTALS, self.memory // 32)
+        self.n_totals = 1 << max(10, min(nbytes // 4, most).bit_length() - 1)
+
+    def run(self) -> tuple[list[bytes], np.ndarray]:
+        """The tokens and the merges of both stages."""
+        import numpy as np
+
+        wanted = self.options.n_ordinary - len(self.tokens)
+        totals = self._totals()
+        floor = self.options.min_pair_count
+        least = max(floor, min(_guess(totals, wanted), 2**32 - 1))
+        while True:
+            merges = self._merge(self._fragments(totals, least), least)
+            if len(merges) == wanted or least == floor:
+                break
+            least = max(floor, least // 4)  # the guess was too high
+        tokens = list(self.tokens)
+        for left, right in zip(merges[:, 0].tolist(), merges[:, 1].tolist(), strict=True):
+            tokens.append(tokens[left] + tokens[right])
+        return tokens, np.concatenate([self.merges, merges])
+
+    def _totals(self) -> np.ndarray:
+        """How often any two ids are neighbours in a segment, at least: uint32, by the hash of the two."""
+        import numpy as np
+
+        counters: list[_BorderCounter] = []
+
+        def new(budget: int, spill: Spill, pause: Pause) -> Counter:
+            counters.append(_BorderCounter(self, budget, spill, pause))
+            return counters[-1]
+
+        with temporary_spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
+            self.text.read(threads, self.cut, "borders", self.progress)
+        totals = counters[0].totals
+        for other in counters[1:]:
+            np.minimum(other.totals, np.uint32(2**32 - 1) - totals, out=other.totals)
+            totals += other.totals
+        return totals
+
+    def _fragments(self, totals: np.ndarray, least: int) -> Rows:
+        """The distinct fragments and their counts. Their bytes are ids of `width` bytes."""
+        new = partial(_FragmentCounter, self, totals, least)
+        with temporary_spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
+            self.text.read(threads, self.cut, "fragments", self.progress)
+            return threads.rows()
+
+    def _merge(self, rows: Rows, least: int) -> np.ndarray:
+        """The merges of stage 2 among those with a count of `least` or more."""
+        import numpy as np
+
+        from ..counting import WordCounts
+
+        arena, offsets, numbers = rows
+        if len(numbers) == 0:
+            return np.zeros((0, 3), np.int32)
+        ids = arena.view(np.uint16 if self.width == 2 else np.uint32)
+        offsets //= np.uint64(self.width)
+        order = by_falling_count(WordCounts(arena, rows[1] * np.uint64(self.width), numbers), 1)
+        start = Alphabet(tuple(self.tokens), ids, offsets)
+        corpus = loops.load_corpus(start, numbers, order, self.progress)
+        options = dataclasses.replace(self.options, min_pair_count=least)
+        weight = pair_weight(offsets, numbers)
+        return loops.merge(corpus, self.tokens, options, weight, self.progress, max_words=self.words.max_words)
+
+    @property
+    def cut(self) -> Cut:
+        """Where a text may be cut: behind a newline, or else where the pattern always cuts."""
+        scanner = self.splitter.scanner
+        assert scanner is not None
+
+        def cut(data: bytearray, start: int, length: int) -> int:
+            return data.rfind(b"\n", start, length) + 1 or scanner.certain_cut(data, start, length)
+
+        return cut
+
+    def reader(self, totals: np.ndarray):
+        """A SegmentReader for one thread."""
+        from ._fragments_cy import SegmentReader
+
+        return SegmentReader(self.splitter.scanner, self.encoders.new(), totals, self.flags, self.width)
+
+
+class _BorderCounter(Counter):
+    """Adds the borders of blocks to totals of its own."""
+
+    def __init__(self, stage: _Stage2, budget: int, spill: Spill, pause: Pause) -> None:
+        import numpy as np
+
+        super().__init__(None, budget, spill, pause)
+        self.totals = np.zeros(stage.n_totals, np.uint32)
+        self._reader = stage.reader(self.totals)
+
+    def count_block(self, block: Block) -> None:
+        self._reader.begin(block.data, block.ends)
+        while not self._reader.add_totals(SLICE):
+            self.pause()
+
+
+class _FragmentCounter(Counter):
+    """Counts the fragments of blocks in its table."""
+
+    def __init__(self, stage: _Stage2, totals: np.ndarray, least: int, budget: int, spill: Spill, pause: Pause) -> None:
+        super().__init__(None, budget, spill, pause)
+        self._reader = stage.reader(totals)
+        self._least = least
+
+    def count_block(self, block: Block) -> None:
+        self._reader.begin(block.data, block.ends)
+        self.make_room()
+        while not self._reader.count_fragments(self.table, self._least, SLICE):
+            self.make_room()
+
+
+def _colon_flags(token: bytes) -> int:
+    """What the veto on a colon before a space must know of a token."""
+    from ._fragments_cy import BEGINS_WITH_SPACE, ENDS_WITH_COLON, HOLDS_BOTH
+
+    return (
+        token.endswith(b":") * ENDS_WITH_COLON
+        | token.startswith(b" ") * BEGINS_WITH_SPACE
+        | (b": " in token) * HOLDS_BOTH
+    )
+
+
+def _guess(totals: np.ndarray, wanted: int) -> int:
+    """Half the `wanted`-th best total: a count that the last merge will probably reach.
+
+    A guess too high costs another pass over the text, one too low makes more fragments. The result is the same.
+    """
+    import numpy as np
+
+    stride = max(1, min(len(totals) // _SAMPLE, wanted // 1024))
+    sample = totals[::stride]
+    rank = wanted // stride
+    if rank >= len(sample):
+        return 1
+    return int(np.partition(sample, len(sample) - 1 - rank)[len(sample) - 1 - rank]) // 2

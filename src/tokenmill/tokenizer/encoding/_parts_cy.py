@@ -1,0 +1,92 @@
+# cython: language_level=3
+"""Long pretokens to ids, through a cache of their parts.
+
+A pretoken that spans words hardly ever occurs twice, so a cache of such pretokens is useless. But a merge makes a token that
+holds the two bytes on both sides of the border that it crosses. So where two neighbouring bytes are side by side in no
+token, no merge crosses, and the parts between such borders can be encoded on their own: mostly, they are words.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, PretokenCache
+
+
+@cython.final
+@cython.cclass
+class PartEncoder:
+    """Encodes pretokens of any length. One thread at a time uses it.
+
+    cache: encodes the parts.
+    inside: 8,192 bytes, a bit for each pair of bytes left << 8 | right: whether a token holds it.
+    sizes: uint32, the bytes of each token by id.
+    cache_bytes: the limit of the cache.
+    """
+
+    def __cinit__(
+        self,
+        cache: PretokenCache,
+        inside: cython.const[uint64_t][::1],
+        sizes: uint32_t[::1],
+        cache_bytes: cython.size_t,
+    ):
+        i: cython.Py_ssize_t
+        cache.limit = cache_bytes
+        self.cache = cache
+        self.sizes = sizes
+        for i in range(1024):
+            self.inside[i] = inside[i]
+
+    def encode(self, text, start, length, ends, n, out, id_ends):
+        parts: cython.size_t[BATCH]
+        first: cython.size_t = start  # of the next batch of parts
+        at: cython.size_t = start
+        position: cython.size_t = start  # where the ids so far end
+        waiting: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        used: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        pretoken: cython.Py_ssize_t = 0  # whose bytes are cut
+        done: cython.Py_ssize_t = 0  # whose ids are found
+        pair: cython.size_t
+        stop: cython.size_t
+        while pretoken < n:
+            waiting = 0
+            while pretoken < n and waiting < BATCH:
+                stop = ends[pretoken] - 1
+                # Whether a part ends here cannot be predicted, so nothing branches on it.
+                while at < stop and waiting < BATCH:
+                    pair = cython.cast(cython.size_t, text[at]) << 8 | text[at + 1]
+                    at += 1
+                    parts[waiting] = at
+                    waiting += 1 - cython.cast(cython.Py_ssize_t, self.inside[pair >> 6] >> (pair & 63) & 1)
+                if at == stop and waiting < BATCH:
+                    at += 1
+                    parts[waiting] = at
+                    waiting += 1
+                    pretoken += 1
+            count = self.cache.encode(text, first, length, parts, waiting, out + used)
+            if count < 0:
+                return count
+            first = parts[waiting - 1]
+            for i in range(used, used + count):
+                position += self.sizes[out[i]]
+                if position == ends[done]:
+                    id_ends[done] = i + 1
+                    done += 1
+            used += count
+        return used
+
+
+def pairs_inside(tokens: list) -> bytes:
+    """A bit for each pair of bytes left << 8 | right: whether one of the tokens holds it. 8,192 bytes."""
+    bits: uint64_t[1024]
+    i: cython.Py_ssize_t
+    pair: cython.size_t
+    token: bytes
+    for i in range(1024):
+        bits[i] = 0
+    for token in tokens:
+        for i in range(len(token) - 1):
+            pair = cython.cast(cython.size_t, cython.cast(uint8_t, token[i])) << 8 | cython.cast(uint8_t, token[i + 1])
+            bits[pair >> 6] |= cython.cast(uint64_t, 1) << (pair & 63)
+    return cython.cast(cython.p_char, bits)[:8192]
