@@ -22,7 +22,7 @@ from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..sources.blocks import Block, Cut
 from ..split import Splitter
-from ..tokenizer.encoding.parts import PartEncoders
+from ..tokenizer.encoding.parts import part_encoder
 from ..training import Options, Training, loops
 from ..training.alphabet import Alphabet
 from ..training.trainer import by_falling_count, pair_weight
@@ -67,6 +67,7 @@ def train_superbpe(
         split_patterns=stage2.splitter.patterns,
         order="merges",
         events=events,
+        whole_pretokens=False,  # it would change no id, and encoding would have to check that
         added_tokens=tuple(AddedToken(content, id) for id, content in enumerate(special, len(tokens))),
     )
 
@@ -100,7 +101,8 @@ class _Stage2:
         self.flags = np.zeros(len(self.tokens), np.uint8)
         if self.words.colon_veto:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
-        self.encoders = PartEncoders(self.tokens, first.events, min(_CACHE, self.memory // 8))
+        self.encoder = part_encoder(self.tokens, first.events)
+        self.encoder.begin()
         most = min(_MOST_TOTALS, self.memory // 32)
         self.n_totals = 1 << max(10, min(nbytes // 4, most).bit_length() - 1)
 
@@ -180,7 +182,9 @@ class _Stage2:
         """A SegmentReader for one thread."""
         from ._fragments_cy import SegmentReader
 
-        return SegmentReader(self.splitter.scanner, self.encoders.new(), totals, self.flags, self.width)
+        encoder = self.encoder.copy()
+        encoder.set_limit(min(_CACHE, self.memory // 8))
+        return SegmentReader(self.splitter.scanner, encoder, totals, self.flags, self.width)
 
 
 class _BorderCounter(Counter):

@@ -4,10 +4,11 @@ from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
 
 
 cdef class PartEncoder:
-    cdef uint64_t inside[1024]  # a bit for each pair of bytes: left << 8 | right
+    cdef const uint64_t[::1] inside
     cdef uint32_t[::1] sizes
     cdef PretokenCache cache
 
+    cpdef PartEncoder copy(self)
     # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them) of a text that ends at
     # text[length]. `out` has room for as many ids as they have bytes and 4 more. Those of pretoken i end at id_ends[i].
     # Returns their number, or a negative number of _merger_cy.

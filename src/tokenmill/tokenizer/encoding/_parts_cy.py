@@ -17,9 +17,8 @@ class PartEncoder:
     """Encodes pretokens of any length. One thread at a time uses it.
 
     cache: encodes the parts.
-    inside: 8,192 bytes, a bit for each pair of bytes left << 8 | right: whether a token holds it.
+    inside: 1,024 words, a bit for each pair of bytes left << 8 | right: whether a token holds it.
     sizes: uint32, the bytes of each token by id.
-    cache_bytes: the limit of the cache.
     """
 
     def __cinit__(
@@ -27,17 +26,25 @@ class PartEncoder:
         cache: PretokenCache,
         inside: cython.const[uint64_t][::1],
         sizes: uint32_t[::1],
-        cache_bytes: cython.size_t,
     ):
-        i: cython.Py_ssize_t
-        cache.limit = cache_bytes
         self.cache = cache
+        self.inside = inside
         self.sizes = sizes
-        for i in range(1024):
-            self.inside[i] = inside[i]
+
+    def copy(self):
+        return PartEncoder(self.cache.copy(), self.inside, self.sizes)
+
+    def begin(self):
+        """Make the present entries of the cache the initial ones, also of copies. To be called once."""
+        self.cache.begin()
+
+    def set_limit(self, cache_bytes: cython.size_t):
+        """Limit the bytes of the cache."""
+        self.cache.set_limit(cache_bytes)
 
     def encode(self, text, start, length, ends, n, out, id_ends):
         parts: cython.size_t[BATCH]
+        inside: cython.pointer(cython.const[uint64_t]) = cython.address(self.inside[0])
         first: cython.size_t = start  # of the next batch of parts
         at: cython.size_t = start
         position: cython.size_t = start  # where the ids so far end
@@ -58,7 +65,7 @@ class PartEncoder:
                     pair = cython.cast(cython.size_t, text[at]) << 8 | text[at + 1]
                     at += 1
                     parts[waiting] = at
-                    waiting += 1 - cython.cast(cython.Py_ssize_t, self.inside[pair >> 6] >> (pair & 63) & 1)
+                    waiting += 1 - cython.cast(cython.Py_ssize_t, inside[pair >> 6] >> (pair & 63) & 1)
                 if at == stop and waiting < BATCH:
                     at += 1
                     parts[waiting] = at
