@@ -56,12 +56,14 @@ class PartEncoder:
         done: cython.Py_ssize_t = 0  # whose ids are found
         pair: cython.size_t
         stop: cython.size_t
+        last: cython.size_t
         while pretoken < n:
             waiting = 0
             while pretoken < n and waiting < BATCH:
                 stop = ends[pretoken] - 1
                 # Whether a part ends here cannot be predicted, so nothing branches on it.
-                while at < stop and waiting < BATCH:
+                last = stop if stop - at < BATCH - waiting else at + BATCH - waiting
+                while at < last:
                     pair = cython.cast(cython.size_t, text[at]) << 8 | text[at + 1]
                     at += 1
                     parts[waiting] = at

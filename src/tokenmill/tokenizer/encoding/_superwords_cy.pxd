@@ -14,9 +14,13 @@ cdef class SuperwordCache(PretokenCache):
     cdef const uint64_t[::1] borders  # a Bloom filter of the borders that merges of stage 2 cross
     cdef int shift
     cdef size_t width
-    cdef uint32_t* ids  # of stage 1, and their bytes as the pretokens of this cache
-    cdef uint8_t* packed
-    cdef size_t ids_room, packed_room
+    cdef uint32_t* ids  # of stage 1
+    cdef uint8_t* packed  # their bytes as the pretokens of this cache
+    cdef uint32_t* cuts  # where the fragments end among them
+    cdef size_t ids_room, packed_room, cuts_room
 
-    cdef Py_ssize_t join(self, Py_ssize_t n_ids, const size_t* id_ends, uint32_t* out) noexcept nogil
+    # Join the ids of n pretokens, of which those of pretoken i end at id_ends[i], by stage 2.
+    cdef Py_ssize_t join(self, Py_ssize_t n, Py_ssize_t n_ids, const size_t* id_ends, uint32_t* out) noexcept nogil
+    cdef Py_ssize_t cut(self, Py_ssize_t n, const size_t* id_ends) noexcept nogil
     cdef bint reserve(self, size_t size) noexcept nogil
+    cdef void release(self) noexcept nogil

@@ -27,6 +27,8 @@ from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import (
 from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, TOO_LONG, Merger
 
+MOST = cython.declare(cython.size_t, 0xFFFFFF00)  # bytes of pretokens at once: places of ids have 32 bits
+KEPT = cython.declare(cython.size_t, 1 << 20)  # ids that there is room for between calls
 BITS = cython.declare(cython.size_t, 32)  # of the filter for each border
 
 
@@ -63,8 +65,7 @@ class SuperwordCache(PretokenCache):
     """The cache of fragments, with what encodes by stage 1. Call `set_stages` once."""
 
     def __dealloc__(self):
-        free(self.ids)
-        free(self.packed)
+        self.release()
 
     def set_stages(self, words: PartEncoder, borders: cython.const[uint64_t][::1], width: cython.size_t):
         """words: encodes with stage 1. borders: see `border_filter`. width: the bytes of an id."""
@@ -91,12 +92,24 @@ class SuperwordCache(PretokenCache):
     def encode(self, text, start, length, ends, n, out):
         id_ends: cython.size_t[BATCH]
         count: cython.Py_ssize_t
-        if ends[n - 1] - start >= 0x3FFFFFFF:
+        if ends[n - 1] - start > MOST:
             return TOO_LONG
         if not self.reserve(ends[n - 1] - start):
             return NO_MEMORY
         count = self.words.encode(text, start, length, ends, n, self.ids, id_ends)
-        return count if count < 0 else self.join(count, id_ends, out)
+        if count > 0:
+            count = self.join(n, count, id_ends, out)
+        if self.ids_room > KEPT:
+            self.release()
+        return count
+
+    def release(self):
+        free(self.ids)
+        free(self.packed)
+        free(self.cuts)
+        self.ids = self.cuts = cython.NULL
+        self.packed = cython.NULL
+        self.ids_room = self.packed_room = self.cuts_room = 0
 
     def reserve(self, size):
         """Make room for the ids of `size` bytes."""
@@ -104,6 +117,10 @@ class SuperwordCache(PretokenCache):
         if ids == cython.NULL:
             return False
         self.ids = cython.cast(cython.pointer(uint32_t), ids)
+        cuts: cython.p_void = tm_reserve(self.cuts, cython.address(self.cuts_room), size + 4, 4)
+        if cuts == cython.NULL:
+            return False
+        self.cuts = cython.cast(cython.pointer(uint32_t), cuts)
         # Keys are read 16 bytes at a time, and the last id is written with 4 bytes.
         packed: cython.p_void = tm_reserve(self.packed, cython.address(self.packed_room), self.width * size + 32, 1)
         if packed == cython.NULL:
@@ -111,57 +128,43 @@ class SuperwordCache(PretokenCache):
         self.packed = cython.cast(cython.pointer(uint8_t), packed)
         return True
 
-    def join(self, n_ids, id_ends, out):
-        """Join the ids of pretokens, of which those of pretoken i end at id_ends[i], by stage 2."""
-        starts: cython.Py_ssize_t[BATCH]
-        sizes: cython.Py_ssize_t[BATCH]
+    def join(self, n, n_ids, id_ends, out):
+        starts: cython.size_t[BATCH]
+        stops: cython.size_t[BATCH]
         keys: tm_key[BATCH]
         hashes: uint64_t[BATCH]
-        filter: cython.pointer(cython.const[uint64_t]) = cython.address(self.borders[0])
         limit: cython.pointer(cython.const[uint8_t]) = self.packed + self.packed_room
         ids: cython.pointer(uint32_t) = self.ids
+        cuts: cython.pointer(uint32_t) = self.cuts
         width: cython.size_t = self.width
         o: cython.pointer(uint32_t) = out
         entry: cython.pointer(Entry)
-        hash: uint64_t
         tail: uint32_t
         count: cython.Py_ssize_t
-        i: cython.Py_ssize_t = 0
-        first: cython.Py_ssize_t
-        end: cython.Py_ssize_t
-        pretoken: cython.Py_ssize_t = 0
+        n_cuts: cython.Py_ssize_t = self.cut(n, id_ends)
+        cut: cython.Py_ssize_t = 0
         waiting: cython.Py_ssize_t
         k: cython.Py_ssize_t
-        done: cython.Py_ssize_t = 0  # ids that are in `out`, joined or not
+        first: cython.size_t = 0  # of a fragment
+        done: cython.size_t = 0  # ids that are in `out`, joined or not
         for k in range(n_ids):
             memcpy(self.packed + k * width, ids + k, 4)
-        while done < n_ids:
+        while cut < n_cuts:
             # All keys and prefetches of a batch of fragments come before its first probe.
             waiting = 0
-            while i < n_ids and waiting < BATCH:
-                first = i
-                end = id_ends[pretoken]
-                i += 1
-                while i < end:
-                    hash = tm_pair_hash(0, ids[i - 1], ids[i]) >> self.shift
-                    if not filter[hash >> 6] >> (hash & 63) & 1:
-                        break
-                    i += 1
-                pretoken += i == end
-                if i - first == 1:
-                    continue
+            while cut < n_cuts and waiting < BATCH:
                 starts[waiting] = first
-                sizes[waiting] = i - first
-                keys[waiting] = tm_key_of(self.packed + first * width, (i - first) * width, limit, self.seed)
-                hashes[waiting] = tm_random_hash(keys[waiting], self.seed)
-                tm_prefetch_write(self.entries + (hashes[waiting] & (self.slots - 1)))
-                waiting += 1
+                stops[waiting] = cuts[cut]
+                waiting += stops[waiting] - first > 1
+                first = cuts[cut]
+                cut += 1
             for k in range(waiting):
-                first = starts[k]
-                for done in range(done, first):
-                    o[0] = ids[done]
-                    o += 1
-                done = first + sizes[k]
+                keys[k] = tm_key_of(self.packed + starts[k] * width, (stops[k] - starts[k]) * width, limit, self.seed)
+                hashes[k] = tm_random_hash(keys[k], self.seed)
+                tm_prefetch_write(self.entries + (hashes[k] & (self.slots - 1)))
+            for k in range(waiting):
+                o = _copy(o, ids, done, starts[k])
+                done = stops[k]
                 entry = self.entries + (hashes[k] & (self.slots - 1))
                 tail = entry.ids[3]
                 if entry.lo == keys[k].lo and entry.hi == keys[k].hi and tail > ID_MASK:
@@ -169,15 +172,51 @@ class SuperwordCache(PretokenCache):
                     o[3] = tail & ID_MASK
                     o += tail >> COUNT_SHIFT
                 else:
-                    count = self.seek(self.packed + first * width, sizes[k] * width, keys[k], hashes[k], o)
+                    count = self.seek(
+                        self.packed + starts[k] * width, (stops[k] - starts[k]) * width, keys[k], hashes[k], o
+                    )
                     if count < 0:
                         return count
                     o += count
-            while done < i:
-                o[0] = ids[done]
-                o += 1
-                done += 1
+            o = _copy(o, ids, done, first)
+            done = first
         return o - out
+
+    def cut(self, n, id_ends):
+        """Where the fragments end, into `cuts`; returns how many there are. Whether a border is crossed is unpredictable, so
+        nothing branches on it."""
+        filter: cython.pointer(cython.const[uint64_t]) = cython.address(self.borders[0])
+        ids: cython.pointer(uint32_t) = self.ids
+        cuts: cython.pointer(uint32_t) = self.cuts
+        shift: cython.int = self.shift
+        count: cython.Py_ssize_t = 0
+        pretoken: cython.Py_ssize_t
+        i: cython.size_t = 0
+        hash: uint64_t
+        for pretoken in range(n):
+            for i in range(i + 1, id_ends[pretoken]):
+                hash = tm_pair_hash(0, ids[i - 1], ids[i]) >> shift
+                cuts[count] = cython.cast(uint32_t, i)
+                count += 1 - cython.cast(cython.Py_ssize_t, filter[hash >> 6] >> (hash & 63) & 1)
+            i = id_ends[pretoken]
+            cuts[count] = cython.cast(uint32_t, i)
+            count += 1
+        return count
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _copy(
+    out: cython.pointer(uint32_t), ids: cython.pointer(uint32_t), first: cython.size_t, end: cython.size_t
+) -> cython.pointer(uint32_t):
+    """Copy ids[first:end]; both arrays have room for 4 more. Returns where the copy ends."""
+    i: cython.size_t
+    memcpy(out, ids + first, 16)
+    for i in range(first + 4, end):
+        out[i - first] = ids[i]
+    return out + (end - first)
 
 
 def border_filter(lefts: cython.const[uint32_t][::1], rights: cython.const[uint32_t][::1]):

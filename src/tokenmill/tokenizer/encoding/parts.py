@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ...vocabulary import Vocabulary
 
-_SPANS_WORDS = re.compile(rb"[^ ] ")
+_SPANS_WORDS = re.compile(r"\w ")
 
 
 def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEncoder:
@@ -38,7 +38,7 @@ def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEnco
 def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] | None:
     """What encodes with tokens that span words, and its merger; None for a vocabulary whose merges have no such two stages.
 
-    Stage 2 begins with the first token that holds a space after another byte. A vocabulary that was not trained in two stages
+    Stage 2 begins with the first token that holds a space after a letter or a number. A vocabulary that was not trained in two stages
     is None: stage 2 would be nearly all of it, or stage 1 uses tokens of stage 2.
     """
     import numpy as np
@@ -47,7 +47,10 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
     made = events[:, 2].tolist()
-    t = next((rank for rank, id in enumerate(made) if _SPANS_WORDS.search(tokens[id] or b"")), len(made))
+    t = next(
+        (rank for rank, id in enumerate(made) if _SPANS_WORDS.search((tokens[id] or b"").decode(errors="ignore"))),
+        len(made),
+    )
     if t == len(made) or 4 * t < len(made):
         return None
     singles = {id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
@@ -59,7 +62,7 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     for left, right, new in events[t:].tolist():
         begins[new], ends[new] = begins[left], ends[right]
     width = 2 if max(first) < 1 << 16 else 3
-    merger = IdMerger(len(tokens))
+    merger = IdMerger(len(tokens), [0] * 256)
     merger.set_merges(np.ascontiguousarray(events[t:]), width)
     cache = SuperwordCache(merger)
     words = part_encoder([token if id in first else None for id, token in enumerate(tokens)], events[:t])
