@@ -58,7 +58,7 @@ class SegmentReader:
     """
 
     scanner: Scanner
-    parts: PartEncoder
+    parts = cython.declare(PartEncoder, visibility="readonly")
     totals: uint32_t[::1]
     flags: cython.const[uint8_t][::1]
     width: cython.size_t

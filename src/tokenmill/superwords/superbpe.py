@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ..counting import WordCounts
     from ..counting.tables import Rows
+    from ..tokenizer.encoding._parts_cy import PartEncoder
     from .text import Text
 
 _MOST_TOTALS = 1 << 24  # 64 MB in each thread
@@ -103,6 +104,7 @@ class _Stage2:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
         self.encoder = part_encoder(self.tokens, first.events)
         self.encoder.begin()
+        self.warm: list[PartEncoder] = []  # whose caches know the words already
         most = min(_MOST_TOTALS, self.memory // 32)
         self.n_totals = 1 << max(10, min(nbytes // 4, most).bit_length() - 1)
 
@@ -136,6 +138,7 @@ class _Stage2:
 
         with temporary_spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
             self.text.read(threads, self.cut, "borders", self.progress)
+        self.warm = [counter.reader.parts for counter in counters]
         totals = counters[0].totals
         for other in counters[1:]:
             np.minimum(other.totals, np.uint32(2**32 - 1) - totals, out=other.totals)
@@ -182,7 +185,7 @@ class _Stage2:
         """A SegmentReader for one thread."""
         from ._fragments_cy import SegmentReader
 
-        encoder = self.encoder.copy()
+        encoder = self.warm.pop() if self.warm else self.encoder.copy()
         encoder.set_limit(min(_CACHE, self.memory // 8))
         return SegmentReader(self.splitter.scanner, encoder, totals, self.flags, self.width)
 
@@ -195,11 +198,11 @@ class _BorderCounter(Counter):
 
         super().__init__(None, budget, spill, pause)
         self.totals = np.zeros(stage.n_totals, np.uint32)
-        self._reader = stage.reader(self.totals)
+        self.reader = stage.reader(self.totals)
 
     def count_block(self, block: Block) -> None:
-        self._reader.begin(block.data, block.ends)
-        while not self._reader.add_totals(SLICE):
+        self.reader.begin(block.data, block.ends)
+        while not self.reader.add_totals(SLICE):
             self.pause()
 
 
@@ -208,13 +211,13 @@ class _FragmentCounter(Counter):
 
     def __init__(self, stage: _Stage2, totals: np.ndarray, least: int, budget: int, spill: Spill, pause: Pause) -> None:
         super().__init__(None, budget, spill, pause)
-        self._reader = stage.reader(totals)
+        self.reader = stage.reader(totals)
         self._least = least
 
     def count_block(self, block: Block) -> None:
-        self._reader.begin(block.data, block.ends)
+        self.reader.begin(block.data, block.ends)
         self.make_room()
-        while not self._reader.count_fragments(self.table, self._least, SLICE):
+        while not self.reader.count_fragments(self.table, self._least, SLICE):
             self.make_room()
 
 
