@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .counting import WordCounts, count, count_iterator
@@ -15,24 +16,29 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from .superwords import Text
-    from .training import Options
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 class MergeOptions(TypedDict, total=False):
-    """Which merges to make; for training and for `extend`.
+    """The options of all functions that train, and of `extend`.
 
+    special_tokens: control tokens. They get the last ids.
     min_count: leave out pretokens with a lower count.
     min_pair_count: stop when the count of the best pair is lower.
     max_token_bytes: never make a longer token.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
+    num_threads: None is all cores. The result does not depend on it.
+    progress: called as progress(stage, done, total).
     """
 
+    special_tokens: Iterable[str]
     min_count: int
     min_pair_count: int
     max_token_bytes: int | None
     refine: float | None
+    num_threads: int | None
+    progress: Progress | None
 
 
 class TrainingOptions(MergeOptions, total=False):
@@ -46,7 +52,7 @@ class TrainingOptions(MergeOptions, total=False):
     stage1_size: the number of tokens after stage 1, including the 256 bytes and the special tokens.
     stage2_split: the split pattern of stage 2, and of the tokenizer.
     max_words: the most words in a token of stage 2 (default 4); 0 for no limit.
-    colon_veto: make no token that contains a colon and a space after it (default).
+    colon_veto: make no token of stage 2 that contains a colon and a space after it (default).
     """
 
     alphabet: Literal["bytes", "characters"]
@@ -61,20 +67,10 @@ class TrainingOptions(MergeOptions, total=False):
 
 
 OPTIONS = TrainingOptions.__optional_keys__
-SUPERWORD_OPTIONS = ("stage1_size", "stage2_split", "max_words", "colon_veto")
 
 
 @suggests_options(*OPTIONS)
-def train(
-    sources: Sources,
-    vocab_size: int,
-    *,
-    split: str = "cl100k",
-    special_tokens: Iterable[str] = (),
-    num_threads: int | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[TrainingOptions],
-) -> Tokenizer:
+def train(sources: Sources, vocab_size: int, *, split: str = "cl100k", **options: Unpack[TrainingOptions]) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
 
     The text is streamed once into word counts. Only the table of distinct pretokens is held in memory.
@@ -85,51 +81,32 @@ def train(
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    checked = _options(vocab_size, special_tokens, num_threads, options)
-    text = _file_text(sources) if checked.superwords else None
-    return _train(count(sources, split=split, num_threads=num_threads, progress=progress), checked, progress, text)
+    return _train(lambda **run: count(sources, split=split, **run), vocab_size, options, partial(_file_text, sources))
 
 
 @suggests_options(*OPTIONS)
 def train_from_iterator(
-    texts: Iterable[str | bytes],
-    vocab_size: int,
-    *,
-    split: str = "cl100k",
-    special_tokens: Iterable[str] = (),
-    num_threads: int | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[TrainingOptions],
+    texts: Iterable[str | bytes], vocab_size: int, *, split: str = "cl100k", **options: Unpack[TrainingOptions]
 ) -> Tokenizer:
     """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
 
     An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
-    checked = _options(vocab_size, special_tokens, num_threads, options)
-    text = _memory_text(texts) if checked.superwords else None
-    counts = count_iterator(texts, split=split, num_threads=num_threads, progress=progress)
-    return _train(counts, checked, progress, text)
+    counted = partial(count_iterator, texts, split=split)
+    return _train(counted, vocab_size, options, partial(_memory_text, texts))
 
 
 @suggests_options(*OPTIONS)
 def train_from_counts(
-    counts: WordCounts,
-    vocab_size: int,
-    *,
-    text: Sources | None = None,
-    special_tokens: Iterable[str] = (),
-    num_threads: int | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[TrainingOptions],
+    counts: WordCounts, vocab_size: int, *, text: Sources | None = None, **options: Unpack[TrainingOptions]
 ) -> Tokenizer:
     """Train a tokenizer on word counts. Options as for `train`, without `split`.
 
     text: the files that were counted, for `superwords`, whose second stage reads them.
     """
-    checked = _options(vocab_size, special_tokens, num_threads, options)
-    if (text is not None) != (checked.superwords is not None):
+    if (text is not None) != (options.get("superwords") is not None):
         raise UsageError("text and superwords go together: stage 2 of superwords reads the text, and nothing else does")
-    return _train(counts, checked, progress, None if text is None else _file_text(text))
+    return _train(lambda **run: counts, vocab_size, options, partial(_file_text, text or ()))
 
 
 @suggests_options()
@@ -150,19 +127,6 @@ def load(
     return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download)
 
 
-def _options(
-    vocab_size: int, special_tokens: Iterable[str], num_threads: int | None, options: TrainingOptions
-) -> Options:
-    """The options, checked before any text is read."""
-    from .training import Options, superwords_of
-
-    named: dict[str, Any] = {**options}
-    named["superwords"] = superwords_of(
-        named.pop("superwords", None), {name: named.pop(name) for name in SUPERWORD_OPTIONS if name in named}
-    )
-    return Options(vocab_size=vocab_size, special_tokens=special_tokens, num_threads=num_threads, **named)
-
-
 def _file_text(sources: Sources) -> Text:
     from .superwords import FileText
 
@@ -175,14 +139,24 @@ def _memory_text(texts: Iterable[str | bytes]) -> Text:
     return MemoryText(texts)
 
 
-def _train(counts: WordCounts, options: Options, progress: Progress | None, text: Text | None = None) -> Tokenizer:
-    """text: what was counted, for superwords."""
-    from .training import Training
+def _train(
+    counted: Callable[..., WordCounts], vocab_size: int, options: TrainingOptions, text: Callable[[], Text]
+) -> Tokenizer:
+    """Train on the word counts that `counted` returns. The options are checked before any text is read.
 
-    if text is not None:
+    text: opens what is counted, for superwords.
+    """
+    from .training import Options, Training, take_superwords
+
+    given: dict[str, Any] = {**options}
+    progress = given.pop("progress", None)
+    checked = Options(vocab_size=vocab_size, superwords=take_superwords(given), **given)
+    run = {"num_threads": checked.num_threads, "progress": progress}
+    if checked.superwords is not None:
         from .superwords import train_superbpe
 
-        return Tokenizer(train_superbpe(counts, text, options, progress=progress))
-    training = Training(counts, options, progress)
-    del counts  # the training holds what it needs of them
+        again = text()
+        return Tokenizer(train_superbpe(counted(**run), again, checked, progress=progress))
+    # The constructor copies what training needs, so the word counts are freed before training begins.
+    training = Training(counted(**run), checked, progress)
     return Tokenizer(training.run())

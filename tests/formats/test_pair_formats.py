@@ -82,7 +82,7 @@ def test_the_files_beside_tell_added_tokens_and_the_class_tells_the_pattern(plai
         AddedToken("<extra>", 900, special=False), AddedToken("<end>", 901, lstrip=True), AddedToken("low", low)
     }  # fmt: skip
     (tmp_path / "added_tokens.json").write_text(json.dumps({"<extra>": -1}))
-    with pytest.raises(FormatError, match="the added token '<extra>' has the id -1"):
+    with pytest.raises(FormatError, match="the id -1 of the added token '<extra>' is not from 0"):
         read(tmp_path)
     (tmp_path / "added_tokens.json").write_text(json.dumps({"low": 900}))
     with pytest.raises(FormatError, match=rf"the added token 'low' has the id {low} here and 900 beside"):
@@ -189,7 +189,6 @@ def test_damaged_vocab_json_names_its_key(plain, tmp_path):
     for old, new, said in [
         ('"low": ', '"low": 5, "loq": ', r"at \$\['low'\]: the id 5 of b'low' is that of b'\\x05' already"),
         ('"low": ', '"low": 5000, "low": ', "the key 'low' occurs twice"),
-        ('"A": 65,', "", r"at \$: 1 bytes that text can hold have no token, such as b'A'"),
     ]:
         assert old in text
         path.write_text(text.replace(old, new))

@@ -113,10 +113,8 @@ def test_damage_names_its_line(line, said):
         parse_tiktoken(b"\n".join([*BYTES, line]), "f")
 
 
-def test_missing_bytes_are_damage(tmp_path):
-    with pytest.raises(FormatError, match=r"2 bytes that text can hold have no token, such as b'\\xf3'"):
-        parse_tiktoken(b"\n".join(BYTES[:243]), "f")
-    assert len(parse_tiktoken(b"\n".join(BYTES[:245]), "f")) == 245  # no text has a byte above
+def test_bytes_may_be_missing_and_an_empty_file_is_damage(tmp_path):
+    assert len(parse_tiktoken(b"\n".join(BYTES[:243]), "f")) == 243
     (tmp_path / "empty").write_bytes(b"")
     with pytest.raises(FormatError, match="not a vocabulary in a format"):
         read(tmp_path / "empty", split="gpt2")

@@ -12,14 +12,12 @@ import typer
 from ..errors import UsageError
 from . import _options as opt
 from ._console import progress_bar, report, say_skips
-from .main import app
 
 if TYPE_CHECKING:
     from ..counting.estimate import Estimate
     from ..sources.find import Skip
 
 
-@app.command()
 def count(
     sources: opt.Sources,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder for the word counts.")] = None,

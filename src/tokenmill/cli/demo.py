@@ -37,11 +37,9 @@ def demo(folder: Path) -> None:
     reading = Reading(binary="skip")  # a few files of Python's own tests are deliberately in other encodings
     tok = train_and_report(list(map(str, files)), options, folder, reading=reading)
 
-    from ._token_view import token_view
-
-    ids = tok.encode(SENTENCE)
-    out.print(f"\n{len(SENTENCE)} characters are {len(ids)} tokens:\n")
-    for line in token_view(tok, ids, width=min(out.width, 110)):
+    view = tok.show(SENTENCE)
+    out.print(f"\n{len(SENTENCE)} characters are {len(view.ids)} tokens:\n")
+    for line in view.lines(min(out.width, 110)):
         out.print(line, soft_wrap=True)
     script = Path(sys.executable).parent / "tokenmill"
     command = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script

@@ -15,9 +15,7 @@ import typer
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import progress_bar, report, say
-from ._export_cost import check_sample, cost_of_export
-from .main import app
+from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from ..vocabulary import Vocabulary
 
 
-@app.command(cls=opt.multi_value_command("--sample", "--text"))
 def train(
     sources: Annotated[
         list[str],
@@ -96,9 +93,10 @@ def train(
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
     from ..sources.blocks import ReadOptions
-    from ..training import Options, superwords_of
+    from ..training import Options, take_superwords
 
     of_superwords = {
+        "superwords": superwords,
         "stage1_size": stage1_size,
         "stage2_split": stage2_split,
         "max_words": max_words,
@@ -117,9 +115,7 @@ def train(
         unknown_token=unknown_token,
         refine=refine,
         algorithm=algorithm,
-        superwords=superwords_of(
-            superwords, {name: value for name, value in of_superwords.items() if value is not None}
-        ),
+        superwords=take_superwords({name: value for name, value in of_superwords.items() if value is not None}),
     )
     reading = Reading(ReadOptions(unit, separator, field), binary, text or [], memory_limit)
     train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
@@ -179,7 +175,7 @@ def train_and_report(
         notes = tok.save(output)
     for note in notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, as_json, otherwise=counts)
+    cost = cost_of_export(tok, sample, as_json, trained_on=counts)
     rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:

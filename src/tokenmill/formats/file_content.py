@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from ..errors import FormatError, InputError
@@ -23,7 +23,6 @@ _COMPRESSIONS = {
     b"\xfd7zXZ\0": ".xz",
     b"\x28\xb5\x2f\xfd": ".zst",
 }  # by first bytes
-_BYTES_OF_TEXT = frozenset(bytes([byte]) for byte in range(256) if byte not in (0xC0, 0xC1) and byte < 0xF5)
 
 
 def fail(file: str, where: str, what: str) -> NoReturn:
@@ -170,8 +169,3 @@ def _refuse_first(tokens: Sequence[bytes | None], ids: list[int], file: str, at:
         if (first := by_id.setdefault(id, n)) != n:
             fail(file, at(n), f"the id {id} of {show(token)} is that of {show(tokens[first])} already ({at(first)})")
     raise AssertionError("no token is wrong")
-
-
-def missing_bytes(tokens: Iterable[bytes | None]) -> list[bytes]:
-    """The bytes without a token. Bytes that no UTF-8 text holds do not count: published vocabularies may lack them."""
-    return sorted(_BYTES_OF_TEXT.difference(token for token in tokens if token and len(token) == 1))

@@ -20,19 +20,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
+from . import tokens_and_merges as table
 from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, parse_json, show
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .tokenmill_json import FLAGS, added_token
-from .tokens_and_merges import (
-    check_bytes,
-    drop_added,
-    put_added,
-    read_rows,
-    read_tokens,
-    split_merges,
-    tokens_and_merges,
-)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +66,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     ConversionError where `tokenizers` would give other ids.
     """
     byte_level = vocabulary.alphabet == "bytes"
-    tokens, rows, notes = tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
+    tokens, rows, notes = table.tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
     if byte_level:
         texts = [None if token is None else to_text(token) for token in tokens]
     else:
@@ -143,7 +135,7 @@ def _put_added(vocab: dict[str, int], added: list[AddedToken], vocabulary: Vocab
     for only_needed in (True, False):  # first those among the ordinary ids only, then all
         for content, id in wanted.items():
             if id == vocabulary.unknown or id < highest or not only_needed:
-                put_added(vocab, content, id, "tokenizer.json")
+                table.put_added(vocab, content, id, "tokenizer.json")
         if assigned_ids(contents, vocab) == wanted:
             break
     if vocabulary.whole_pretokens and len(vocab) > ordinary:
@@ -207,13 +199,11 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
             notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
     vocab: dict[str, int] = model["vocab"].expect(dict)
     added = _read_added(root["added_tokens"], vocab)
-    tokens = read_tokens(model["vocab"], vocab, {token.content for token in added}, splitting.byte_level)
+    tokens = table.read_tokens(model["vocab"], vocab, {token.content for token in added}, splitting.byte_level)
     events = _read_merges(model["merges"], vocab)
-    tokens = drop_added(tokens, added, events)
+    tokens = table.drop_added(tokens, added, events)
     unknown = _read_unknown(model, vocab, splitting.byte_level)
-    if splitting.byte_level:
-        check_bytes(model["vocab"], tokens)
-    elif unknown is None:
+    if not splitting.byte_level and unknown is None:
         notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     return Vocabulary(
         tokens=tuple(tokens),
@@ -287,22 +277,13 @@ def _note_post_processor(node: Json, notes: list[str]) -> None:
 
 
 def _read_added(node: Json, vocab: dict[str, int]) -> list[AddedToken]:
-    tokens = []
-    contents: dict[str, Json] = {}
-    ids: dict[int, Json] = {}
-    for item in node:
-        token = added_token(item)
-        if (first := contents.setdefault(token.content, item)) is not item:
-            item.fail(f"the added token {token.content!r} occurs twice (first at {first.where})")
-        if (first := ids.setdefault(token.id, item)) is not item:
-            item.fail(f"the id {token.id} of {token.content!r} is used already (at {first.where})")
-        tokens.append(token)
-    for content, id in assigned_ids(contents, vocab).items():
-        item = contents[content]
-        if item["id"].value != id:
+    tokens = [added_token(item) for item in node]
+    ids = assigned_ids([token.content for token in tokens], vocab)
+    for token, item in zip(tokens, node, strict=True):
+        if token.id != (id := ids[token.content]):
             item["id"].fail(
-                f"the added token {content!r} has the id {item['id'].value} here, but Hugging Face's reader gives it {id}: "
-                + ("the vocabulary says so" if content in vocab else "it numbers added tokens in turn")
+                f"the added token {token.content!r} has the id {token.id} here, but Hugging Face's reader gives it {id}: "
+                + ("the vocabulary says so" if token.content in vocab else "it numbers added tokens in turn")
             )
     return tokens
 
@@ -315,11 +296,11 @@ def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
         Json(merges[n], node.file, f"{node.where}[{n}]").fail(what)
 
     if merges and type(merges[0]) is str:
-        return read_rows(*split_merges(merges, bad), vocab, bad)
+        return table.read_rows(*table.split_merges(merges, bad), vocab, bad)
     for n, merge in enumerate(merges):
         if type(merge) is not list or list(map(type, merge)) != [str, str]:
             bad(n, f"expected a pair of tokens, found {show(merge)}")
-    return read_rows([left for left, _ in merges], [right for _, right in merges], vocab, bad)
+    return table.read_rows([left for left, _ in merges], [right for _, right in merges], vocab, bad)
 
 
 def _read_unknown(model: Json, vocab: dict[str, int], byte_level: bool) -> int | None:

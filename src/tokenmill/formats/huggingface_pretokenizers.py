@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import ConversionError
-from ..split.coverage import covers_all_text
+from ..split.compiler import covers_all_text
 from ..vocabulary.dialects import from_oniguruma, to_oniguruma
 from ..vocabulary.patterns import PATTERNS
 from .file_content import Json, show

@@ -43,10 +43,14 @@ def encode_with_library(
     try:
         if data.lstrip().startswith(b"{") and b'"model"' in data:
             hf = _hf_tokenizer(data)
-            return LibraryEncoder(_named("tokenizers"), lambda text: hf.encode(text, add_special_tokens=False).ids)
+            return LibraryEncoder(
+                f"tokenizers {version('tokenizers')}", lambda text: hf.encode(text, add_special_tokens=False).ids
+            )
         if looks_like_tiktoken(data):
             encoding = _encoding("file", parse_tiktoken(data, str(place)), vocabulary)
-            return LibraryEncoder(_named("tiktoken"), lambda text: encoding.encode(text, allowed_special="all"))
+            return LibraryEncoder(
+                f"tiktoken {version('tiktoken')}", lambda t: encoding.encode(t, allowed_special="all")
+            )
     except MissingExtraError:
         if not missing_ok:
             raise
@@ -60,10 +64,6 @@ def _imported(library: str) -> Any:
         return importlib.import_module(library)
     except ImportError as error:
         raise MissingExtraError(f"{library} is not installed: pip install {library}") from error
-
-
-def _named(library: str) -> str:
-    return f"{library} {version(library)}"
 
 
 def to_tiktoken(vocabulary: Vocabulary, name: str = "tokenmill", *, lossy: bool = False) -> tiktoken.Encoding:

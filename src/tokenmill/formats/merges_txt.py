@@ -13,18 +13,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..vocabulary import AddedToken, Vocabulary
+from . import tokens_and_merges as table
 from .byte_alphabet import to_text
-from .file_content import MAX_ID, Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
+from .file_content import Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
 from .tokenmill_json import FLAGS
-from .tokens_and_merges import (
-    check_bytes,
-    drop_added,
-    put_added,
-    read_rows,
-    read_tokens,
-    split_merges,
-    tokens_and_merges,
-)
 
 _VERSION = "#version: 0.2"
 
@@ -54,11 +46,10 @@ def parse_pair(
     def bad(n: int, what: str) -> NoReturn:
         fail(merges_file, f"line {n + first + 1}", what)
 
-    lefts, rights = split_merges(lines[first:], bad)
-    tokens = read_tokens(node, vocab, {token.content for token in added})
-    rows = read_rows(lefts, rights, vocab, bad)
-    tokens = drop_added(tokens, added, rows)
-    check_bytes(node, tokens)
+    lefts, rights = table.split_merges(lines[first:], bad)
+    tokens = table.read_tokens(node, vocab, {token.content for token in added})
+    rows = table.read_rows(lefts, rights, vocab, bad)
+    tokens = table.drop_added(tokens, added, rows)
     return Vocabulary(tuple(tokens), (), "merges", rows, added_tokens=tuple(added), whole_pretokens=False)
 
 
@@ -85,9 +76,6 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
             if text in vocab or text in ids:
                 ids.setdefault(text, vocab.get(text, -1))
                 flags.setdefault(text, {})["special"] = True
-    for text, id in ids.items():
-        if not 0 <= id <= MAX_ID:
-            fail(str(folder), "", f"the added token {show(text)} has the id {id}, which is not from 0 to {MAX_ID}")
     tokens = [AddedToken(text, id, **({"special": False} | flags.get(text, {}))) for text, id in ids.items()]
     kind = config.get("tokenizer_class", str, "").removesuffix("Fast")
     return tokens, "gpt2" if kind in _GPT2_CLASSES else None, config.get("add_prefix_space", bool, False)
@@ -99,11 +87,11 @@ def _json_at(path: Path) -> Json:
 
 def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:
     """`vocabulary` as the contents of vocab.json and merges.txt, and what these do not hold, item by item."""
-    tokens, rows, notes = tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
+    tokens, rows, notes = table.tokens_and_merges(vocabulary, "merges.txt", whole_pretokens=False)
     texts = [None if token is None else to_text(token) for token in tokens]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
     for token in vocabulary.added_tokens:
-        put_added(vocab, token.content, token.id, "vocab.json")
+        table.put_added(vocab, token.content, token.id, "vocab.json")
     lines = [_VERSION, *(f"{texts[left]} {texts[right]}" for left, right, _ in rows)]
     notes += not_held(vocabulary)
     vocab_text = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))

@@ -123,8 +123,7 @@ def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
     """
     if vocabulary.order != "events":
         return vocabulary
-    gone = vocabulary.removed
-    tokens = tuple(None if id in gone else token for id, token in enumerate(vocabulary.tokens))
+    tokens = tuple(None if id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens))
     return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=(), whole_pretokens=True, refine=None)
 
 

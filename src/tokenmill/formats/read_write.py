@@ -132,8 +132,7 @@ def _partner(place: Path) -> tuple[Path, Path]:
                 partner = place.with_name(place.name.removesuffix(own) + other)
                 if partner.is_file():
                     return (place, partner) if own == names[0] else (partner, place)
-                half = "this is half of a vocabulary. Put the other half"
-                raise InputError(f"{place}: {half}, {partner.name}, beside it.")
+                raise InputError(f"{place}: half of a vocabulary. Put the other half, {partner.name}, beside it.")
     names_text = "; ".join(" and ".join(names) for names in _PAIRS)
     raise InputError(
         f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..errors import ConversionError
-from ..split.coverage import covers_all_text
+from ..split.compiler import covers_all_text
 from ..vocabulary import Vocabulary
-from .file_content import fail, missing_bytes, place_tokens, show
+from .file_content import fail, place_tokens, show
 from .rank_merges import ranks_of
 
 _Parsed = tuple[list[bytes], list[int], Sequence[int]]
@@ -45,11 +45,7 @@ def parse_tiktoken(data: bytes, file: str) -> tuple[bytes | None, ...]:
     tokens, ids, lines = _parse_at_once(data) or _parse_by_line(data, file)
     if not ids:
         fail(file, "", "holds no tokens")
-    placed = tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
-    if missing := missing_bytes(placed):
-        what = f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}"
-        fail(file, "", f"{what}: the file is cut short, or is not a byte-level vocabulary")
-    return placed
+    return tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
 
 
 def _parse_at_once(data: bytes) -> _Parsed | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from .byte_alphabet import tokens_of_texts
-from .file_content import Json, missing_bytes, place_tokens, show
+from .file_content import Json, place_tokens, show
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 if TYPE_CHECKING:
@@ -90,16 +90,6 @@ def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None
         raise ConversionError(
             f"the added token {content!r} (id {id}) is spelt like the ordinary token with the id {vocab[content]}, and "
             f"{target} can hold only one of them"
-        )
-
-
-def check_bytes(node: Json, tokens: Sequence[bytes | None]) -> None:
-    """FormatError at `node` unless every byte that text can hold is a token."""
-    missing = missing_bytes(tokens)
-    if missing:
-        node.fail(
-            f"{len(missing)} bytes that text can hold have no token, such as {missing[0]!r}: Hugging Face drops them or "
-            "replaces them by the unknown token; tokenmill does neither"
         )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import UsageError, require
+from ..kernels.machine import available_cores
 from .encoding._batch_cy import Batch
 from .gc_pause import gc_paused
 from .special import Plan
@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 def threads_for(num_threads: int | None) -> int:
     """The number of threads that `num_threads` asks for; None means all cores this process may use."""
     if num_threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return available_cores()
     if num_threads < 1:
         raise UsageError(f"num_threads is {num_threads}; give 1 or more, or None for all cores")
     return num_threads

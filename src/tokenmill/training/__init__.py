@@ -2,7 +2,7 @@
 
 from .extend import extend_vocabulary
 from .options import Options
-from .superwords import Superwords, superwords_of
+from .superwords import Superwords, take_superwords
 from .trainer import Training, estimate_memory, train_from_counts
 
 __all__ = [
@@ -11,6 +11,6 @@ __all__ = [
     "Training",
     "estimate_memory",
     "extend_vocabulary",
-    "superwords_of",
+    "take_superwords",
     "train_from_counts",
 ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ..errors import UsageError
@@ -37,8 +36,10 @@ class Superwords:
             raise UsageError(f"max_words is {self.max_words}; it must be at most {MOST_WORDS}, or 0 for no limit")
 
 
-def superwords_of(kind: str | None, options: Mapping[str, Any]) -> Superwords | None:
-    """The options of the method `kind`, None for no superwords. UsageError for options that do not fit it."""
+def take_superwords(given: dict[str, Any]) -> Superwords | None:
+    """Take the options of superwords out of `given`; None where they are not wanted. UsageError for invalid ones."""
+    kind = given.pop("superwords", None)
+    options = {field.name: given.pop(field.name) for field in fields(Superwords) if field.name in given}
     if kind is None:
         if options:
             raise UsageError(f'{", ".join(options)} belong to superwords; give superwords="superbpe" too')
