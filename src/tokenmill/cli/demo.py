@@ -25,8 +25,9 @@ def demo(folder: Path) -> None:
     """Train, save, show the result and what to try next."""
     from rich.console import Console
 
+    from ..counting import CountOptions
     from ..training import Options
-    from .train import Reading, train_and_report
+    from .train import train_and_report
 
     out = Console(highlight=False)
     files = standard_library()
@@ -34,7 +35,7 @@ def demo(folder: Path) -> None:
         f"[bold]tokenmill[/]: training {VOCAB_SIZE:,} tokens on the {len(files):,} source files of Python's standard library\n"
     )
     options = Options(vocab_size=VOCAB_SIZE, special_tokens=["<|endoftext|>"])
-    reading = Reading(binary="skip")  # a few files of Python's own tests are deliberately in other encodings
+    reading = CountOptions(binary="skip")  # a few files of Python's own tests are deliberately in other encodings
     tok = train_and_report(list(map(str, files)), options, folder, reading=reading)
 
     view = tok.show(SENTENCE)

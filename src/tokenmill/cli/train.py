@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +16,8 @@ from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
-    from ..counting import WordCounts
-    from ..counting.text_sources import Binary
+    from ..counting import CountOptions, WordCounts
     from ..jobs.progress import Progress
-    from ..sources.blocks import ReadOptions
     from ..superwords import Text
     from ..tokenizer import Tokenizer
     from ..training import Options
@@ -92,6 +88,7 @@ def train(
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
+    from ..counting import CountOptions
     from ..sources.blocks import ReadOptions
     from ..training import Options, take_superwords
 
@@ -117,31 +114,9 @@ def train(
         algorithm=algorithm,
         superwords=take_superwords({name: value for name, value in of_superwords.items() if value is not None}),
     )
-    reading = Reading(ReadOptions(unit, separator, field), binary, text or [], memory_limit)
-    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How text is read. text: what saved word counts were counted from, for superwords."""
-
-    read: ReadOptions | None = None
-    binary: Binary = "error"
-    text: Sequence[str] = ()
-    memory_limit: str | None = None
-
-    def text_of(self, sources: list[str], options: Options) -> Text | None:
-        """The text that superwords read again; None without superwords. UsageError where it is missing or not needed."""
-        saved = _is_saved(sources)
-        if self.text and not (saved and options.superwords):
-            raise UsageError("--text is for --superwords with saved word counts; leave it out")
-        if options.superwords is None:
-            return None
-        if saved and not self.text:
-            raise UsageError("--superwords reads the text again: name with --text what was counted")
-        from ..superwords import FileText
-
-        return FileText(self.text or sources, self.read, self.binary)
+    units = ReadOptions(unit, separator, field)
+    reading = CountOptions(read=units, binary=binary, memory_limit=memory_limit)  # type: ignore[arg-type]
+    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, text=text, as_json=json)
 
 
 def train_and_report(
@@ -151,17 +126,20 @@ def train_and_report(
     *,
     split: str | None = None,
     sample: list[str] | None = None,
-    reading: Reading | None = None,
+    reading: CountOptions | None = None,
+    text: list[str] | None = None,
     as_json: bool = False,
 ) -> Tokenizer:
-    """Count, train, save, and report the result."""
+    """Count, train, save, and report the result.
+
+    text: what saved word counts were counted from, for superwords.
+    """
     from ..kernels.machine import free_memory
     from ..tokenizer import Tokenizer
     from ..training import estimate_memory
 
     check_sample(sample)
-    reading = reading or Reading()
-    text = reading.text_of(sources, options)
+    again = _text(sources, text, options, reading)
     seconds: dict[str, float] = {}
     with progress_bar() as progress:
         with _timed(seconds, "load" if _is_saved(sources) else "count"):
@@ -170,7 +148,7 @@ def train_and_report(
         if options.algorithm == "heap":
             state_memory(needed, free_memory())
         with _timed(seconds, "train"):
-            tok = Tokenizer(_vocabulary(counts, text, options, reading, progress))
+            tok = Tokenizer(_vocabulary(counts, again, options, reading, progress))
     with _timed(seconds, "save"):
         notes = tok.save(output)
     for note in notes:
@@ -196,8 +174,22 @@ def _is_saved(sources: list[str]) -> bool:
     return len(sources) == 1 and WordCounts.is_saved(sources[0])
 
 
+def _text(sources: list[str], text: list[str] | None, options: Options, reading: CountOptions | None) -> Text | None:
+    """The text that superwords read again; None without superwords. UsageError where it is missing or not needed."""
+    saved = _is_saved(sources)
+    if text and not (saved and options.superwords):
+        raise UsageError("--text is for --superwords with saved word counts; leave it out")
+    if options.superwords is None:
+        return None
+    if saved and not text:
+        raise UsageError("--superwords reads the text again: name with --text what was counted")
+    from ..superwords import FileText
+
+    return FileText(text or sources, reading)
+
+
 def _vocabulary(
-    counts: WordCounts, text: Text | None, options: Options, reading: Reading, progress: Progress | None
+    counts: WordCounts, text: Text | None, options: Options, reading: CountOptions | None, progress: Progress | None
 ) -> Vocabulary:
     if text is None:
         from ..training import Training
@@ -205,31 +197,25 @@ def _vocabulary(
         return Training(counts, options, progress).run()
     from ..superwords import train_superbpe
 
-    return train_superbpe(counts, text, options, memory_limit=reading.memory_limit, progress=progress)
+    limit = None if reading is None else reading.memory_limit
+    return train_superbpe(counts, text, options, memory_limit=limit, progress=progress)
 
 
 def _counts(
-    sources: list[str], split: str | None, options: Options, reading: Reading, progress: Progress | None
+    sources: list[str], split: str | None, options: Options, reading: CountOptions | None, progress: Progress | None
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
 
     if not _is_saved(sources):
-        return count(
-            sources,
-            split=split or "cl100k",
-            num_threads=options.num_threads,
-            memory_limit=reading.memory_limit,
-            read=reading.read,
-            binary=reading.binary,
-            progress=progress,
-        )
+        return count(sources, split or "cl100k", reading, num_threads=options.num_threads, progress=progress)
     if split is not None:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
     return WordCounts.load(sources[0], options.min_count)
 
 
 def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float]) -> dict[str, Any]:
+    from ..kernels.machine import peak_memory
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
@@ -256,11 +242,3 @@ def state_memory(needed: int, free: int) -> None:
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     say(message)
-
-
-def peak_memory() -> int:
-    """The peak resident memory of this process, in bytes."""
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -41,10 +41,8 @@ def count_iterator(
     splitter = make_splitter(split)
     if isinstance(texts, (str, bytes)):
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")
-    with (
-        temporary_spill() as spill,
-        Threads(partial(Counter, splitter), num_threads, memory_limit_of(memory_limit), spill) as threads,
-    ):
+    limit = memory_limit_of(memory_limit)
+    with temporary_spill() as spill, Threads(partial(Counter, splitter), num_threads, limit, spill) as threads:
         count_blocks(texts, threads, progress)
         return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
 

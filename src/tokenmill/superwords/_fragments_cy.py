@@ -22,8 +22,7 @@ import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memchr, memcpy
-from cython.cimports.tokenmill.counting._direct_mapped import tm_addition
-from cython.cimports.tokenmill.counting._table_cy import MOST, CountTable
+from cython.cimports.tokenmill.counting._table_cy import MOST, Addition, CountTable
 from cython.cimports.tokenmill.kernels._memory import tm_reserve
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
@@ -85,7 +84,7 @@ class SegmentReader:
     id: cython.Py_ssize_t
     fragments: cython.pointer(uint8_t)
     fragments_room: cython.size_t
-    some: tm_addition[256]
+    some: Addition[256]
     waiting: cython.Py_ssize_t
 
     def __cinit__(

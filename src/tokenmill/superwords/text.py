@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Protocol
 
-from ..counting.count_files import Paths
-from ..counting.count_jobs import FileCount, stored_size
+from ..counting import CountOptions
+from ..counting.count_files import FileCount, Paths, stored_size
 from ..counting.count_texts import count_blocks
-from ..counting.text_sources import Binary, opener
 from ..counting.threads import Threads
 from ..errors import UsageError
 from ..jobs.progress import Progress
-from ..sources.blocks import Cut, ReadOptions
+from ..sources.blocks import Cut
 from ..sources.find import find_sources
 
 
@@ -25,16 +24,19 @@ class Text(Protocol):
 
 
 class FileText:
-    """Files, as `count` takes them. UsageError for a pipe, which can be read only once."""
+    """Files, as `count` takes them. UsageError for a pipe, which can be read only once.
 
-    def __init__(self, sources: Paths, read: ReadOptions | None = None, binary: Binary = "error") -> None:
-        self._sources, self._read, self._binary = find_sources(sources), read or ReadOptions(), binary
+    options: how they are read.
+    """
+
+    def __init__(self, sources: Paths, options: CountOptions | None = None) -> None:
+        self._sources, self._options = find_sources(sources), options or CountOptions()
         self._size = stored_size(self._sources)
         if self._size is None:
             raise UsageError("superwords need the text several times, and a pipe can be read only once; give a file")
 
     def read(self, threads: Threads, cut: Cut, stage: str, progress: Progress) -> None:
-        files = FileCount(self._sources, opener(cut, self._read, self._binary), None)
+        files = FileCount(self._sources, cut, self._options, None)
         files.run(threads, lambda done: progress(stage, done, self._size))
 
 
