@@ -56,6 +56,7 @@ def test_random_corpora(seed, monkeypatch):
     rng = random.Random(seed)
     for _ in range(40):
         monkeypatch.setattr(superbpe, "_MOST_TOTALS", rng.choice([1, 1 << 24]))
+        monkeypatch.setattr(superbpe, "_KEPT", rng.choice([0, 25]))
         guess = rng.choice([1, 2, 5, 1000])
         monkeypatch.setattr(superbpe, "_guess", lambda totals, wanted, guess=guess: guess)
         same(

@@ -5,7 +5,7 @@ Definitions
     segment    a part of a line that the split pattern of stage 2 leaves whole
     border     between two neighbouring ids of a segment
     total      of a border (x, y): how often x and y are neighbours in the whole text
-    fragment   what borders below `least` leave of a segment
+    fragment   what the borders whose total is below a number `least` leave of a segment
 
 The exact cut. A merge across the border (x, y) joins a token A that ends with x and a token B that begins with y, and each
 occurrence of (A, B) holds one (x, y). So the count of the merged pair is at most the total of (x, y). If all merges have a
@@ -16,10 +16,13 @@ Totals are added up in a table without keys, by a hash of the border. Borders th
 high, so fewer borders are cut, and the merges stay the same.
 
 Pretokens of the counting tables are fragments here: each id is two bytes, or four where there are more than 65,536.
+
+Encoding takes longer than all else. So the ids of the first pass may be kept for the second: 32 bits each, with END in the
+last of a segment.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memchr, memcpy
 from cython.cimports.tokenmill.counting._table_cy import MOST, Addition, CountTable
@@ -36,7 +39,10 @@ ROOM = cython.declare(cython.Py_ssize_t, 2048)  # segments at a time
 LEAST_ROOM = cython.declare(cython.Py_ssize_t, 128)  # with less room than this the scanner's SIMD code stops at once
 CHUNK = cython.declare(cython.size_t, 1 << 15)  # bytes of text at a time
 AHEAD = cython.declare(cython.Py_ssize_t, 16)  # totals that are prefetched
-HIGHEST = cython.declare(uint32_t, 0xFFFFFFFF)  # a total stays there
+END = cython.declare(uint32_t, 0x80000000)
+ID = cython.declare(uint32_t, 0x7FFFFFFF)
+KEPT_CHUNK = cython.declare(cython.size_t, 1 << 13)  # kept ids at a time
+HIGHEST = cython.declare(uint16_t, 0xFFFF)  # a total stays there
 
 # What a token of stage 1 means for the veto on a colon before a space.
 ENDS_WITH_COLON = 1
@@ -50,15 +56,18 @@ class SegmentReader:
     """Reads blocks of text as the ids of segments. One thread at a time uses it.
 
     scanner: the split pattern of stage 2. parts: encodes with the merges of stage 1.
-    totals: uint32, a power of two of them: the table of totals.
+    totals: uint16, a power of two of them: the table of totals, for `add_totals`.
+    crossed: a bit for each total, for `count_fragments`: whether it is high enough. One of the two is
+        empty.
     flags: uint8 by id, all 0 where nothing is vetoed.
     width: the bytes of an id in a fragment, 2 or 4.
-    After `begin`, call `add_totals` or `count_fragments` until it returns True.
+    After `begin`, call `add_totals` or `count_fragments` until it returns True; after `begin_kept`, call `count_fragments`.
     """
 
     scanner: Scanner
     parts = cython.declare(PartEncoder, visibility="readonly")
-    totals: uint32_t[::1]
+    totals: uint16_t[::1]
+    crossed: cython.const[uint8_t][::1]
     flags: cython.const[uint8_t][::1]
     width: cython.size_t
     shift: cython.int
@@ -73,14 +82,21 @@ class SegmentReader:
     # the segments of a chunk, and their ids
     ends: cython.size_t[2048]
     id_ends: cython.size_t[2048]
-    n: cython.Py_ssize_t
+    chunk: cython.pointer(uint32_t)  # in `ids`, or in ids that were kept
     n_ids: cython.Py_ssize_t
     ids: cython.pointer(uint32_t)
     ids_room: cython.size_t
-    places: cython.pointer(uint32_t)  # of the border before each id, in the table of totals
+    places: cython.pointer(uint32_t)  # of the border before each id, in the table of totals; then where fragments end
     places_room: cython.size_t
+    # ids that are kept, or were
+    keeps: cython.bint
+    kept: cython.pointer(uint32_t)
+    kept_room: cython.size_t
+    n_kept: cython.size_t
+    old: uint32_t[::1]
     # how far the fragments of the chunk are counted
-    segment: cython.Py_ssize_t
+    n_cuts: cython.Py_ssize_t
+    fragment: cython.Py_ssize_t
     id: cython.Py_ssize_t
     fragments: cython.pointer(uint8_t)
     fragments_room: cython.size_t
@@ -91,32 +107,49 @@ class SegmentReader:
         self,
         scanner: Scanner,
         parts: PartEncoder,
-        totals: uint32_t[::1],
+        totals: uint16_t[::1],
+        crossed: cython.const[uint8_t][::1],
         flags: cython.const[uint8_t][::1],
         width: cython.size_t,
     ):
         self.scanner = scanner
         self.parts = parts
+        n_totals: cython.Py_ssize_t = max(totals.shape[0], 8 * crossed.shape[0])
         self.totals = totals
+        self.crossed = crossed
         self.flags = flags
         self.width = width
         self.shift = 64
-        while cython.cast(cython.Py_ssize_t, 1) << (64 - self.shift) < totals.shape[0]:
+        while cython.cast(cython.Py_ssize_t, 1) << (64 - self.shift) < n_totals:
             self.shift -= 1
 
     def __dealloc__(self):
         free(self.ids)
+        free(self.kept)
         free(self.places)
         free(self.fragments)
 
-    def begin(self, text: cython.const[uint8_t][::1], document_ends: cython.const[uint64_t][::1]):
-        """Begin a block of text, whose document i ends at document_ends[i]."""
+    def begin(self, text: cython.const[uint8_t][::1], document_ends: cython.const[uint64_t][::1], keep: bool = False):
+        """Begin a block of text, whose document i ends at document_ends[i]. keep: `take_kept` will ask for the ids."""
+        self.keeps = keep
+        self.n_kept = 0
+        self.old = None
         self.block = text
         self.document_ends = document_ends
         self.text = cython.address(text[0]) if text.shape[0] > 0 else cython.NULL
         self.document = 0
         self.position = self.line = self.line_end = 0
-        self.n = self.n_ids = self.segment = self.id = 0
+        self.n_ids = self.n_cuts = self.fragment = 0
+
+    def take_kept(self) -> bytearray:
+        """The ids of the block, for `begin_kept`."""
+        return bytearray(cython.cast(cython.p_char, self.kept)[: 4 * self.n_kept])
+
+    def begin_kept(self, kept: uint32_t[::1]):
+        """Begin a block whose ids were kept."""
+        self.old = kept
+        self.position = 0
+        self.n_ids = self.n_cuts = self.fragment = 0
 
     @cython.cfunc
     @cython.nogil
@@ -160,14 +193,47 @@ class SegmentReader:
             return 0
         if not self.reserve(self.position - first):
             return NO_MEMORY
+        self.chunk = self.ids
         self.n_ids = self.parts.encode(
             self.text, first, self.block.shape[0], self.ends, n, self.ids, self.id_ends
         )
-        self.n = n
-        self.segment = self.id = 0
         if self.n_ids < 0:
             return self.n_ids
-        self.find_places()
+        for i in range(n):
+            self.ids[self.id_ends[i] - 1] |= END
+        if self.keeps and not self.keep():
+            return NO_MEMORY
+        return 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def keep(self) -> cython.bint:
+        """Add the ids of the chunk to the kept ones."""
+        kept: cython.p_void = tm_reserve(self.kept, cython.address(self.kept_room), self.n_kept + self.n_ids, 4)
+        if kept == cython.NULL:
+            return False
+        self.kept = cython.cast(cython.pointer(uint32_t), kept)
+        memcpy(self.kept + self.n_kept, self.chunk, 4 * self.n_ids)
+        self.n_kept += self.n_ids
+        return True
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def next_kept(self) -> cython.Py_ssize_t:
+        """The next ids that were kept. Returns what `next_chunk` does."""
+        end: cython.size_t = self.old.shape[0]
+        size: cython.size_t = min(KEPT_CHUNK, end - self.position)
+        if self.position == end:
+            return 0
+        self.chunk = cython.address(self.old[self.position])
+        while self.position + size < end and not self.chunk[size - 1] & END:
+            size += 1
+        if not self.reserve(size):
+            return NO_MEMORY
+        self.position += size
+        self.n_ids = size
         return 1
 
     @cython.cfunc
@@ -197,47 +263,47 @@ class SegmentReader:
         """Where the total of each border of the chunk is."""
         i: cython.Py_ssize_t
         for i in range(1, self.n_ids):
-            self.places[i] = cython.cast(uint32_t, tm_pair_hash(0, self.ids[i - 1], self.ids[i]) >> self.shift)
+            self.places[i] = cython.cast(
+                uint32_t, tm_pair_hash(0, self.chunk[i - 1] & ID, self.chunk[i] & ID) >> self.shift
+            )
 
     def add_totals(self, limit: cython.size_t) -> bool:
         """Add the borders of the next `limit` bytes to the totals. True at the end of the block."""
-        totals: cython.pointer(uint32_t) = cython.address(self.totals[0])
+        totals: cython.pointer(uint16_t) = cython.address(self.totals[0])
         start: cython.size_t = self.position
         code: cython.Py_ssize_t = 1
         i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        total: cython.pointer(uint32_t)
+        total: cython.pointer(uint16_t)
         with cython.nogil:
             while self.position - start < limit:
                 code = self.next_chunk()
                 if code <= 0:
                     break
-                i = 0
-                for k in range(self.n):
-                    i += 1
-                    while i < cython.cast(cython.Py_ssize_t, self.id_ends[k]):
-                        if i + AHEAD < self.n_ids:
-                            tm_prefetch_write(totals + self.places[i + AHEAD])
-                        total = totals + self.places[i]
-                        total[0] += total[0] != HIGHEST
-                        i += 1
+                self.find_places()
+                for i in range(1, self.n_ids):
+                    if i + AHEAD < self.n_ids:
+                        tm_prefetch_write(totals + self.places[i + AHEAD])
+                    total = totals + self.places[i]
+                    total[0] += not (self.chunk[i - 1] & END) and total[0] != HIGHEST
         self.check(code)
         return code == 0
 
-    def count_fragments(self, table: CountTable, least: uint32_t, limit: cython.size_t) -> bool:
+    def count_fragments(self, table: CountTable, limit: cython.size_t) -> bool:
         """Count the fragments of the next `limit` bytes, or until the table is full. True at the end of the block."""
         start: cython.size_t = self.position
         code: cython.Py_ssize_t = 1
         with cython.nogil:
             while self.position - start < limit and table.has_room(MOST):
-                if self.segment == self.n:
+                if self.fragment == self.n_cuts:
                     self.flush(table)
                     if not table.has_room(MOST):
                         break
-                    code = self.next_chunk()
+                    code = self.next_chunk() if self.old is None else self.next_kept()
                     if code <= 0:
                         break
-                self.cut(table, least)
+                    self.find_places()
+                    self.find_cuts()
+                self.count_cuts(table)
             if table.has_room(MOST):
                 self.flush(table)
         table.check()
@@ -247,30 +313,47 @@ class SegmentReader:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def cut(self, table: CountTable, least: uint32_t) -> cython.void:
-        """Cut the rest of the chunk into fragments, until the table is full."""
-        totals: cython.pointer(uint32_t) = cython.address(self.totals[0])
-        i: cython.Py_ssize_t = self.id
-        first: cython.Py_ssize_t
+    def find_cuts(self) -> cython.void:
+        """Where the fragments of the chunk end, into `places`. It is unpredictable, so nothing branches on it."""
+        crossed: cython.pointer(cython.const[uint8_t]) = cython.address(self.crossed[0])
+        chunk: cython.pointer(uint32_t) = self.chunk
+        places: cython.pointer(uint32_t) = self.places
+        cuts: cython.pointer(uint32_t) = self.places  # which are read before
+        n: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        whole: cython.bint
+        for i in range(1, self.n_ids):
+            if i + AHEAD < self.n_ids:
+                tm_prefetch(crossed + (places[i + AHEAD] >> 3))
+            whole = (
+                (chunk[i - 1] < END)
+                & (crossed[places[i] >> 3] >> (places[i] & 7))
+                & (not self.is_vetoed(chunk[i - 1] & ID, chunk[i] & ID))
+            )
+            cuts[n] = cython.cast(uint32_t, i)
+            n += 1 - whole
+        cuts[n] = cython.cast(uint32_t, self.n_ids)
+        self.n_cuts = n + 1
+        self.fragment = 0
+        self.id = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def count_cuts(self, table: CountTable) -> cython.void:
+        """Count the rest of the fragments of the chunk, until the table is full."""
+        cuts: cython.pointer(uint32_t) = self.places
         end: cython.Py_ssize_t
-        while self.segment < self.n:
-            end = self.id_ends[self.segment]
-            while i < end:
-                first = i
-                i += 1
-                while i < end and totals[self.places[i]] >= least and not self.is_vetoed(self.ids[i - 1], self.ids[i]):
-                    if i + AHEAD < self.n_ids:
-                        tm_prefetch(totals + self.places[i + AHEAD])
-                    i += 1
-                if i - first > 1:
-                    self.add(first, i)
-                    if self.waiting == MOST:
-                        self.flush(table)
-                        if not table.has_room(MOST):
-                            self.id = i
-                            return
-            self.segment += 1
-        self.id = i
+        while self.fragment < self.n_cuts:
+            end = cuts[self.fragment]
+            self.fragment += 1
+            if end - self.id > 1:
+                self.add(self.id, end)
+            self.id = end
+            if self.waiting == MOST:
+                self.flush(table)
+                if not table.has_room(MOST):
+                    return
 
     @cython.cfunc
     @cython.nogil
@@ -280,7 +363,7 @@ class SegmentReader:
         """Whether a token that spans this border would hold a colon and a space."""
         l: uint8_t = self.flags[left]
         r: uint8_t = self.flags[right]
-        return (l & 1) & (r >> 1) or (l | r) & 4
+        return ((l & 1) & (r >> 1)) | ((l | r) >> 2)
 
     @cython.cfunc
     @cython.nogil
@@ -290,9 +373,11 @@ class SegmentReader:
         p: cython.pointer(uint8_t) = self.fragments + 4 * first
         length: cython.size_t = (end - first) * self.width
         key: tm_key
+        id: uint32_t
         i: cython.Py_ssize_t
         for i in range(first, end):
-            memcpy(p + (i - first) * self.width, self.ids + i, self.width)
+            id = self.chunk[i] & ID
+            memcpy(p + (i - first) * self.width, cython.address(id), self.width)
         key = tm_key_of(p, length, self.fragments + self.fragments_room, TM_CANONICAL)
         self.some[self.waiting].lo = key.lo
         self.some[self.waiting].hi = key.hi

@@ -10,9 +10,11 @@ cut (_fragments_cy.py) leaves of the segments.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..counting.memory import memory_limit_of
 from ..counting.spill import Spill, temporary_spill
@@ -36,8 +38,11 @@ if TYPE_CHECKING:
     from ..tokenizer.encoding._parts_cy import PartEncoder
     from .text import Text
 
-_MOST_TOTALS = 1 << 24  # 64 MB in each thread
+_MOST_TOTALS = 1 << 25  # 64 MB in each thread
+_HIGHEST = 2**16 - 1  # a total stays there
 _CACHE = 128 << 20  # bytes of the cache of words in each thread
+_LEARNT = 1 << 17  # words that all caches begin with
+_KEPT = 25  # percent of the memory for ids that are kept
 _SAMPLE = 1 << 20  # totals that the first guess looks at
 
 
@@ -60,7 +65,7 @@ def train_superbpe(
     special = tuple(options.special_tokens)
     stage1 = dataclasses.replace(options, vocab_size=words.stage1_size, superwords=None)
     first = Training(counts, stage1, progress).run()
-    stage2 = _Stage2(first, text, options, counts.total_bytes, memory_limit, show)
+    stage2 = _Stage2(first, text, options, counts, memory_limit, show)
     del counts
     tokens, events = stage2.run()
     return Vocabulary(
@@ -81,7 +86,7 @@ class _Stage2:
         first: Vocabulary,
         text: Text,
         options: Options,
-        nbytes: int,
+        counts: WordCounts,
         memory_limit: str | int | None,
         progress: Progress,
     ) -> None:
@@ -103,10 +108,12 @@ class _Stage2:
         if self.words.colon_veto:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
         self.encoder = part_encoder(self.tokens, first.events)
+        self.encoder.learn(counts.arena, counts.offsets, by_falling_count(counts, options.min_count)[:_LEARNT])
         self.encoder.begin()
         self.warm: list[PartEncoder] = []  # whose caches know the words already
+        self.kept: list[bytearray] | None = None  # the ids of all text, if there was memory for them
         most = min(_MOST_TOTALS, self.memory // 32)
-        self.n_totals = 1 << max(10, min(nbytes // 4, most).bit_length() - 1)
+        self.n_totals = 1 << max(10, min(counts.total_bytes // 16, most).bit_length() - 1)
 
     def run(self) -> tuple[list[bytes], np.ndarray]:
         """The tokens and the merges of both stages."""
@@ -115,7 +122,7 @@ class _Stage2:
         wanted = self.options.n_ordinary - len(self.tokens)
         totals = self._totals()
         floor = self.options.min_pair_count
-        least = max(floor, min(_guess(totals, wanted), 2**32 - 1))
+        least = max(floor, min(_guess(totals, wanted), _HIGHEST))
         while True:
             merges = self._merge(self._fragments(totals, least), least)
             if len(merges) == wanted or least == floor:
@@ -127,7 +134,7 @@ class _Stage2:
         return tokens, np.concatenate([self.merges, merges])
 
     def _totals(self) -> np.ndarray:
-        """How often any two ids are neighbours in a segment, at least: uint32, by the hash of the two."""
+        """How often any two ids are neighbours in a segment, at least: uint16, by the hash of the two."""
         import numpy as np
 
         counters: list[_BorderCounter] = []
@@ -139,18 +146,37 @@ class _Stage2:
         with temporary_spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
             self.text.read(threads, self.cut, "borders", self.progress)
         self.warm = [counter.reader.parts for counter in counters]
+        if all(counter.kept is not None for counter in counters):
+            self.kept = [ids for counter in counters for ids in counter.kept or ()]
         totals = counters[0].totals
         for other in counters[1:]:
-            np.minimum(other.totals, np.uint32(2**32 - 1) - totals, out=other.totals)
+            np.minimum(other.totals, np.uint16(_HIGHEST) - totals, out=other.totals)
             totals += other.totals
         return totals
 
     def _fragments(self, totals: np.ndarray, least: int) -> Rows:
         """The distinct fragments and their counts. Their bytes are ids of `width` bytes."""
-        new = partial(_FragmentCounter, self, totals, least)
+        import numpy as np
+
+        new = partial(_FragmentCounter, self, np.packbits(totals >= min(least, _HIGHEST), bitorder="little"))
         with temporary_spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
-            self.text.read(threads, self.cut, "fragments", self.progress)
+            if self.kept is None:
+                self.text.read(threads, self.cut, "fragments", self.progress)
+            else:
+                self._read_kept(threads, self.kept)
             return threads.rows()
+
+    def _read_kept(self, threads: Threads, kept: list[bytearray]) -> None:
+        waiting = deque(kept)
+
+        def work(counter: Any) -> None:
+            while waiting:
+                threads.between_blocks(counter)
+                with contextlib.suppress(IndexError):  # another thread took the last one
+                    counter.count_kept(waiting.popleft())
+
+        threads.start(work)
+        threads.join(lambda: self.progress("fragments", len(kept) - len(waiting), len(kept)))
 
     def _merge(self, rows: Rows, least: int) -> np.ndarray:
         """The merges of stage 2 among those with a count of `least` or more."""
@@ -181,13 +207,13 @@ class _Stage2:
 
         return cut
 
-    def reader(self, totals: np.ndarray):
-        """A SegmentReader for one thread."""
+    def reader(self, totals: np.ndarray, crossed: np.ndarray):
+        """A SegmentReader for one thread, of one of the two passes."""
         from ._fragments_cy import SegmentReader
 
         encoder = self.warm.pop() if self.warm else self.encoder.copy()
         encoder.set_limit(min(_CACHE, self.memory // 8))
-        return SegmentReader(self.splitter.scanner, encoder, totals, self.flags, self.width)
+        return SegmentReader(self.splitter.scanner, encoder, totals, crossed, self.flags, self.width)
 
 
 class _BorderCounter(Counter):
@@ -197,27 +223,45 @@ class _BorderCounter(Counter):
         import numpy as np
 
         super().__init__(None, budget, spill, pause)
-        self.totals = np.zeros(stage.n_totals, np.uint32)
-        self.reader = stage.reader(self.totals)
+        self.totals = np.zeros(stage.n_totals, np.uint16)
+        self.kept: list[bytearray] | None = []
+        self._room = budget * _KEPT // 100
+        self.reader = stage.reader(self.totals, np.zeros(0, np.uint8))
 
     def count_block(self, block: Block) -> None:
-        self.reader.begin(block.data, block.ends)
+        self.reader.begin(block.data, block.ends, self.kept is not None)
         while not self.reader.add_totals(SLICE):
             self.pause()
+        if self.kept is not None:
+            self.kept.append(self.reader.take_kept())
+            self._room -= len(self.kept[-1])
+            if self._room < 0:
+                self.kept = None
 
 
 class _FragmentCounter(Counter):
     """Counts the fragments of blocks in its table."""
 
-    def __init__(self, stage: _Stage2, totals: np.ndarray, least: int, budget: int, spill: Spill, pause: Pause) -> None:
+    def __init__(self, stage: _Stage2, crossed: np.ndarray, budget: int, spill: Spill, pause: Pause) -> None:
         super().__init__(None, budget, spill, pause)
-        self.reader = stage.reader(totals)
-        self._least = least
+        import numpy as np
+
+        self.reader = stage.reader(np.zeros(0, np.uint16), crossed)
 
     def count_block(self, block: Block) -> None:
         self.reader.begin(block.data, block.ends)
+        self._count()
+
+    def count_kept(self, ids: bytearray) -> None:
+        """Count the fragments of a block that was read before."""
+        import numpy as np
+
+        self.reader.begin_kept(np.frombuffer(ids, np.uint32))
+        self._count()
+
+    def _count(self) -> None:
         self.make_room()
-        while not self.reader.count_fragments(self.table, self._least, SLICE):
+        while not self.reader.count_fragments(self.table, SLICE):
             self.make_room()
 
 
