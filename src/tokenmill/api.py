@@ -153,10 +153,10 @@ def _train(
     checked = Options(vocab_size=vocab_size, superwords=take_superwords(given), **given)
     run = {"num_threads": checked.num_threads, "progress": progress}
     if checked.superwords is not None:
-        from .superwords import train_superbpe
+        from .superwords import SuperwordTraining
 
         again = text()
-        return Tokenizer(train_superbpe(counted(**run), again, checked, progress=progress))
+        return Tokenizer(SuperwordTraining(counted(**run), again, checked, None, progress).run())
     # The constructor copies what training needs, so the word counts are freed before training begins.
     training = Training(counted(**run), checked, progress)
     return Tokenizer(training.run())

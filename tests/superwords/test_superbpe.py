@@ -125,6 +125,24 @@ def test_files_saved_counts_and_texts_give_the_same(tmp_path):
         tokenmill.train_from_counts(tokenmill.count(sources), 320, **options)
 
 
+def test_the_cut_and_the_kept_ids_change_nothing(tmp_path, monkeypatch):
+    """On text of some kilobytes; the cut and the memory decide only how much is counted."""
+    rng = random.Random(1)
+    words = ["".join(rng.choices("abcdefgh", k=rng.randint(1, 5))) for _ in range(300)]
+    lines = (" ".join(rng.choices(words, weights=range(1, 301), k=9)) for _ in range(3000))
+    (tmp_path / "text.txt").write_text("\n".join(lines))
+    found = set()
+    for guess, kept, threads in [(None, 25, 1), (1, 25, 2), (None, 0, 2), (10**6, 0, 1), (10**6, 25, 2)]:
+        with monkeypatch.context() as patch:
+            patch.setattr(superbpe, "_KEPT", kept)
+            if guess is not None:
+                patch.setattr(superbpe, "_guess", lambda totals, wanted, guess=guess: guess)
+            options = {"stage1_size": 400, "num_threads": threads}
+            tok = tokenmill.train(tmp_path / "text.txt", 700, superwords="superbpe", **options)
+            found.add(tok.vocabulary.fingerprint())
+    assert len(found) == 1
+
+
 def test_the_guess_of_the_cut_is_a_rank():
     totals = np.arange(1 << 12, dtype=np.uint32)
     assert superbpe._guess(totals, 96) == (4095 - 96) // 2

@@ -5,83 +5,81 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, say
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents
 
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
     from ..jobs.progress import Progress
-    from ..superwords import Text
+    from ..superwords import SuperwordTraining, Text
     from ..tokenizer import Tokenizer
-    from ..training import Options
-    from ..vocabulary import Vocabulary
+    from ..training import Options, Training
 
 
 def train(
     sources: Annotated[
         list[str],
-        typer.Argument(
+        opt.Argument(
             help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
         ),
     ],
-    vocab_size: Annotated[int, typer.Option(help="The number of tokens, including bytes and special tokens.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
+    vocab_size: opt.VocabSize,
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: Annotated[
         str | None,
-        typer.Option(
-            help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
-        ),
+        opt.Option(help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."),
     ] = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,
     max_token_bytes: opt.MaxTokenBytes = None,
-    alphabet: Annotated[str, typer.Option(help="The initial tokens: bytes or characters.")] = "bytes",
-    coverage: Annotated[float, typer.Option(help="The share of all characters in --alphabet characters.")] = 1.0,
-    unknown_token: Annotated[str | None, typer.Option(help="The token for characters outside the alphabet.")] = None,
+    alphabet: Annotated[str, opt.training(help="The initial tokens: bytes or characters.")] = "bytes",
+    coverage: Annotated[float, opt.training(help="The share of all characters in --alphabet characters.")] = 1.0,
+    unknown_token: Annotated[str | None, opt.training(help="The token for characters outside the alphabet.")] = None,
     refine: Annotated[
-        float | None, typer.Option(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
+        float | None, opt.training(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
     ] = None,
     superwords: Annotated[
-        str | None, typer.Option(help="superbpe: train tokens that span words, in a second stage.")
+        str | None, opt.training(help="superbpe: train tokens that span words, in a second stage.")
     ] = None,
     stage1_size: Annotated[
-        int | None, typer.Option(help="For --superwords: the number of tokens at which stage 2 begins.")
+        int | None, opt.training(**opt.number, help="For --superwords: the number of tokens at which stage 2 begins.")
     ] = None,
     stage2_split: Annotated[
-        str | None, typer.Option(help="For --superwords: the split pattern of stage 2; by default that of SuperBPE.")
+        str | None, opt.training(help="For --superwords: the split pattern of stage 2; by default that of SuperBPE.")
     ] = None,
     max_words: Annotated[
-        int | None, typer.Option(help="For --superwords: the most words in a token, 4 by default; 0 for no limit.")
+        int | None,
+        opt.training(**opt.number, help="For --superwords: the most words in a token, 4 by default; 0 for no limit."),
     ] = None,
     colon_veto: Annotated[
         bool | None,
-        typer.Option(
+        opt.training(
             "--colon-veto/--no-colon-veto",
             help="For --superwords: make no token that contains a colon and a space after it (default).",
         ),
     ] = None,
     text: Annotated[
         list[str] | None,
-        typer.Option(metavar="SRC...", help="For --superwords with saved word counts: the text that was counted."),
+        opt.Option(metavar="SRC...", help="For --superwords with saved word counts: the text that was counted."),
     ] = None,
     memory_limit: Annotated[
-        str | None, typer.Option(help="Memory for counting text, such as 4GB; by default half of what is free.")
+        str | None, opt.job(help="Memory for counting text, such as 4GB; by default half of what is free.")
     ] = None,
     sample: opt.Sample = None,
-    algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
+    algorithm: Annotated[str, opt.training(help="heap, or naive: the textbook loop, for study.")] = "heap",
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
     binary: opt.Binary = "error",
     num_threads: opt.Threads = None,
+    force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
     """Train a byte-level BPE tokenizer.
@@ -116,45 +114,57 @@ def train(
     )
     units = ReadOptions(unit, separator, field)
     reading = CountOptions(read=units, binary=binary, memory_limit=memory_limit)  # type: ignore[arg-type]
-    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, text=text, as_json=json)
+    if not _is_saved(sources):
+        say_long_documents(sources, unit)
+    given = Input(sources, split, reading, text or [])
+    train_and_report(given, options, output, sample=sample, force=force, as_json=json)
+
+
+@dataclass(frozen=True)
+class Input:
+    """What is trained on: text with its split pattern, or word counts, and for superwords the text that was counted."""
+
+    sources: list[str]
+    split: str | None = None
+    reading: CountOptions | None = None
+    text: Sequence[str] = ()
 
 
 def train_and_report(
-    sources: list[str],
+    given: Input,
     options: Options,
     output: Path,
     *,
-    split: str | None = None,
     sample: list[str] | None = None,
-    reading: CountOptions | None = None,
-    text: list[str] | None = None,
+    force: bool = False,
     as_json: bool = False,
 ) -> Tokenizer:
-    """Count, train, save, and report the result.
-
-    text: what saved word counts were counted from, for superwords.
-    """
-    from ..kernels.machine import free_memory
+    """Count, train, save, and report the result."""
+    from ..formats import check_output
+    from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import estimate_memory
 
+    check_output(output, overwrite=force)
     check_sample(sample)
-    again = _text(sources, text, options, reading)
+    text = _text(given, options)
     seconds: dict[str, float] = {}
-    with progress_bar() as progress:
-        with _timed(seconds, "load" if _is_saved(sources) else "count"):
-            counts = _counts(sources, split, options, reading, progress)
-        needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
-        if options.algorithm == "heap":
-            state_memory(needed, free_memory())
-        with _timed(seconds, "train"):
-            tok = Tokenizer(_vocabulary(counts, again, options, reading, progress))
+    with progress_bar() as progress, _timed(seconds, "load" if _is_saved(given.sources) else "count"):
+        counts = _counts(given, options, progress)
+    needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
+    if options.algorithm == "heap":
+        state_memory(needed, free_memory(), resident_memory())
+    with progress_bar() as progress, _timed(seconds, "train"):
+        training = _training(counts, text, given, options, progress)
+        tok = Tokenizer(training.run())
+        n_tokens = training.n_tokens() if options.min_count == 1 else None
+        del training
     with _timed(seconds, "save"):
-        notes = tok.save(output)
+        notes = tok.save(output, overwrite=force)
     for note in notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, as_json, trained_on=counts)
-    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds)}
+    cost = cost_of_export(tok, sample, as_json, counts, given.reading.read if given.reading else None)
+    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
@@ -174,71 +184,79 @@ def _is_saved(sources: list[str]) -> bool:
     return len(sources) == 1 and WordCounts.is_saved(sources[0])
 
 
-def _text(sources: list[str], text: list[str] | None, options: Options, reading: CountOptions | None) -> Text | None:
+def _text(given: Input, options: Options) -> Text | None:
     """The text that superwords read again; None without superwords. UsageError where it is missing or not needed."""
-    saved = _is_saved(sources)
-    if text and not (saved and options.superwords):
+    saved = _is_saved(given.sources)
+    if given.text and not (saved and options.superwords):
         raise UsageError("--text is for --superwords with saved word counts; leave it out")
     if options.superwords is None:
         return None
-    if saved and not text:
+    if saved and not given.text:
         raise UsageError("--superwords reads the text again: name with --text what was counted")
     from ..superwords import FileText
 
-    return FileText(text or sources, reading)
+    return FileText(given.text or given.sources, given.reading)
 
 
-def _vocabulary(
-    counts: WordCounts, text: Text | None, options: Options, reading: CountOptions | None, progress: Progress | None
-) -> Vocabulary:
+def _training(
+    counts: WordCounts, text: Text | None, given: Input, options: Options, progress: Progress | None
+) -> Training | SuperwordTraining:
     if text is None:
         from ..training import Training
 
-        return Training(counts, options, progress).run()
-    from ..superwords import train_superbpe
+        return Training(counts, options, progress)
+    from ..superwords import SuperwordTraining
 
-    limit = None if reading is None else reading.memory_limit
-    return train_superbpe(counts, text, options, memory_limit=limit, progress=progress)
+    limit = None if given.reading is None else given.reading.memory_limit
+    return SuperwordTraining(counts, text, options, limit, progress)
 
 
-def _counts(
-    sources: list[str], split: str | None, options: Options, reading: CountOptions | None, progress: Progress | None
-) -> WordCounts:
+def _counts(given: Input, options: Options, progress: Progress | None) -> WordCounts:
     """The saved word counts, or those of text files."""
+    sources, split = given.sources, given.split
     from ..counting import WordCounts, count
+    from ..split import Splitter
 
     if not _is_saved(sources):
-        return count(sources, split or "cl100k", reading, num_threads=options.num_threads, progress=progress)
-    if split is not None:
+        return count(sources, split or "cl100k", given.reading, num_threads=options.num_threads, progress=progress)
+    counts = WordCounts.load(sources[0], options.min_count)
+    if counts.split_patterns and split is not None:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
-    return WordCounts.load(sources[0], options.min_count)
+    if not counts.split_patterns and split is None:
+        raise UsageError(f"{sources[0]} holds word counts without their split pattern: name it with --split")
+    return counts if split is None else replace(counts, split_patterns=Splitter(split).patterns)
 
 
-def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float]) -> dict[str, Any]:
+def _summary(
+    tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float], n_tokens: int | None
+) -> dict[str, Any]:
+    """What was trained. n_tokens: how many tokens the counted text makes; None where the training does not tell."""
     from ..kernels.machine import peak_memory
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    # Tokens that span words are not used in single words.
-    used = measure_usage(tok, counts).tokens if vocabulary.split_patterns == counts.split_patterns else 0
+    if n_tokens is not None:
+        used = n_tokens
+    else:  # tokens that span words are not used in single words
+        used = measure_usage(tok, counts).tokens if vocabulary.split_patterns == counts.split_patterns else 0
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {
         "documents": counts.documents,
         "bytes": counts.total_bytes,
-        "distinct pretokens": len(counts),
+        "distinct_pretokens": len(counts),
         "tokens": present + len(vocabulary.special_tokens),
-        "special tokens": len(vocabulary.special_tokens),
-        "removed tokens": len(vocabulary.removed),
-        "bytes per token": round(counts.total_bytes / used, 4) if used and whole else None,
+        "special_tokens": len(vocabulary.special_tokens),
+        "removed_tokens": len(vocabulary.removed),
+        "bytes_per_token": round(counts.total_bytes / used, 4) if used and whole else None,
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
-        "peak memory (MiB)": round(peak_memory() / 2**20),
+        "peak_memory_mib": round(peak_memory() / 2**20),
     }
 
 
-def state_memory(needed: int, free: int) -> None:
-    """Say how much memory training needs before it begins, and warn if that is not free."""
-    message = f"training will need up to {math.ceil(needed / 2**20):,} MiB of memory"
+def state_memory(needed: int, free: int, held: int = 0) -> None:
+    """Say how much memory training needs, with what the process holds already, and warn if that is not free."""
+    message = f"training will need up to {math.ceil((needed + held) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     say(message)

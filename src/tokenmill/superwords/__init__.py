@@ -1,6 +1,6 @@
 """Train tokens that span words."""
 
-from .superbpe import train_superbpe
+from .superbpe import SuperwordTraining
 from .text import FileText, MemoryText, Text
 
-__all__ = ["FileText", "MemoryText", "Text", "train_superbpe"]
+__all__ = ["FileText", "MemoryText", "SuperwordTraining", "Text"]

@@ -26,7 +26,7 @@ from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memchr, memcpy
 from cython.cimports.tokenmill.counting._table_cy import MOST, Addition, CountTable
-from cython.cimports.tokenmill.kernels._memory import tm_reserve
+from cython.cimports.tokenmill.kernels._memory import tm_make_room
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_key, tm_key_of
@@ -210,10 +210,9 @@ class SegmentReader:
     @cython.exceptval(check=False)
     def keep(self) -> cython.bint:
         """Add the ids of the chunk to the kept ones."""
-        kept: cython.p_void = tm_reserve(self.kept, cython.address(self.kept_room), self.n_kept + self.n_ids, 4)
-        if kept == cython.NULL:
+        kept: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.kept))
+        if not tm_make_room(kept, cython.address(self.kept_room), self.n_kept + self.n_ids, 4):
             return False
-        self.kept = cython.cast(cython.pointer(uint32_t), kept)
         memcpy(self.kept + self.n_kept, self.chunk, 4 * self.n_ids)
         self.n_kept += self.n_ids
         return True
@@ -241,20 +240,15 @@ class SegmentReader:
     @cython.exceptval(check=False)
     def reserve(self, size: cython.size_t) -> cython.bint:
         """Make room for the ids of `size` bytes."""
-        ids: cython.p_void = tm_reserve(self.ids, cython.address(self.ids_room), size + 4, 4)
-        if ids == cython.NULL:
-            return False
-        self.ids = cython.cast(cython.pointer(uint32_t), ids)
-        places: cython.p_void = tm_reserve(self.places, cython.address(self.places_room), size + 4, 4)
-        if places == cython.NULL:
-            return False
-        self.places = cython.cast(cython.pointer(uint32_t), places)
-        # Keys are read 16 bytes at a time.
-        fragments: cython.p_void = tm_reserve(self.fragments, cython.address(self.fragments_room), 4 * size + 32, 1)
-        if fragments == cython.NULL:
-            return False
-        self.fragments = cython.cast(cython.pointer(uint8_t), fragments)
-        return True
+        ids: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.ids))
+        places: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.places))
+        fragments: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.fragments))
+        return (
+            tm_make_room(ids, cython.address(self.ids_room), size + 4, 4)
+            and tm_make_room(places, cython.address(self.places_room), size + 4, 4)
+            # Keys are read 16 bytes at a time.
+            and tm_make_room(fragments, cython.address(self.fragments_room), 4 * size + 32, 1)
+        )
 
     @cython.cfunc
     @cython.nogil

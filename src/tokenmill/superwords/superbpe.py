@@ -46,36 +46,45 @@ _KEPT = 25  # percent of the memory for ids that are kept
 _SAMPLE = 1 << 20  # totals that the first guess looks at
 
 
-def train_superbpe(
-    counts: WordCounts,
-    text: Text,
-    options: Options,
-    *,
-    memory_limit: str | int | None = None,
-    progress: Progress | None = None,
-) -> Vocabulary:
-    """Train both stages. The result does not depend on the memory limit or the number of threads.
+class SuperwordTraining:
+    """Trains both stages. The result does not depend on the memory limit or the number of threads.
 
     counts: the word counts of `text`.
     options: with `superwords`; min_count holds for stage 1.
     """
-    assert options.superwords is not None
-    show = progress or (lambda stage, done, total: None)
-    words = options.superwords
-    special = tuple(options.special_tokens)
-    stage1 = dataclasses.replace(options, vocab_size=words.stage1_size, superwords=None)
-    first = Training(counts, stage1, progress).run()
-    stage2 = _Stage2(first, text, options, counts, memory_limit, show)
-    del counts
-    tokens, events = stage2.run()
-    return Vocabulary(
-        tokens=tuple(tokens),
-        split_patterns=stage2.splitter.patterns,
-        order="merges",
-        events=events,
-        whole_pretokens=False,  # it would change no id, and encoding would have to check that
-        added_tokens=tuple(AddedToken(content, id) for id, content in enumerate(special, len(tokens))),
-    )
+
+    def __init__(
+        self,
+        counts: WordCounts,
+        text: Text,
+        options: Options,
+        memory_limit: str | int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._counts, self._text, self._options = counts, text, options
+        self._memory_limit, self._progress = memory_limit, progress
+
+    def run(self) -> Vocabulary:
+        """Train."""
+        options = self._options
+        assert options.superwords is not None
+        stage1 = dataclasses.replace(options, vocab_size=options.superwords.stage1_size, superwords=None)
+        first = Training(self._counts, stage1, self._progress).run()
+        show = self._progress or (lambda stage, done, total: None)
+        stage2 = _Stage2(first, self._text, options, self._counts, self._memory_limit, show)
+        tokens, events = stage2.run()
+        special = enumerate(options.special_tokens, len(tokens))
+        return Vocabulary(
+            tokens=tuple(tokens),
+            split_patterns=stage2.splitter.patterns,
+            order="merges",
+            events=events,
+            added_tokens=tuple(AddedToken(content, id) for id, content in special),
+            whole_pretokens=False,  # it would change no id, and encoding would have to check that
+        )
+
+    def n_tokens(self) -> None:
+        """None: training cuts the text into lines, and the tokenizer does not."""
 
 
 class _Stage2:
@@ -124,13 +133,10 @@ class _Stage2:
         floor = self.options.min_pair_count
         least = max(floor, min(_guess(totals, wanted), _HIGHEST))
         while True:
-            merges = self._merge(self._fragments(totals, least), least)
+            merges, tokens = self._merge(self._fragments(totals, least), least)
             if len(merges) == wanted or least == floor:
                 break
             least = max(floor, least // 4)  # the guess was too high
-        tokens = list(self.tokens)
-        for left, right in zip(merges[:, 0].tolist(), merges[:, 1].tolist(), strict=True):
-            tokens.append(tokens[left] + tokens[right])
         return tokens, np.concatenate([self.merges, merges])
 
     def _totals(self) -> np.ndarray:
@@ -178,15 +184,15 @@ class _Stage2:
         threads.start(work)
         threads.join(lambda: self.progress("fragments", len(kept) - len(waiting), len(kept)))
 
-    def _merge(self, rows: Rows, least: int) -> np.ndarray:
-        """The merges of stage 2 among those with a count of `least` or more."""
+    def _merge(self, rows: Rows, least: int) -> tuple[np.ndarray, list[bytes]]:
+        """The merges of stage 2 among those with a count of `least` or more, and the tokens of both stages."""
         import numpy as np
 
         from ..counting import WordCounts
 
         arena, offsets, numbers = rows
         if len(numbers) == 0:
-            return np.zeros((0, 3), np.int32)
+            return np.zeros((0, 3), np.int32), self.tokens
         ids = arena.view(np.uint16 if self.width == 2 else np.uint32)
         offsets //= np.uint64(self.width)
         order = by_falling_count(WordCounts(arena, rows[1] * np.uint64(self.width), numbers), 1)
@@ -194,7 +200,9 @@ class _Stage2:
         corpus = loops.load_corpus(start, numbers, order, self.progress)
         options = dataclasses.replace(self.options, min_pair_count=least)
         weight = pair_weight(offsets, numbers)
-        return loops.merge(corpus, self.tokens, options, weight, self.progress, max_words=self.words.max_words)
+        limit = self.words.max_words
+        merges, tokens, _ = loops.merge(corpus, self.tokens, options, weight, self.progress, max_words=limit)
+        return merges, tokens
 
     @property
     def cut(self) -> Cut:

@@ -133,6 +133,7 @@ class PretokenCache:
                 o += count
                 entries = self.entries
                 mask = self.slots - 1
+            self.places[i] = cython.cast(uint32_t, o - out)
         return o - out
 
     def seek(self, pretoken, length, key, hash, out):

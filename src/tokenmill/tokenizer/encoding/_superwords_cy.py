@@ -13,7 +13,7 @@ import cython
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._memory import tm_reserve
+from cython.cimports.tokenmill.kernels._memory import tm_make_room
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash
@@ -113,20 +113,15 @@ class SuperwordCache(PretokenCache):
 
     def reserve(self, size):
         """Make room for the ids of `size` bytes."""
-        ids: cython.p_void = tm_reserve(self.ids, cython.address(self.ids_room), size + 4, 4)
-        if ids == cython.NULL:
-            return False
-        self.ids = cython.cast(cython.pointer(uint32_t), ids)
-        cuts: cython.p_void = tm_reserve(self.cuts, cython.address(self.cuts_room), size + 4, 4)
-        if cuts == cython.NULL:
-            return False
-        self.cuts = cython.cast(cython.pointer(uint32_t), cuts)
-        # Keys are read 16 bytes at a time, and the last id is written with 4 bytes.
-        packed: cython.p_void = tm_reserve(self.packed, cython.address(self.packed_room), self.width * size + 32, 1)
-        if packed == cython.NULL:
-            return False
-        self.packed = cython.cast(cython.pointer(uint8_t), packed)
-        return True
+        ids: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.ids))
+        cuts: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.cuts))
+        packed: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.packed))
+        return (
+            tm_make_room(ids, cython.address(self.ids_room), size + 4, 4)
+            and tm_make_room(cuts, cython.address(self.cuts_room), size + 4, 4)
+            # Keys are read 16 bytes at a time, and the last id is written with 4 bytes.
+            and tm_make_room(packed, cython.address(self.packed_room), self.width * size + 32, 1)
+        )
 
     def join(self, n, n_ids, id_ends, out):
         starts: cython.size_t[BATCH]
@@ -147,6 +142,7 @@ class SuperwordCache(PretokenCache):
         k: cython.Py_ssize_t
         first: cython.size_t = 0  # of a fragment
         done: cython.size_t = 0  # ids that are in `out`, joined or not
+        pretoken: cython.Py_ssize_t = 0  # whose ids are not all in `out`
         for k in range(n_ids):
             memcpy(self.packed + k * width, ids + k, 4)
         while cut < n_cuts:
@@ -163,6 +159,9 @@ class SuperwordCache(PretokenCache):
                 hashes[k] = tm_random_hash(keys[k], self.seed)
                 tm_prefetch_write(self.entries + (hashes[k] & (self.slots - 1)))
             for k in range(waiting):
+                while id_ends[pretoken] <= starts[k]:
+                    self.places[pretoken] = cython.cast(uint32_t, o - out + id_ends[pretoken] - done)
+                    pretoken += 1
                 o = _copy(o, ids, done, starts[k])
                 done = stops[k]
                 entry = self.entries + (hashes[k] & (self.slots - 1))
@@ -178,6 +177,12 @@ class SuperwordCache(PretokenCache):
                     if count < 0:
                         return count
                     o += count
+                if id_ends[pretoken] == done:
+                    self.places[pretoken] = cython.cast(uint32_t, o - out)
+                    pretoken += 1
+            while pretoken < n and id_ends[pretoken] <= first:
+                self.places[pretoken] = cython.cast(uint32_t, o - out + id_ends[pretoken] - done)
+                pretoken += 1
             o = _copy(o, ids, done, first)
             done = first
         return o - out
