@@ -129,3 +129,12 @@ def test_ids_on_real_text(name, corpus_bytes):
     tok = tokenmill.train_from_iterator([text], 3000, superwords="superbpe", stage1_size=2000)
     other = tokenizers.Tokenizer.from_str(tokenmill.formats.huggingface.tokenizer_json(tok.vocabulary)[0].decode())
     assert tok.encode(text) == other.encode(text).ids
+
+
+def test_many_documents_at_once(tok, tmp_path):
+    """Where each document ends among the ids, for token files."""
+    lines = [TEXT.replace("\n", " ")[:n] for n in range(1, 80)] * 20
+    (tmp_path / "text.txt").write_text("\n".join(lines))
+    tokenmill.encode_files(tok, tmp_path / "text.txt", tmp_path / "ids.npy", read=tokenmill.ReadOptions(unit="line"))
+    tokens = tokenmill.load_tokens(tmp_path / "ids.npy")
+    assert list(tokens.ids) == [id for line in lines for id in tok.encode(line)]
