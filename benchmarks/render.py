@@ -45,6 +45,35 @@ def training(results: dict) -> list[str]:
     ]
 
 
+def superwords(results: dict) -> list[str]:
+    kept = results["en"]
+    names = {"plain": "plain BPE", "superbpe": "SuperBPE", "uncut": "SuperBPE without the exact cut"}
+    rows = [
+        [
+            name,
+            f"{median(kept[way], 'cpu'):.2f} s",
+            f"{ratio(kept[way], kept['plain'], 'cpu'):.2f}x",
+            f"{ratio(kept[way], kept['plain']):.2f}x",
+            f"{median(kept[way], 'peak_mib'):.0f} MiB",
+        ]
+        for way, name in names.items()
+    ]
+    speeds = {
+        way: " / ".join(f"{median(kept[way], key):.1f}" for key in ("cold_mb_per_s", "warm_mb_per_s"))
+        for way in ("encode", "tokenizers")
+    }
+    return [
+        "## Superwords",
+        "",
+        "`tokenmill train` on *en*, 49,152 tokens; SuperBPE with stage 1 up to 32,768. Whole commands, median of the rounds.",
+        "",
+        *table(["", "CPU time", "of plain, CPU", "of plain, wall", "peak memory"], rows),
+        "",
+        f"Encoding with the result, one core, with empty and with warm caches: tokenmill {speeds['encode']} MB/s on 60 MB, "
+        f"tokenizers {speeds['tokenizers']} MB/s on 4 MB.",
+    ]
+
+
 def merge_loop(results: dict) -> list[str]:
     rows = []
     for corpus, kept in results.items():
@@ -252,6 +281,7 @@ def playground(results: dict) -> list[str]:
 TOPICS = {
     "train": training,
     "merge_loop": merge_loop,
+    "superwords": superwords,
     "split": split,
     "count": count,
     "encode": encode,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .counting import WordCounts, count, count_iterator
@@ -14,6 +15,8 @@ from .vocabulary.names import encoding_name, nearest
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from .superwords import Text
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -48,6 +51,11 @@ class TrainingOptions(MergeOptions, total=False):
     unknown_token: the token that stands for the other characters.
     special_tokens_as_text: learn the texts of special tokens like other text, but never a token that is one of them.
     algorithm: "heap", or "naive" for the textbook loop.
+    superwords: "superbpe" for tokens that span words, trained in a second stage; None for none.
+    stage1_size: the number of tokens after stage 1, including the 256 bytes and the special tokens.
+    stage2_split: the split pattern of stage 2, and of the tokenizer.
+    max_words: the most words in a token of stage 2 (default 4); 0 for no limit.
+    colon_veto: make no token of stage 2 that contains a colon and a space after it (default).
     """
 
     alphabet: Literal["bytes", "characters"]
@@ -55,6 +63,11 @@ class TrainingOptions(MergeOptions, total=False):
     unknown_token: str | None
     special_tokens_as_text: bool
     algorithm: Literal["heap", "naive"]
+    superwords: Literal["superbpe"] | None
+    stage1_size: int
+    stage2_split: str
+    max_words: int
+    colon_veto: bool
 
 
 OPTIONS = TrainingOptions.__optional_keys__
@@ -74,7 +87,8 @@ def train(
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    return _train(lambda splitter, **run: count(sources, split=splitter, **run), split, vocab_size, options)
+    text = partial(_file_text, sources)
+    return _train(lambda splitter, **run: count(sources, split=splitter, **run), split, vocab_size, options, text)
 
 
 @suggests_options(*OPTIONS)
@@ -89,13 +103,22 @@ def train_from_iterator(
 
     An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
-    return _train(lambda splitter, **run: count_iterator(texts, split=splitter, **run), split, vocab_size, options)
+    again = partial(_memory_text, texts)
+    counted = lambda splitter, **run: count_iterator(texts, split=splitter, **run)  # noqa: E731
+    return _train(counted, split, vocab_size, options, again)
 
 
 @suggests_options(*OPTIONS)
-def train_from_counts(counts: WordCounts, vocab_size: int, **options: Unpack[TrainingOptions]) -> Tokenizer:
-    """Train a tokenizer on word counts. Options as for `train`, without `split`."""
-    return _train(lambda splitter, **run: counts, (), vocab_size, options)
+def train_from_counts(
+    counts: WordCounts, vocab_size: int, *, text: Sources | None = None, **options: Unpack[TrainingOptions]
+) -> Tokenizer:
+    """Train a tokenizer on word counts. Options as for `train`, without `split`.
+
+    text: the files that were counted, for `superwords`, whose second stage reads them.
+    """
+    if (text is not None) != (options.get("superwords") is not None):
+        raise UsageError("text and superwords go together: stage 2 of superwords reads the text, and nothing else does")
+    return _train(lambda splitter, **run: counts, (), vocab_size, options, partial(_file_text, text or ()))
 
 
 @suggests_options()
@@ -133,16 +156,40 @@ def list_encoding_names() -> list[str]:
     return list(PUBLISHED)
 
 
+def _file_text(sources: Sources) -> Text:
+    from .superwords import FileText
+
+    return FileText(sources)
+
+
+def _memory_text(texts: Iterable[str | bytes]) -> Text:
+    from .superwords import MemoryText
+
+    return MemoryText(texts)
+
+
 def _train(
-    counted: Callable[..., WordCounts], split: str | Iterable[str], vocab_size: int, options: TrainingOptions
+    counted: Callable[..., WordCounts],
+    split: str | Iterable[str],
+    vocab_size: int,
+    options: TrainingOptions,
+    text: Callable[[], Text],
 ) -> Tokenizer:
-    """Train on the word counts that `counted` returns. The options are checked before any text is read."""
-    from .training import Options, Training
+    """Train on the word counts that `counted` returns. The options are checked before any text is read.
+
+    text: opens what is counted, for superwords.
+    """
+    from .training import Options, Training, take_superwords
 
     given: dict[str, Any] = {**options}
     progress = given.pop("progress", None)
-    checked = Options(vocab_size=vocab_size, **given)
+    checked = Options(vocab_size=vocab_size, superwords=take_superwords(given), **given)
+    splitter, run = checked.splitter(split), {"num_threads": checked.num_threads, "progress": progress}
+    if checked.superwords is not None:
+        from .superwords import SuperwordTraining
+
+        again = text()
+        return Tokenizer(SuperwordTraining(counted(splitter, **run), again, checked, None, progress).run())
     # The constructor copies what training needs, so the word counts are freed before training begins.
-    splitter = checked.splitter(split)
-    training = Training(counted(splitter, num_threads=checked.num_threads, progress=progress), checked, progress)
+    training = Training(counted(splitter, **run), checked, progress)
     return Tokenizer(training.run())

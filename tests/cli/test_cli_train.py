@@ -28,6 +28,33 @@ def corpus(tmp_path):
     return path
 
 
+def test_superwords_from_text_and_from_saved_counts(corpus, tmp_path):
+    options = ["--vocab-size", 330, "--superwords", "superbpe", "--stage1-size", 290]
+    result = run("train", corpus, *options, "-o", tmp_path / "a", "--json", "--memory-limit", "200MB")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["bytes_per_token"] is None
+    assert any(token.count(b" ") > 1 for token in tokenmill.load(tmp_path / "a").vocabulary.tokens if token)
+    assert run("count", corpus, "-o", tmp_path / "counts", "--split", "cl100k").returncode == 0
+    assert run("train", tmp_path / "counts", *options, "--text", corpus, "-o", tmp_path / "b").returncode == 0
+    assert (tmp_path / "a" / "tokenizer.json").read_bytes() == (tmp_path / "b" / "tokenizer.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--superwords", "superbpe"], "--stage1-size"),
+        (["--stage1-size", 290], "--superwords"),
+        (["--superwords", "superbpe", "--stage1-size", 290, "--refine", 0.9], "without refine"),
+        (["--text", "a.txt"], "--text"),
+    ],
+)
+def test_wrong_options_of_superwords(options, message, corpus, tmp_path):
+    result = run("train", corpus, "--vocab-size", 330, "-o", tmp_path / "tok", *options)
+    assert result.returncode == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_train_makes_a_tokenizer_and_says_what_it_made(corpus, tmp_path):
     result = run("train", corpus, "--vocab-size", 280, "-o", tmp_path / "tok", "--special-token", "<|end|>", "--json")
     assert result.returncode == 0, result.stderr

@@ -27,7 +27,7 @@ def demo(folder: Path) -> None:
 
     from ..counting import CountOptions
     from ..training import Options
-    from .train import Outputs, train_and_report
+    from .train import Input, Outputs, train_and_report
 
     out = Console(highlight=False)
     files = standard_library()
@@ -36,7 +36,8 @@ def demo(folder: Path) -> None:
     )
     options = Options(vocab_size=VOCAB_SIZE, special_tokens=["<|endoftext|>"])
     reading = CountOptions(binary="skip")  # a few files of Python's own tests are deliberately in other encodings
-    tok = train_and_report(list(map(str, files)), options, Outputs(folder, force=True), reading=reading)
+    given = Input(list(map(str, files)), reading=reading)
+    tok = train_and_report(given, options, Outputs(folder, force=True))
 
     view = tok.show(SENTENCE)
     out.print(f"\n{len(SENTENCE)} characters are {len(view.ids)} tokens:\n")

@@ -6,7 +6,7 @@ import contextlib
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +18,9 @@ from ._console import check_sample, cost_of_export, progress_bar, report, say, s
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
     from ..jobs.progress import Progress
+    from ..superwords import SuperwordTraining, Text
     from ..tokenizer import Tokenizer
-    from ..training import Options
+    from ..training import Options, Training
     from ..training.watching import TrainingEvent
 
 
@@ -47,6 +48,33 @@ def train(
     refine: Annotated[
         float | None, opt.training(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
     ] = None,
+    superwords: Annotated[
+        str | None, opt.training(help="superbpe: train tokens that span words, in a second stage.")
+    ] = None,
+    stage1_size: Annotated[
+        int | None, opt.training(**opt.number, help="For --superwords: the number of tokens at which stage 2 begins.")
+    ] = None,
+    stage2_split: Annotated[
+        str | None, opt.training(help="For --superwords: the split pattern of stage 2; by default that of SuperBPE.")
+    ] = None,
+    max_words: Annotated[
+        int | None,
+        opt.training(**opt.number, help="For --superwords: the most words in a token, 4 by default; 0 for no limit."),
+    ] = None,
+    colon_veto: Annotated[
+        bool | None,
+        opt.training(
+            "--colon-veto/--no-colon-veto",
+            help="For --superwords: make no token that contains a colon and a space after it (default).",
+        ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        opt.Option(metavar="SRC...", help="For --superwords with saved word counts: the text that was counted."),
+    ] = None,
+    memory_limit: Annotated[
+        str | None, opt.job(help="Memory for counting text, such as 4GB; by default half of what is free.")
+    ] = None,
     sample: opt.Sample = None,
     algorithm: Annotated[str, opt.training(help="heap, or naive: the textbook loop, for study.")] = "heap",
     unit: opt.Unit = "file",
@@ -67,7 +95,15 @@ def train(
     """
     from ..counting import CountOptions
     from ..sources.blocks import ReadOptions
-    from ..training import Options
+    from ..training import Options, take_superwords
+
+    of_superwords = {
+        "superwords": superwords,
+        "stage1_size": stage1_size,
+        "stage2_split": stage2_split,
+        "max_words": max_words,
+        "colon_veto": colon_veto,
+    }
 
     options = Options(
         vocab_size=vocab_size,
@@ -82,12 +118,24 @@ def train(
         unknown_token=unknown_token,
         refine=refine,
         algorithm=algorithm,
+        superwords=take_superwords({name: value for name, value in of_superwords.items() if value is not None}),
     )
-    reading = CountOptions(read=ReadOptions(unit, separator, field), binary=binary)  # type: ignore[arg-type]
+    units = ReadOptions(unit, separator, field)
+    reading = CountOptions(read=units, binary=binary, memory_limit=memory_limit)  # type: ignore[arg-type]
     if not _is_saved(sources):
         say_long_documents(sources, unit)
-    outputs = Outputs(output, force, log, json)
-    train_and_report(sources, options, outputs, split=split, sample=sample, reading=reading)
+    given = Input(sources, split, reading, text or [])
+    train_and_report(given, options, Outputs(output, force, log, json), sample=sample)
+
+
+@dataclass(frozen=True)
+class Input:
+    """What is trained on: text with its split pattern, or word counts, and for superwords the text that was counted."""
+
+    sources: list[str]
+    split: list[str] | None = None
+    reading: CountOptions | None = None
+    text: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -101,34 +149,33 @@ class Outputs:
 
 
 def train_and_report(
-    sources: list[str],
+    given: Input,
     options: Options,
     outputs: Outputs,
     *,
-    split: list[str] | None = None,
     sample: list[str] | None = None,
-    reading: CountOptions | None = None,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
     from ..formats import check_output
     from ..jobs.outputs import refuse_existing
     from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
-    from ..training import Training, estimate_memory
+    from ..training import estimate_memory
 
     output, force, as_json = outputs.folder, outputs.force, outputs.as_json
     check_output(output, overwrite=force)
     if outputs.log is not None:
         refuse_existing(outputs.log, overwrite=force)
     check_sample(sample)
+    text = _text(given, options)
     seconds: dict[str, float] = {}
-    with progress_bar() as progress, _timed(seconds, "load" if _is_saved(sources) else "count"):
-        counts = _counts(sources, split, options, reading, progress)
+    with progress_bar() as progress, _timed(seconds, "load" if _is_saved(given.sources) else "count"):
+        counts = _counts(given, options, progress)
     needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
     if options.algorithm == "heap":
         state_memory(needed, free_memory(), resident_memory())
     with _event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
-        training = Training(counts, options, bar if event is None else _Watching(bar, event))
+        training = _training(counts, text, given, options, bar if event is None else _Watching(bar, event))
         tok = Tokenizer(training.run())
         n_tokens = training.n_tokens() if options.min_count == 1 else None
         del training
@@ -136,7 +183,7 @@ def train_and_report(
         notes = tok.save(output, overwrite=force)
     for note in notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, as_json, counts, reading.read if reading else None)
+    cost = cost_of_export(tok, sample, as_json, counts, given.reading.read if given.reading else None)
     rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
@@ -198,20 +245,42 @@ def _is_saved(sources: list[str]) -> bool:
     return len(sources) == 1 and WordCounts.is_saved(sources[0])
 
 
-def _counts(
-    sources: list[str],
-    split: list[str] | None,
-    options: Options,
-    reading: CountOptions | None,
-    progress: Progress | None,
-) -> WordCounts:
+def _text(given: Input, options: Options) -> Text | None:
+    """The text that superwords read again; None without superwords. UsageError if it is missing or not needed."""
+    saved = _is_saved(given.sources)
+    if given.text and not (saved and options.superwords):
+        raise UsageError("--text is for --superwords with saved word counts; leave it out")
+    if options.superwords is None:
+        return None
+    if saved and not given.text:
+        raise UsageError("--superwords reads the text again: name with --text what was counted")
+    from ..superwords import FileText
+
+    return FileText(given.text or given.sources, given.reading)
+
+
+def _training(
+    counts: WordCounts, text: Text | None, given: Input, options: Options, progress: Progress | None
+) -> Training | SuperwordTraining:
+    if text is None:
+        from ..training import Training
+
+        return Training(counts, options, progress)
+    from ..superwords import SuperwordTraining
+
+    limit = None if given.reading is None else given.reading.memory_limit
+    return SuperwordTraining(counts, text, options, limit, progress)
+
+
+def _counts(given: Input, options: Options, progress: Progress | None) -> WordCounts:
     """The saved word counts, or those of text files."""
+    sources, split = given.sources, given.split
     from ..counting import WordCounts, count
     from ..split import Splitter
 
     if not _is_saved(sources):
         splitter = options.splitter(split or "cl100k")
-        return count(sources, splitter, reading, num_threads=options.num_threads, progress=progress)
+        return count(sources, splitter, given.reading, num_threads=options.num_threads, progress=progress)
     counts = WordCounts.load(sources[0], options.min_count)
     if counts.split_patterns and split:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
@@ -228,7 +297,10 @@ def _summary(
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    used = measure_usage(tok, counts).tokens if n_tokens is None else n_tokens
+    if n_tokens is not None:
+        used = n_tokens
+    else:  # tokens that span words are not used in single words
+        used = measure_usage(tok, counts).tokens if vocabulary.split_patterns == counts.split_patterns else 0
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {

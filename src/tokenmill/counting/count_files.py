@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import UsageError
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions
-from ..sources.blocks import Block
+from ..sources.blocks import Block, Cut
 from ..sources.find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, size_of
 from ..sources.shared import SharedSources
 from ..split import Splitter
@@ -21,7 +21,7 @@ from .ddfreq_tsv import is_counts_file
 from .memory import memory_limit_of
 from .options import CountOptions, make_splitter
 from .spill import temporary_spill
-from .text_sources import opener
+from .text_sources import cut_of, opener
 from .threads import Counter, Threads
 from .word_counts import WordCounts
 
@@ -74,9 +74,11 @@ def count(
     meter = Meter(progress and partial(progress, "count"), [size])
     with (
         temporary_spill() as spill,
-        Threads(splitter, num_threads, memory_limit_of(options.memory_limit), spill, size=size) as threads,
+        Threads(
+            partial(Counter, splitter), num_threads, memory_limit_of(options.memory_limit), spill, size=size
+        ) as threads,
     ):
-        FileCount(found, splitter, options, on_skip).run(threads, partial(meter.set, 0))
+        FileCount(found, cut_of(splitter), options, on_skip).run(threads, partial(meter.set, 0))
         meter.at(1)
         return WordCounts(*threads.rows(options.min_count), splitter.patterns, threads.documents, threads.total_bytes)
 
@@ -103,17 +105,18 @@ def stored_size(sources: Sequence[Source]) -> int | None:
 
 
 class FileCount:
-    """The sources of one count, which its threads draw from, and what of them was counted before an interruption."""
+    """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
 
-    def __init__(
-        self, paths: Sequence[Source], splitter: Splitter, options: CountOptions, on_skip: OnSkip | None
-    ) -> None:
+    cut: finds where a long text may be cut (see `cut_of`).
+    """
+
+    def __init__(self, paths: Sequence[Source], cut: Cut | None, options: CountOptions, on_skip: OnSkip | None) -> None:
         self.documents = 0
         self.total_bytes = 0
         self.skipped = 0
         self._on_skip = on_skip
         self._skipping = threading.Lock()
-        self._sources = SharedSources(paths, opener(splitter, options.read, options.binary))
+        self._sources = SharedSources(paths, opener(cut, options.read, options.binary))
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
         """Count all that is left of the sources. show: called with the bytes read so far."""

@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +32,7 @@ from .spill import Run, Spill, temporary_spill, write_run
 from .storage import About, files_for, name_of_file, write_counts, write_file
 from .tables import RowSource
 from .text_sources import cut_of, opener
-from .threads import Threads
+from .threads import Counter, Threads
 
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
@@ -95,7 +96,7 @@ class CountWhole:
     def do(self, part: int, task: Task) -> dict[str, Any]:
         options, patterns = self._options, self._splitter.patterns
         spill = Spill(task.folder, options.approximate_prune, durable=True)
-        files = FileCount(self._sources, self._splitter, options, task.on_skip)
+        files = FileCount(self._sources, cut_of(self._splitter), options, task.on_skip)
         _take_up(task, spill, files)
         resumed_bytes = files.total_bytes
 
@@ -106,7 +107,7 @@ class CountWhole:
         can_resume = self.sizes[0] is not None
         limit = memory_limit_of(options.memory_limit)
         with Threads(
-            self._splitter,
+            partial(Counter, self._splitter),
             self._num_threads,
             limit,
             spill,
@@ -209,10 +210,10 @@ class CountShards:
 
     def do(self, part: int, task: Task) -> dict[str, Any]:
         options = self._options
-        with temporary_spill() as spill, Threads(self._splitter, 1, self._limit, spill) as threads:
+        with temporary_spill() as spill, Threads(partial(Counter, self._splitter), 1, self._limit, spill) as threads:
             counter = threads.counters[0]
             block = Block()
-            open = opener(self._splitter, options.read, options.binary)
+            open = opener(cut_of(self._splitter), options.read, options.binary)
             for path, span in self._shards[part].sources:
                 source = open(path, span=span)
                 try:

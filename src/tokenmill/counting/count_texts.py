@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
-from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block
 from ..sources.jsonl import without_surrogates
 from ..split import Splitter
@@ -41,32 +41,37 @@ def count_iterator(
     splitter = make_splitter(split)
     if isinstance(texts, (str, bytes)):
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")
-    waiting: queue.Queue[Block | None] = queue.Queue(2 * threads_for(num_threads))
     limit = memory_limit_of(memory_limit)
-    with temporary_spill() as spill, Threads(splitter, num_threads, limit, spill) as threads:
-
-        def work(counter: Counter) -> None:
-            while True:
-                threads.between_blocks(counter)
-                try:
-                    block = waiting.get(timeout=POLL)
-                except queue.Empty:
-                    continue
-                if block is None:
-                    return
-                counter.count(block)
-
-        threads.start(work)
-        seen = 0
-        for block in _blocks(texts):
-            _put(waiting, block, threads)
-            seen += block.nbytes
-            if progress is not None:
-                progress("count", seen, None)
-        for _ in range(threads.n):
-            _put(waiting, None, threads)
-        threads.join()
+    with temporary_spill() as spill, Threads(partial(Counter, splitter), num_threads, limit, spill) as threads:
+        count_blocks(texts, threads, progress)
         return WordCounts(*threads.rows(min_count), splitter.patterns, threads.documents, threads.total_bytes)
+
+
+def count_blocks(texts: Iterable[str | bytes], threads: Threads, progress: Progress | None) -> None:
+    """Let the threads count all texts."""
+    waiting: queue.Queue[Block | None] = queue.Queue(2 * threads.n)
+
+    def work(counter: Counter) -> None:
+        while True:
+            threads.between_blocks(counter)
+            try:
+                block = waiting.get(timeout=POLL)
+            except queue.Empty:
+                continue
+            if block is None:
+                return
+            counter.count(block)
+
+    threads.start(work)
+    seen = 0
+    for block in _blocks(texts):
+        _put(waiting, block, threads)
+        seen += block.nbytes
+        if progress is not None:
+            progress("count", seen, None)
+    for _ in range(threads.n):
+        _put(waiting, None, threads)
+    threads.join()
 
 
 def _blocks(texts: Iterable[str | bytes]) -> Iterator[Block]:

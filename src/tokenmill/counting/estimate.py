@@ -153,7 +153,7 @@ def _sample(
 
     ratios: by suffixes, to be filled.
     """
-    open = opener(splitter, options.read, options.binary)
+    open = opener(cut_of(splitter), options.read, options.binary)
     blocks: list[Block] = []
     total = sum(size_of(path) for path in paths)
     credit = float(BLOCK)  # so that there is one block at least

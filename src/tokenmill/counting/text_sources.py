@@ -15,12 +15,15 @@ from ..split import Splitter
 Binary = Literal["error", "skip", "count"]
 
 
-def opener(splitter: Splitter, read: ReadOptions, binary: Binary) -> Callable[..., BlockSource]:
-    """What opens a source: called with the source, and optionally with what waits for a pipe, and a span."""
+def opener(cut: Cut | None, read: ReadOptions, binary: Binary) -> Callable[..., BlockSource]:
+    """What opens a source: called with the source, and optionally with what waits for a pipe, and a span.
+
+    cut: finds where a long text may be cut (see `cut_of`).
+    """
     check = None if binary == "count" else partial(why_binary, binary=binary)
 
     def open(source: Source, pause: Pause = lambda: None, span: Span | None = None) -> BlockSource:
-        return open_source(source, read, cut=cut_of(splitter), check=check, span=span, pause=pause)
+        return open_source(source, read, cut=cut, check=check, span=span, pause=pause)
 
     return open
 

@@ -87,9 +87,10 @@ class Counter:
     """What one thread has counted: its table, and how much text went into it.
 
     budget: how many bytes its table can take.
+    A subclass that counts something else than the pretokens of a splitter has its own `count_block`.
     """
 
-    def __init__(self, splitter: Splitter, budget: int, spill: Spill, pause: Pause):
+    def __init__(self, splitter: Splitter | None, budget: int, spill: Spill, pause: Pause):
         self.table = CountTable(min(1 << 16, budget // ENTRY))
         self.documents = 0
         self.total_bytes = 0
@@ -102,20 +103,25 @@ class Counter:
         self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
     def count(self, block: Block) -> None:
-        if not self._pattern_checked and (longest := max(block.texts(), key=len, default=b"")):
-            self._pattern_checked = True
-            self._splitter.warn_of_long_pretokens(longest)
-        data, ends = self._splitter.cut_out(block.data, block.ends) or (block.data, block.ends)
-        if self._splitter.scanner is None:
-            self._count_slowly(data, ends)
-        else:
-            scanner = self._splitter.scanner
-            position = document = 0
-            while document < len(ends):
-                self.make_room()
-                position, document = count_text(self.table, scanner, data, ends, position, document, SLICE)
+        self.count_block(block)
         self.documents += block.documents
         self.total_bytes += block.nbytes
+
+    def count_block(self, block: Block) -> None:
+        """Add the pretokens of a block to the table."""
+        splitter = self._splitter
+        assert splitter is not None
+        if not self._pattern_checked and (longest := max(block.texts(), key=len, default=b"")):
+            self._pattern_checked = True
+            splitter.warn_of_long_pretokens(longest)
+        data, ends = splitter.cut_out(block.data, block.ends) or (block.data, block.ends)
+        if splitter.scanner is None:
+            self._count_slowly(data, ends, splitter)
+            return
+        position = document = 0
+        while document < len(ends):
+            self.make_room()
+            position, document = count_text(self.table, splitter.scanner, data, ends, position, document, SLICE)
 
     def wants_pause(self) -> bool:
         """Whether the tables should go to disk before the next block."""
@@ -155,7 +161,7 @@ class Counter:
             self._spill.write([table], pause=self.pause)
             self.cleared()
 
-    def _count_slowly(self, data: bytes | bytearray | memoryview, document_ends: Sequence[int]) -> None:
+    def _count_slowly(self, data: bytes | bytearray | memoryview, document_ends: Sequence[int], splitter: Splitter) -> None:
         """For a pattern without an automaton: the `regex` module finds the pretokens."""
         import numpy as np
 
@@ -163,7 +169,7 @@ class Counter:
         for last in map(int, document_ends):
             self.pause()
             text = bytes(memoryview(data)[first:last])
-            ends = np.asarray(self._splitter.ends(text), np.uint64)
+            ends = np.asarray(splitter.ends(text), np.uint64)
             start = 0
             while start < len(ends):
                 self.make_room()
@@ -174,6 +180,7 @@ class Counter:
 class Threads:
     """The threads of one count. Leaving the `with` block stops them all.
 
+    new_counter: makes the counter of a thread from its budget, the spill and `pause`.
     num_threads: at most so many; fewer where the text or the memory limit is small.
     memory_limit: bytes that the process can take, whatever the number of threads.
     checkpoint: called when all that was counted is on disk; `every` so many seconds at least, if given.
@@ -182,7 +189,7 @@ class Threads:
 
     def __init__(
         self,
-        splitter: Splitter,
+        new_counter: Callable[[int, Spill, Pause], Counter],
         num_threads: int | None,
         memory_limit: int,
         spill: Spill,
@@ -193,7 +200,7 @@ class Threads:
         self._memory = max(memory_limit - LIBRARIES, memory_limit // 4)
         self.n = useful_threads(num_threads, size, self._memory)
         budget = max(1024 * ENTRY, self._memory // self.n - BUFFERS)
-        self.counters = [Counter(splitter, budget, spill, self.pause) for _ in range(self.n)]
+        self.counters = [new_counter(budget, spill, self.pause) for _ in range(self.n)]
         self.spill = spill
         self._checkpoint = checkpoint
         self._every = every

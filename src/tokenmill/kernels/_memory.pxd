@@ -8,3 +8,12 @@ cdef extern from "tokenmill/kernels/_platform.h" nogil:
     void tm_free(void* p)
     void tm_return_freed()
     void* tm_reserve(void* items, size_t* room, size_t wanted, size_t size)
+
+
+cdef inline bint tm_make_room(void** items, size_t* room, size_t wanted, size_t size) noexcept nogil:
+    # tm_reserve in place: false where there is no memory, and the array stays as it is.
+    cdef void* grown = tm_reserve(items[0], room, wanted, size)
+    if grown == NULL:
+        return False
+    items[0] = grown
+    return True

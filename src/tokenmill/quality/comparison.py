@@ -25,6 +25,7 @@ from .metrics import (
     word_initial_share,
 )
 from .names import free_name
+from .superwords import most_used_table, superwords_of, superwords_table
 from .tables import Column, Table, TableSet
 from .usage import ordinary_tokens
 
@@ -81,6 +82,10 @@ def compare(
         _side_by_side("scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts),
         _overlap(named),
     ]
+    spanning = [name for name, of in judged.items() if superwords_of(of.tok)]
+    if spanning:
+        lists = [most_used_table(name, judged[name].tok, judged[name].usage) for name in spanning]
+        tables += [superwords_table(judged), *lists]
     return Comparison(judged, tables)
 
 

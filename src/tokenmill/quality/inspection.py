@@ -14,6 +14,7 @@ from .judgement import Judgement, judge
 from .junk import THRESHOLDS, junk_table, thresholds_table
 from .metrics import baseline_table, domains_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
+from .superwords import most_used_table, superwords_of
 from .tables import Table, TableSet
 from .token_lists import (
     doubles_tables,
@@ -108,5 +109,7 @@ def inspect(
     tables += doubles_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
+        if superwords_of(tok):
+            tables.append(most_used_table(name or tok.name, tok, usage))
     tables += [longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]
     return Inspection(tok, name or tok.name, tables, judged)

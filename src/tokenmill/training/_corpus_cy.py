@@ -21,7 +21,7 @@ for a position, rarely two.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
 from cython.cimports.tokenmill.kernels._memory import tm_return_freed
@@ -30,7 +30,7 @@ from cython.cimports.tokenmill.training._corpus_cy import left_of
 
 BREAK = 0x3FFFFFFF  # as a token id in a pretoken: a symbol that never merges
 SLICE = cython.declare(cython.size_t, 1 << 24)  # nodes looked at between two looks for Ctrl-C: 50 ms
-Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint32_t])
+Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint16_t], cython.const[uint32_t])
 
 
 @cython.final

@@ -19,6 +19,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     count_at,
     put_place,
 )
+from cython.cimports.tokenmill.training._limits_cy import Limits
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places
 
 
@@ -27,7 +28,7 @@ from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places
 class PairIndex:
     """Fills `pairs` with the pairs of `corpus`, and queues them.
 
-    spans, lengths: uint32, the nodes and the bytes of each token by id. A pair of more than `max_bytes` is left out.
+    spans: uint32, the nodes of each token by id. limits: pairs that may not merge are left out.
     spread: tokens have spans[id] nodes each. If false, one.
     Call `count` until it returns True, `choose`, and `place` until it returns True. Before another phase, call `forget` until it
     returns True, and clear the pairs.
@@ -36,8 +37,7 @@ class PairIndex:
     corpus: Corpus
     pairs: Pairs
     spans: cython.const[uint32_t][::1]
-    lengths: cython.const[uint32_t][::1]
-    max_bytes: cython.size_t
+    limits: Limits
     spread: cython.bint
     direct: cython.pointer(uint32_t)
     kept: cython.pointer(uint32_t)  # by id in `count`: the new id, or FREE | left token
@@ -49,16 +49,14 @@ class PairIndex:
         corpus: Corpus,
         pairs: Pairs,
         spans: cython.const[uint32_t][::1],
-        lengths: cython.const[uint32_t][::1],
-        max_bytes: cython.size_t,
+        limits: Limits,
         spread: bool = False,
     ):
         self.corpus = corpus
         self.spread = spread
         self.pairs = pairs
         self.spans = spans
-        self.lengths = lengths
-        self.max_bytes = max_bytes
+        self.limits = limits
         self.direct = cython.cast(cython.pointer(uint32_t), zeroed_array(1 << 16, 4))
         self.at = 1
 
@@ -130,10 +128,7 @@ class PairIndex:
         for old in range(1, pairs.n_pairs):
             left = pairs.pair[old].left
             right = pairs.pair[old].right
-            if (
-                pairs.pair[old].count >= pairs.threshold
-                and cython.cast(cython.size_t, self.lengths[left]) + self.lengths[right] <= self.max_bytes
-            ):
+            if pairs.pair[old].count >= pairs.threshold and self.limits.fits(left, right):
                 self.kept[old] = cython.cast(uint32_t, kept)
                 pairs.pair[kept] = pairs.pair[old]
                 pairs.places[kept] = new_places(pairs, pairs.pair[kept].size)

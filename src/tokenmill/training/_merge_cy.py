@@ -28,6 +28,7 @@ import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place
+from cython.cimports.tokenmill.training._limits_cy import Limits
 from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_pair, set_pair
 from cython.cimports.tokenmill.training._step_cy import Step
 
@@ -41,18 +42,16 @@ LAY_OUT = cython.declare(cython.int, 2)
 class MergeLoop(Step):
     """Merges the pairs of one phase.
 
-    spans, lengths: uint32 by token id, in nodes and in bytes; `n_tokens` of them are set, the loop writes the rest.
+    spans: uint32 by token id, in nodes; `n_tokens` of them are set, the loop writes the rest.
     merges: int32 rows (left id, right id, new id); `n_merges` of them are set, the loop writes the rest.
     counts: uint64, the count of the pair of each merge when it was made.
-    max_bytes: the limit of a token. With 2**64 - 1 lengths are neither read nor written, which saves cache misses.
+    limits: which tokens may be made.
     """
 
     spans: uint32_t[::1]
-    lengths: uint32_t[::1]
     merges: int32_t[:, ::1]
     counts: uint64_t[::1]
-    max_bytes: cython.size_t
-    limited: cython.bint
+    limits: Limits
     n_tokens: cython.size_t
     n_merges = cython.declare(cython.size_t, visibility="readonly")
     stage: cython.int
@@ -63,23 +62,20 @@ class MergeLoop(Step):
         corpus: Corpus,
         pairs: Pairs,
         spans: uint32_t[::1],
-        lengths: uint32_t[::1],
         merges: int32_t[:, ::1],
         counts: uint64_t[::1],
         n_tokens: cython.size_t,
         n_merges: cython.size_t,
-        max_bytes: cython.size_t,
+        limits: Limits,
     ):
         self.corpus = corpus
         self.pairs = pairs
         self.spans = spans
-        self.lengths = lengths
         self.merges = merges
         self.counts = counts
         self.n_tokens = n_tokens
         self.n_merges = n_merges
-        self.max_bytes = max_bytes
-        self.limited = max_bytes != cython.cast(cython.size_t, -1)
+        self.limits = limits
 
     @property
     def idle(self) -> bool:
@@ -167,8 +163,7 @@ class MergeLoop(Step):
         self.counts[self.n_merges] = self.pairs.pair[merged].count
         self.n_merges += 1
         self.spans[new] = self.spans[left] + self.spans[right]
-        if self.limited:
-            self.lengths[new] = self.lengths[left] + self.lengths[right]
+        self.limits.make(left, right, new)
         self.n_tokens += 1
         self.stage = SWEEP
         self.visit(self.pairs.places[merged], self.pairs.pair[merged].size)
@@ -180,7 +175,7 @@ class MergeLoop(Step):
     def successor(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """A new pair, under an id that is free again if there is one: its record is in the cache still."""
         id: uint32_t = self.free_id
-        if self.limited and cython.cast(cython.size_t, self.lengths[left]) + self.lengths[right] > self.max_bytes:
+        if not self.limits.fits(left, right):
             return FREE | left
         if id == 0:
             return new_pair(self.pairs, left, right)

@@ -28,7 +28,7 @@ class Alphabet:
     """The first tokens and the pretokens written in them.
 
     tokens: the bytes of each token by id; None for the unknown token.
-    ids: uint8 or uint32 array, the pretokens one after the other as token ids or BREAK.
+    ids: uint8, uint16 or uint32 array, the pretokens one after the other as token ids or BREAK.
     offsets: uint64 array: pretoken i is ids[offsets[i]:offsets[i + 1]].
     spans: if tokens have several nodes: the number of each.
     """

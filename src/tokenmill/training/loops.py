@@ -45,16 +45,25 @@ Trained = tuple["np.ndarray", list[bytes], list[int]]
 
 
 def merge(
-    corpus: Corpus, tokens: list[bytes], options: Options, weight: int, progress: Progress, watch: Watch | None = None
+    corpus: Corpus,
+    tokens: list[bytes],
+    options: Options,
+    weight: int,
+    progress: Progress,
+    watch: Watch | None = None,
+    *,
+    max_words: int = 0,
 ) -> Trained:
     """Plain BPE.
 
     tokens: the alphabet. weight: the number of pairs in the corpus, each counted as often as its pretoken.
     watch: gets the count of each merge.
+    max_words: the most words in a token that is made; 0 for no limit.
     """
     import numpy as np
 
     from ._index_cy import PairIndex
+    from ._limits_cy import Limits, shape_of
     from ._merge_cy import MergeLoop
     from ._pairs_cy import Pairs
 
@@ -64,15 +73,18 @@ def merge(
     spans[:first] = 1
     lengths = np.zeros(first + wanted, np.uint32)
     lengths[:first] = [len(token) for token in tokens]
+    shapes = np.zeros(first + wanted if max_words else 0, np.uint8)
+    if max_words:
+        shapes[:first] = [shape_of(token) for token in tokens]
     merges = np.zeros((wanted, 3), np.int32)
     numbers = np.zeros((wanted, 2), np.uint64)
     counts = np.zeros(wanted, np.uint64)
     watch = watch or Watch(None, ())
     can_be_too_long = corpus.n_nodes * max(map(len, tokens)) > options.max_bytes
-    max_bytes = options.max_bytes if can_be_too_long else _NO_LIMIT
+    limits = Limits(lengths, shapes, options.max_bytes if can_be_too_long else _NO_LIMIT, max_words)
     threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
     pairs = Pairs(threshold, corpus.wide, min(2 * corpus.n_nodes, 8 * wanted + (1 << 16)))
-    index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
+    index = PairIndex(corpus, pairs, spans, limits)
     done = 0
 
     def tell(n: int) -> None:
@@ -82,7 +94,7 @@ def merge(
     look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
     while True:
         _build(index, corpus, progress)
-        loop = MergeLoop(corpus, pairs, spans, lengths, merges, counts, first + done, done, max_bytes)
+        loop = MergeLoop(corpus, pairs, spans, merges, counts, first + done, done, limits)
         while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.n_merges, wanted)
             if watch.event is not None:
@@ -99,7 +111,7 @@ def merge(
         # have like counts, the same estimate would end that phase after a few merges, and so on.
         look = max(look, 2 * done)
         threshold = max(options.min_pair_count, pairs.threshold // 16)
-        index = PairIndex(corpus, pairs, spans, lengths, max_bytes, True)
+        index = PairIndex(corpus, pairs, spans, limits, True)
         while not index.forget(_SLICE):
             progress("index", 0, 2 * corpus.n_nodes)
         pairs.clear(threshold)
@@ -125,6 +137,7 @@ def refine(
     import numpy as np
 
     from ._index_cy import PairIndex
+    from ._limits_cy import Limits
     from ._pairs_cy import Pairs
     from ._picky_cy import PickyLoop
     from ._tokens_cy import Tokens
@@ -135,8 +148,9 @@ def refine(
     known = Tokens(list(tokens), widths)
     known.recall([(token, left, right, len(token)) for token, left, right in gone])
     lengths = np.array([len(token) for token in tokens], np.uint32)
+    limits = Limits(lengths, np.zeros(0, np.uint8), options.max_bytes)
     pairs = Pairs(1, corpus.wide)
-    index = PairIndex(corpus, pairs, np.asarray(widths, np.uint32), lengths, options.max_bytes, spans is not None)
+    index = PairIndex(corpus, pairs, np.asarray(widths, np.uint32), limits, spans is not None)
     _build(index, corpus, progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
     expected = min(corpus.n_nodes, 16 * wanted)

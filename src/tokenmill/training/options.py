@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from ..errors import UsageError
 from ..split import Splitter
+from .superwords import Superwords
 
 LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
 
@@ -28,6 +29,7 @@ class Options:
         name of the token for all other characters. See alphabet.py.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
     algorithm: "heap", or "naive" for the textbook loop.
+    superwords: the options of a second stage, whose tokens may span words; None for none.
     """
 
     vocab_size: int
@@ -42,6 +44,7 @@ class Options:
     refine: float | None = None
     algorithm: str = "heap"
     special_tokens_as_text: bool = False
+    superwords: Superwords | None = None
 
     def __post_init__(self) -> None:
         special_tokens = checked_special_tokens(self.special_tokens)
@@ -62,6 +65,8 @@ class Options:
         if self.algorithm not in ("heap", "naive"):
             raise UsageError(f'algorithm is {self.algorithm!r}; choose "heap" or "naive"')
         object.__setattr__(self, "special_tokens", special_tokens)
+        if self.superwords is not None:
+            self._check_superwords(self.superwords)
         if self.alphabet == "bytes":
             self.check_size(256)
         if self.n_ordinary >= LONGEST:
@@ -81,6 +86,16 @@ class Options:
     def max_bytes(self) -> int:
         """The length of the longest token allowed, in bytes."""
         return min(self.max_token_bytes or LONGEST, LONGEST)
+
+    def _check_superwords(self, words: Superwords) -> None:
+        if self.alphabet != "bytes" or self.refine is not None or self.algorithm != "heap":
+            raise UsageError("superwords are trained on bytes, by the heap, without refine; leave these options out")
+        special = self.vocab_size - self.n_ordinary
+        if not 256 + special <= words.stage1_size <= self.vocab_size:
+            raise UsageError(
+                f"stage1_size is {words.stage1_size}; it must be from {256 + special}, the bytes and the special tokens, to "
+                f"vocab_size, {self.vocab_size}"
+            )
 
     def check_size(self, alphabet_size: int) -> None:
         """Raise UsageError if the alphabet and the special tokens alone are more than vocab_size."""

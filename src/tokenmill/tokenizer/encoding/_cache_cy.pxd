@@ -1,14 +1,16 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from tokenmill.kernels._pretoken_key cimport tm_seed
+from tokenmill.kernels._pretoken_key cimport tm_key, tm_seed
 from tokenmill.tokenizer.merging._merger_cy cimport Merger, Workspace
 
 cdef enum:
+    COUNT_SHIFT = 24
+    ID_MASK = 0xFFFFFF
     BATCH = 128  # pretokens that are looked up at once
     SCAN = 512  # pretokens that are cut at once: the scanner leaves some of the room unused
 
 # A pretoken and its ids. `lo` and `hi` are its key (kernels/_pretoken_key.h); `hi` is 0 in an empty slot. The top byte of
-# ids[3] is the number of ids, 1 to 4, that are in the entry; if it is 0, ids[0] and ids[1] are the place of the pretoken's
+# ids[3] (above COUNT_SHIFT) is the number of ids, 1 to 4, that are in the entry; if it is 0, ids[0] and ids[1] are the place of the pretoken's
 # record in the arena.
 cdef struct Entry:
     uint64_t lo, hi
@@ -31,15 +33,19 @@ cdef class PretokenCache:
     cdef bytes initial, initial_arena  # the entries and the arena to return to; threads share them
     cdef Entry* initial_entries
     cdef uint32_t places[BATCH]  # where the ids of each pretoken of the last batch end in its `out`
-    cdef size_t initial_used, initial_arena_used
+    cdef size_t initial_used, initial_arena_used, initial_slots
 
     cdef void _keep(self, bytes initial, bytes arena) noexcept
+    cdef PretokenCache copy(self)  # a cache for another thread, with the initial entries of this one
+    cdef void set_limit(self, size_t limit) noexcept
 
     # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that
     # ends at text[length], written to `out`, which has room for as many ids as the pretokens have bytes and 4 more.
     # Returns their number, or a negative number of _merger_cy.
     cdef Py_ssize_t encode(self, const uint8_t* text, size_t start, size_t length, const size_t* ends, Py_ssize_t n,
                            uint32_t* out) noexcept nogil
+    # The ids of one pretoken that is not in its home slot, or whose ids do not fit there. A new pretoken is merged.
+    cdef Py_ssize_t seek(self, const uint8_t* pretoken, size_t length, tm_key key, uint64_t hash, uint32_t* out) noexcept nogil
     # The ids of a pretoken if it is in the cache, otherwise 0; nothing is merged. `out` has room for 4 ids.
     cdef Py_ssize_t find(self, const uint8_t* pretoken, size_t length, const uint8_t* end, uint32_t* out) noexcept nogil
     # Add a pretoken that is not in the cache. False where there is no memory.

@@ -21,8 +21,6 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, relea
 
 from ...kernels.random_seed import random_seed
 
-COUNT_SHIFT = cython.declare(cython.int, 24)
-ID_MASK = cython.declare(uint32_t, 0xFFFFFF)
 MAX_LENGTH = cython.declare(cython.size_t, 4096)  # bytes of a cached pretoken; longer ones hardly ever occur twice
 ARENA = cython.declare(cython.size_t, 1 << 18)  # bytes of the arena at first
 MIN_ARENA = cython.declare(cython.size_t, 1 << 16)  # a cache with less room in its arena would be cleared all the time
@@ -76,6 +74,7 @@ class PretokenCache:
         """Make the present entries the initial ones, in the order of their slots. To be called once, on a cache without."""
         i: cython.size_t
         n: cython.size_t = 0
+        self.initial_slots = self.slots
         initial: bytes = PyBytes_FromStringAndSize(cython.NULL, self.used * cython.sizeof(Entry))
         entries: cython.pointer(Entry) = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
         for i in range(self.slots):
@@ -83,6 +82,12 @@ class PretokenCache:
                 entries[n] = self.entries[i]
                 n += 1
         self._keep(initial, PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.arena), self.arena_used))
+
+    def copy(self):
+        return PretokenCache(self.merger, self, self.initial_slots)
+
+    def set_limit(self, limit):
+        self.limit = limit
 
     def _keep(self, initial, arena):
         self.initial = initial
@@ -122,7 +127,7 @@ class PretokenCache:
                 o += tail >> COUNT_SHIFT
             else:
                 pretoken = text + (ends[i - 1] if i > 0 else start)
-                count = _seek(self, pretoken, text + ends[i] - pretoken, keys[i], hashes[i], o)
+                count = self.seek(pretoken, text + ends[i] - pretoken, keys[i], hashes[i], o)
                 if count < 0:
                     return count
                 o += count
@@ -130,6 +135,16 @@ class PretokenCache:
                 mask = self.slots - 1
             self.places[i] = cython.cast(uint32_t, o - out)
         return o - out
+
+    def seek(self, pretoken, length, key, hash, out):
+        count: cython.Py_ssize_t = _probe(self, pretoken, length, key, hash, out)
+        if count == 0:
+            count = self.merger.merge(pretoken, length, out, cython.address(self.work))
+            if count > 0 and length <= MAX_LENGTH:
+                _put(self, pretoken, length, key, hash, out, count)
+            elif self.work.room > WORK_KEPT:
+                release(cython.address(self.work), WORK_KEPT)
+        return count
 
     def find(self, pretoken, length, end, out):
         key: tm_key = tm_key_of(pretoken, length, end, self.seed)
@@ -140,22 +155,6 @@ class PretokenCache:
     def insert(self, pretoken, length, end, ids, count):
         key: tm_key = tm_key_of(pretoken, length, end, self.seed)
         return _put(self, pretoken, length, key, tm_random_hash(key, self.seed), ids, count)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _seek(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
-          out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
-    """The ids of a pretoken that is not in its home slot, or whose ids do not fit there. A new pretoken is merged."""
-    count: cython.Py_ssize_t = _probe(cache, pretoken, length, key, hash, out)
-    if count == 0:
-        count = cache.merger.merge(pretoken, length, out, cython.address(cache.work))
-        if count > 0 and length <= MAX_LENGTH:
-            _put(cache, pretoken, length, key, hash, out, count)
-        elif cache.work.room > WORK_KEPT:
-            release(cython.address(cache.work), WORK_KEPT)
-    return count
 
 
 @cython.cfunc

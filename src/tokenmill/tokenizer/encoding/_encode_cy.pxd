@@ -36,7 +36,7 @@ cdef class Encoder:
     cdef list _pool
     cdef list _ints
     cdef PyObject** _int
-    cdef size_t _cache_bytes, _states, _slots  # _slots: of a new cache
+    cdef size_t _cache_bytes, _states
 
     cdef State take(self)  # what a thread needs to encode, to be given back
     cdef void give(self, State state)

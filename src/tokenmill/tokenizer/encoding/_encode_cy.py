@@ -77,7 +77,6 @@ class Encoder:
         cache.begin()
         self._merger = merger
         self._model = cache
-        self._slots = cache.slots
         self._scanner = scanner
         self._cache_bytes = cache_bytes
         self._pool = []
@@ -93,8 +92,8 @@ class Encoder:
         else:
             first: cython.bint = self._states == 0
             self._states += 1
-            state = State(self._model if first else PretokenCache(self._merger, self._model, self._slots))
-        state.cache.limit = self._cache_bytes // self._states
+            state = State(self._model if first else self._model.copy())
+        state.cache.set_limit(self._cache_bytes // self._states)
         state.ids.used = 0
         state.counted = 0
         return state

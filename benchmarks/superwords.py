@@ -1,0 +1,96 @@
+"""SuperBPE against plain BPE: the command that trains 49,152 tokens, with and without the exact cut, and encoding.
+
+python -m benchmarks.superwords                          # English; saves the results
+python -m benchmarks.superwords job plain|superbpe|uncut|encode|tokenizers FILE    # one job, as JSON
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .harness import CACHE, alternate, corpus_file, median, ratio, save
+
+SIZES = (32_768, 49_152)
+ENCODED = 60_000_000  # bytes
+TOKENIZER = CACHE / "superbpe-en"
+
+
+def train(path: str, way: str) -> dict:
+    """The whole command, with what it prints and saves."""
+    from tokenmill.cli.main import app
+    from tokenmill.superwords import superbpe
+
+    if way == "uncut":
+        superbpe._guess = lambda totals, wanted: 1
+    options = [] if way == "plain" else ["--superwords", "superbpe", "--stage1-size", str(SIZES[0])]
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "tokenizer"
+        command = ["train", path, "--vocab-size", str(SIZES[1]), "-o", str(output), "--json"]
+        app([*command, *options], standalone_mode=False)
+        found = (output / "tokenizer.json").read_bytes()
+        if way == "superbpe" and not TOKENIZER.exists():
+            shutil.copytree(output, TOKENIZER)
+    return {} if way == "plain" else {"check": hashlib.sha256(found).hexdigest()[:16]}
+
+
+def encode(path: str) -> dict:
+    """CPU seconds of one thread, first with empty caches, then the best of five."""
+    import tokenmill
+
+    tok = tokenmill.load(TOKENIZER)
+    text = Path(path).read_bytes()
+    tok.encode_to_numpy("a")
+    seconds = []
+    for _ in range(6):
+        start = time.process_time()
+        tok.encode_to_numpy(text)
+        seconds.append(time.process_time() - start)
+    return {"cold_mb_per_s": len(text) / 1e6 / seconds[0], "warm_mb_per_s": len(text) / 1e6 / min(seconds[1:])}
+
+
+def tokenizers(path: str) -> dict:
+    """The same for tokenizers, on the first megabytes and without its cache of words, which it does not keep."""
+    from tokenizers import Tokenizer
+
+    tok = Tokenizer.from_file(str(TOKENIZER / "tokenizer.json"))
+    text = Path(path).read_bytes()[:4_000_000].decode(errors="ignore")
+    seconds = []
+    for _ in range(2):
+        start = time.process_time()
+        tok.encode(text)
+        seconds.append(time.process_time() - start)
+    size = len(text.encode()) / 1e6
+    return {"cold_mb_per_s": size / seconds[0], "warm_mb_per_s": size / seconds[1]}
+
+
+def job(way: str, path: str) -> None:
+    result = {"encode": encode, "tokenizers": tokenizers}[way](path) if way[0] in "et" else train(path, way)
+    print(json.dumps(result))
+
+
+def run(rounds: int = 3) -> dict:
+    text, part = str(corpus_file("en")), str(corpus_file("en", ENCODED))
+    trained = alternate(
+        {way: ["benchmarks.superwords", "job", way, text] for way in ("plain", "superbpe", "uncut")}, rounds
+    )
+    encoded = alternate({way: ["benchmarks.superwords", "job", way, part] for way in ("encode", "tokenizers")}, rounds)
+    for way in ("superbpe", "uncut"):
+        cost = {key: round(ratio(trained[way], trained["plain"], key), 2) for key in ("wall", "cpu", "peak_mib")}
+        print(f"  {way}: {cost} times plain training", file=sys.stderr)
+    for way, kept in encoded.items():
+        speeds = [round(median(kept, key), 1) for key in ("cold_mb_per_s", "warm_mb_per_s")]
+        print(f"  {way}: cold and warm {speeds} MB/s", file=sys.stderr)
+    return {"en": trained | encoded}
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["job"]:
+        job(sys.argv[2], sys.argv[3])
+    else:
+        save("superwords", run())

@@ -1,0 +1,242 @@
+# cython: language_level=3
+"""Pretokens of many words to ids, in two steps, as they were trained.
+
+The merges of stage 1 have lower ranks than those of stage 2, and never use a token of stage 2. So encoding applies all of
+stage 1 first: PartEncoder does that, mostly word by word. Then the merges of stage 2 join ids.
+
+Let A and B be two tokens that a merge of stage 2 joins. It crosses the border between the last id of stage 1 in A and the
+first in B. No merge crosses any other border. So what lies between such borders, a fragment, is merged on its own. The base
+class is a cache of fragments: its pretokens are ids of stage 1, written in 2 or 3 bytes each.
+"""
+
+import cython
+from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.string import memcpy
+from cython.cimports.tokenmill.kernels._memory import tm_make_room
+from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import (
+    BATCH,
+    COUNT_SHIFT,
+    ID_MASK,
+    Entry,
+    PretokenCache,
+)
+from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, TOO_LONG, Merger
+
+MOST = cython.declare(cython.size_t, 0xFFFFFF00)  # bytes of pretokens at once: places of ids have 32 bits
+KEPT = cython.declare(cython.size_t, 1 << 20)  # ids that there is room for between calls
+BITS = cython.declare(cython.size_t, 32)  # of the filter for each border
+
+
+@cython.final
+@cython.cclass
+class IdMerger(Merger):
+    """Merges ids, written in `width` bytes each, by the merges of stage 2."""
+
+    def set_merges(self, merges: cython.const[int32_t][:, ::1], width: cython.size_t):
+        """To be called once: the rows (left id, right id, new id) by rank."""
+        rank: uint32_t
+        n: uint32_t = merges.shape[0]
+        self.width = width
+        self.made = cython.cast(cython.pointer(uint32_t), malloc((n + 1) * 4))
+        if self.made == cython.NULL:
+            raise MemoryError
+        for rank in range(n):
+            self.made[rank] = merges[rank, 2]
+            if not self.add_pair(merges[rank, 0], merges[rank, 1], rank):
+                raise MemoryError
+
+    def merge(self, pretoken, n, out, work):
+        i: cython.size_t
+        count: cython.size_t = n // self.width
+        for i in range(count):
+            out[i] = 0
+            memcpy(out + i, pretoken + i * self.width, self.width)
+        return self.merge_parts(out, count, cython.NULL, work)
+
+
+@cython.final
+@cython.cclass
+class SuperwordCache(PretokenCache):
+    """The cache of fragments, with what encodes by stage 1. Call `set_stages` once."""
+
+    def __dealloc__(self):
+        self.release()
+
+    def set_stages(self, words: PartEncoder, borders: cython.const[uint64_t][::1], width: cython.size_t):
+        """words: encodes with stage 1. borders: see `border_filter`. width: the bytes of an id."""
+        self.words = words
+        self.borders = borders
+        self.width = width
+        self.shift = 64
+        while cython.cast(cython.size_t, 1) << (64 - self.shift) < 64 * cython.cast(cython.size_t, borders.shape[0]):
+            self.shift -= 1
+
+    def begin(self):
+        PretokenCache.begin(self)
+        self.words.cache.begin()
+
+    def copy(self):
+        fresh: SuperwordCache = SuperwordCache(self.merger, self, self.initial_slots)
+        fresh.set_stages(self.words.copy(), self.borders, self.width)
+        return fresh
+
+    def set_limit(self, limit):
+        self.limit = limit // 2
+        self.words.cache.limit = limit // 2
+
+    def encode(self, text, start, length, ends, n, out):
+        id_ends: cython.size_t[BATCH]
+        count: cython.Py_ssize_t
+        if ends[n - 1] - start > MOST:
+            return TOO_LONG
+        if not self.reserve(ends[n - 1] - start):
+            return NO_MEMORY
+        count = self.words.encode(text, start, length, ends, n, self.ids, id_ends)
+        if count > 0:
+            count = self.join(n, count, id_ends, out)
+        if self.ids_room > KEPT:
+            self.release()
+        return count
+
+    def release(self):
+        free(self.ids)
+        free(self.packed)
+        free(self.cuts)
+        self.ids = self.cuts = cython.NULL
+        self.packed = cython.NULL
+        self.ids_room = self.packed_room = self.cuts_room = 0
+
+    def reserve(self, size):
+        """Make room for the ids of `size` bytes."""
+        ids: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.ids))
+        cuts: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.cuts))
+        packed: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.packed))
+        return (
+            tm_make_room(ids, cython.address(self.ids_room), size + 4, 4)
+            and tm_make_room(cuts, cython.address(self.cuts_room), size + 4, 4)
+            # Keys are read 16 bytes at a time, and the last id is written with 4 bytes.
+            and tm_make_room(packed, cython.address(self.packed_room), self.width * size + 32, 1)
+        )
+
+    def join(self, n, n_ids, id_ends, out):
+        starts: cython.size_t[BATCH]
+        stops: cython.size_t[BATCH]
+        keys: tm_key[BATCH]
+        hashes: uint64_t[BATCH]
+        limit: cython.pointer(cython.const[uint8_t]) = self.packed + self.packed_room
+        ids: cython.pointer(uint32_t) = self.ids
+        cuts: cython.pointer(uint32_t) = self.cuts
+        width: cython.size_t = self.width
+        o: cython.pointer(uint32_t) = out
+        entry: cython.pointer(Entry)
+        tail: uint32_t
+        count: cython.Py_ssize_t
+        n_cuts: cython.Py_ssize_t = self.cut(n, id_ends)
+        cut: cython.Py_ssize_t = 0
+        waiting: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        first: cython.size_t = 0  # of a fragment
+        done: cython.size_t = 0  # ids that are in `out`, joined or not
+        pretoken: cython.Py_ssize_t = 0  # whose ids are not all in `out`
+        for k in range(n_ids):
+            memcpy(self.packed + k * width, ids + k, 4)
+        while cut < n_cuts:
+            # All keys and prefetches of a batch of fragments come before its first probe.
+            waiting = 0
+            while cut < n_cuts and waiting < BATCH:
+                starts[waiting] = first
+                stops[waiting] = cuts[cut]
+                waiting += stops[waiting] - first > 1
+                first = cuts[cut]
+                cut += 1
+            for k in range(waiting):
+                keys[k] = tm_key_of(self.packed + starts[k] * width, (stops[k] - starts[k]) * width, limit, self.seed)
+                hashes[k] = tm_random_hash(keys[k], self.seed)
+                tm_prefetch_write(self.entries + (hashes[k] & (self.slots - 1)))
+            for k in range(waiting):
+                while id_ends[pretoken] <= starts[k]:
+                    self.places[pretoken] = cython.cast(uint32_t, o - out + id_ends[pretoken] - done)
+                    pretoken += 1
+                o = _copy(o, ids, done, starts[k])
+                done = stops[k]
+                entry = self.entries + (hashes[k] & (self.slots - 1))
+                tail = entry.ids[3]
+                if entry.lo == keys[k].lo and entry.hi == keys[k].hi and tail > ID_MASK:
+                    memcpy(o, entry.ids, 16)
+                    o[3] = tail & ID_MASK
+                    o += tail >> COUNT_SHIFT
+                else:
+                    count = self.seek(
+                        self.packed + starts[k] * width, (stops[k] - starts[k]) * width, keys[k], hashes[k], o
+                    )
+                    if count < 0:
+                        return count
+                    o += count
+                if id_ends[pretoken] == done:
+                    self.places[pretoken] = cython.cast(uint32_t, o - out)
+                    pretoken += 1
+            while pretoken < n and id_ends[pretoken] <= first:
+                self.places[pretoken] = cython.cast(uint32_t, o - out + id_ends[pretoken] - done)
+                pretoken += 1
+            o = _copy(o, ids, done, first)
+            done = first
+        return o - out
+
+    def cut(self, n, id_ends):
+        """Where the fragments end, into `cuts`; returns how many there are. Whether a border is crossed is unpredictable, so
+        nothing branches on it."""
+        filter: cython.pointer(cython.const[uint64_t]) = cython.address(self.borders[0])
+        ids: cython.pointer(uint32_t) = self.ids
+        cuts: cython.pointer(uint32_t) = self.cuts
+        shift: cython.int = self.shift
+        count: cython.Py_ssize_t = 0
+        pretoken: cython.Py_ssize_t
+        i: cython.size_t = 0
+        hash: uint64_t
+        for pretoken in range(n):
+            for i in range(i + 1, id_ends[pretoken]):
+                hash = tm_pair_hash(0, ids[i - 1], ids[i]) >> shift
+                cuts[count] = cython.cast(uint32_t, i)
+                count += 1 - cython.cast(cython.Py_ssize_t, filter[hash >> 6] >> (hash & 63) & 1)
+            i = id_ends[pretoken]
+            cuts[count] = cython.cast(uint32_t, i)
+            count += 1
+        return count
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _copy(
+    out: cython.pointer(uint32_t), ids: cython.pointer(uint32_t), first: cython.size_t, end: cython.size_t
+) -> cython.pointer(uint32_t):
+    """Copy ids[first:end]; both arrays have room for 4 more. Returns where the copy ends."""
+    i: cython.size_t
+    memcpy(out, ids + first, 16)
+    for i in range(first + 4, end):
+        out[i - first] = ids[i]
+    return out + (end - first)
+
+
+def border_filter(lefts: cython.const[uint32_t][::1], rights: cython.const[uint32_t][::1]):
+    """A Bloom filter of the borders (lefts[i], rights[i]), a power of two of bits, as uint64."""
+    import numpy as np
+
+    i: cython.Py_ssize_t
+    bits: cython.size_t = 1 << 12
+    shift: cython.int = 52
+    hash: uint64_t
+    while bits < BITS * cython.cast(cython.size_t, lefts.shape[0]):
+        bits *= 2
+        shift -= 1
+    words: uint64_t[::1] = np.zeros(bits // 64, np.uint64)
+    for i in range(lefts.shape[0]):
+        hash = tm_pair_hash(0, lefts[i], rights[i]) >> shift
+        words[hash >> 6] |= cython.cast(uint64_t, 1) << (hash & 63)
+    return np.asarray(words)

@@ -1,0 +1,70 @@
+"""From a vocabulary of merges to what encodes pretokens of many words by their parts."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ..merging._build_cy import list_merger, token_cache
+from ._parts_cy import PartEncoder, pairs_inside
+from ._superwords_cy import IdMerger, SuperwordCache, border_filter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from ...vocabulary import Vocabulary
+
+_SPANS_WORDS = re.compile(r"\w ")
+
+
+def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEncoder:
+    """Encodes by a plain BPE of bytes.
+
+    tokens: the bytes of each token by id; None where an id is not one of them. All 256 bytes are tokens.
+    merges: int32 rows (left id, right id, new id).
+    """
+    import numpy as np
+
+    tokens = tuple(tokens)
+    starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and len(token) == 1}
+    merger = list_merger(tokens, merges, [starts[bytes([i])] for i in range(256)], None, None)
+    inside = np.frombuffer(pairs_inside([token for token in tokens if token is not None]), np.uint64)
+    sizes = np.array([len(token or b"") for token in tokens], np.uint32)
+    return PartEncoder(token_cache(merger, tokens), inside, sizes)
+
+
+def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] | None:
+    """What encodes with tokens that span words, and its merger; None for a vocabulary whose merges have no such two stages.
+
+    Stage 2 begins with the first token that holds a space after a letter or a number. A vocabulary that was not trained in two stages
+    is None: stage 2 would be nearly all of it, or stage 1 uses tokens of stage 2.
+    """
+    import numpy as np
+
+    tokens, events = vocabulary.tokens, vocabulary.events
+    if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
+        return None
+    made = events[:, 2].tolist()
+    t = next(
+        (rank for rank, id in enumerate(made) if _SPANS_WORDS.search((tokens[id] or b"").decode(errors="ignore"))),
+        len(made),
+    )
+    if t == len(made) or 4 * t < len(made):
+        return None
+    singles = {id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
+    first, second = singles.union(events[:t].ravel().tolist()), set(made[t:])
+    if len({tokens[id] for id in singles}) < 256 or first & second or len(second) < len(made) - t:
+        return None
+    # The first and the last id of stage 1 in each token.
+    begins, ends = np.arange(len(tokens), dtype=np.uint32), np.arange(len(tokens), dtype=np.uint32)
+    for left, right, new in events[t:].tolist():
+        begins[new], ends[new] = begins[left], ends[right]
+    width = 2 if max(first) < 1 << 16 else 3
+    merger = IdMerger(len(tokens), [0] * 256)
+    merger.set_merges(np.ascontiguousarray(events[t:]), width)
+    cache = SuperwordCache(merger)
+    words = part_encoder([token if id in first else None for id, token in enumerate(tokens)], events[:t])
+    cache.set_stages(words, border_filter(ends[events[t:, 0]], begins[events[t:, 1]]), width)
+    return merger, cache

@@ -1,0 +1,51 @@
+"""The options of superword training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..errors import UsageError
+
+# SuperBPE's: numbers, runs of punctuation, and spaces before a space are apart; all else may merge.
+STAGE2 = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
+MOST_WORDS = 62
+
+
+@dataclass(frozen=True, kw_only=True)
+class Superwords:
+    """How tokens that span words are trained: SuperBPE. Raises UsageError for an invalid option.
+
+    stage1_size: the number of tokens after stage 1, including the 256 bytes and the special tokens.
+    stage2_split: the pattern that cuts the lines of the text in stage 2, and text when the tokenizer encodes.
+    max_words: the most words in a token of stage 2, parts between spaces; 0 for no limit.
+    colon_veto: make no token of stage 2 that contains a colon and a space after it.
+    """
+
+    stage1_size: int
+    stage2_split: str = STAGE2
+    max_words: int = 4
+    colon_veto: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("stage1_size", 1), ("max_words", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < least:
+                raise UsageError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        if self.max_words > MOST_WORDS:
+            raise UsageError(f"max_words is {self.max_words}; it must be at most {MOST_WORDS}, or 0 for no limit")
+
+
+def take_superwords(given: dict[str, Any]) -> Superwords | None:
+    """Take the options of superwords out of `given`; None where they are not wanted. UsageError for invalid ones."""
+    kind = given.pop("superwords", None)
+    options = {field.name: given.pop(field.name) for field in fields(Superwords) if field.name in given}
+    if kind is None:
+        if options:
+            raise UsageError(f'{", ".join(options)} belong to superwords; give superwords="superbpe" too')
+        return None
+    if kind != "superbpe":
+        raise UsageError(f'superwords is {kind!r}; it must be "superbpe" or None')
+    if "stage1_size" not in options:
+        raise UsageError('superwords="superbpe" needs stage1_size: at how many tokens stage 2 begins')
+    return Superwords(**options)

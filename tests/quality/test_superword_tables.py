@@ -1,0 +1,49 @@
+"""What `compare` says of tokens that span words."""
+
+import pytest
+
+import tokenmill
+from tokenmill.quality.superwords import end_of, words_in
+from tokenmill.quality.tables import Token
+
+TEXT = "of the cat, in the house. It is of the end\n" * 40
+
+
+@pytest.fixture(scope="module")
+def toks():
+    plain = tokenmill.train_from_iterator([TEXT], 320)
+    superwords = tokenmill.train_from_iterator([TEXT], 320, superwords="superbpe", stage1_size=280)
+    return superwords, plain
+
+
+def test_compare_shows_superwords(toks, tmp_path):
+    superwords, plain = toks
+    (tmp_path / "text.txt").write_text(TEXT)
+    found = tokenmill.compare({"plain": plain, "super": superwords}, tmp_path / "text.txt")
+    table = found.table("superwords")
+    assert table.column("tokenizer") == ["plain", "super"]
+    spanning = [token for token in superwords.vocabulary.tokens if token and len(token.split()) > 1]
+    assert table.column("superwords") == [0, len(spanning)]
+    ids = superwords.encode(TEXT)
+    used = [superwords.decode_single_token_bytes(id) for id in ids]
+    share = sum(token in spanning for token in used) / len(ids)
+    assert table.column("of the tokens of the text") == [0, pytest.approx(share)]
+    most = found.table("superwords_super")
+    assert most.column("used") == sorted(most.column("used"), reverse=True)
+    assert sum(most.column("used")) == sum(token in spanning for token in used)
+
+
+def test_plain_tokenizers_have_no_such_table(toks, tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT)
+    found = tokenmill.compare({"plain": toks[1]}, tmp_path / "text.txt")
+    assert not any(table.key.startswith("superwords") for table in found.tables)
+
+
+def test_words_and_ends():
+    assert [words_in(Token(0, token)) for token in (b" of the", b" the", b" ", b"a, b", b"\xff a")] == [2, 1, 0, 2, 2]
+    assert [end_of(Token(0, token)) for token in (b" of the", b" of the ", b"it, and,", b"end of\n")] == [
+        "a word",
+        "white space",
+        "punctuation",
+        "white space",
+    ]
