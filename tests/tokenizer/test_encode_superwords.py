@@ -135,6 +135,7 @@ def test_many_documents_at_once(tok, tmp_path):
     """Where each document ends among the ids, for token files."""
     lines = [TEXT.replace("\n", " ")[:n] for n in range(1, 80)] * 20
     (tmp_path / "text.txt").write_text("\n".join(lines))
-    tokenmill.encode_files(tok, tmp_path / "text.txt", tmp_path / "ids.npy", read=tokenmill.ReadOptions(unit="line"))
+    options = tokenmill.EncodeOptions(read=tokenmill.ReadOptions(unit="line"), end_of_text=False)
+    tokenmill.encode_files(tok, tmp_path / "text.txt", tmp_path / "ids.npy", "npy", options)
     tokens = tokenmill.load_tokens(tmp_path / "ids.npy")
     assert list(tokens.ids) == [id for line in lines for id in tok.encode(line)]

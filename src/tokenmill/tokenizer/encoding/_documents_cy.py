@@ -12,7 +12,7 @@ from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
-from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN
 from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY
@@ -43,7 +43,7 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
     found = array("q", bytes(8 * ends.shape[0]))
     id_ends: int64_t[::1] = found
     state: State = encoder.take()
-    together: cython.bint = finder is None and type(state.cache) is PretokenCache
+    together: cython.bint = finder is None
     try:
         memset(cython.address(work), 0, cython.sizeof(Work))
         work.n = ends.shape[0]
@@ -93,7 +93,7 @@ def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: c
 @cython.nogil
 @cython.exceptval(check=False)
 def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t) -> cython.Py_ssize_t:
-    """The same for text without added tokens and a plain cache, with the pretokens of several documents in a batch."""
+    """The same for text without added tokens, with the pretokens of several documents in a batch."""
     pretokens: cython.size_t[SCAN]
     length: cython.size_t = work.ends[work.n - 1]
     n: cython.Py_ssize_t
