@@ -23,11 +23,11 @@ from ..counting.threads import SLICE, Counter, Threads
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..sources.blocks import Block, Cut
-from ..split import Splitter
 from ..tokenizer.encoding.parts import part_encoder
 from ..training import Options, Training, loops
 from ..training.alphabet import Alphabet
 from ..training.trainer import by_falling_count, pair_weight
+from ..training.watching import Watch
 from ..vocabulary import AddedToken, Vocabulary
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class SuperwordTraining:
         first = Training(self._counts, stage1, self._progress).run()
         show = self._progress or (lambda stage, done, total: None)
         stage2 = _Stage2(first, self._text, options, self._counts, self._memory_limit, show)
-        tokens, events = stage2.run()
+        tokens, events, event_counts = stage2.run()
         special = enumerate(options.special_tokens, len(tokens))
         return Vocabulary(
             tokens=tuple(tokens),
@@ -81,6 +81,7 @@ class SuperwordTraining:
             events=events,
             added_tokens=tuple(AddedToken(content, id) for id, content in special),
             whole_pretokens=False,  # it would change no id, and encoding would have to check that
+            event_counts=event_counts,
         )
 
     def n_tokens(self) -> None:
@@ -104,13 +105,13 @@ class _Stage2:
         assert options.superwords is not None
         self.text, self.options, self.progress = text, options, progress
         self.words = options.superwords
-        self.splitter = Splitter(self.words.stage2_split)
+        self.splitter = options.splitter(self.words.stage2_split)
         if self.splitter.scanner is None:
             raise UsageError(
                 "stage2_split is not a pattern that the scanner can run; leave out lookaround and references"
             )
         self.tokens = [token for token in first.tokens if token is not None]
-        self.merges = first.events
+        self.merges, self.event_counts = first.events, first.event_counts
         self.memory = memory_limit_of(memory_limit)
         self.width = 2 if len(self.tokens) <= 1 << 16 else 4
         self.flags = np.zeros(len(self.tokens), np.uint8)
@@ -124,8 +125,8 @@ class _Stage2:
         most = min(_MOST_TOTALS, self.memory // 32)
         self.n_totals = 1 << max(10, min(counts.total_bytes // 16, most).bit_length() - 1)
 
-    def run(self) -> tuple[list[bytes], np.ndarray]:
-        """The tokens and the merges of both stages."""
+    def run(self) -> tuple[list[bytes], np.ndarray, np.ndarray]:
+        """The tokens and the merges of both stages, with the count of each merge."""
         import numpy as np
 
         wanted = self.options.n_ordinary - len(self.tokens)
@@ -133,11 +134,13 @@ class _Stage2:
         floor = self.options.min_pair_count
         least = max(floor, min(_guess(totals, wanted), _HIGHEST))
         while True:
-            merges, tokens = self._merge(self._fragments(totals, least), least)
+            merges, tokens, numbers = self._merge(self._fragments(totals, least), least)
             if len(merges) == wanted or least == floor:
                 break
             least = max(floor, least // 4)  # the guess was too high
-        return tokens, np.concatenate([self.merges, merges])
+        Watch(self.progress, self.tokens, len(self.merges)).tell(merges, numbers)
+        counts = np.concatenate([np.reshape(self.event_counts, (-1, 2)), numbers])
+        return tokens, np.concatenate([self.merges, merges]), counts
 
     def _totals(self) -> np.ndarray:
         """How often any two ids are neighbours in a segment, at least: uint16, by the hash of the two."""
@@ -184,15 +187,15 @@ class _Stage2:
         threads.start(work)
         threads.join(lambda: self.progress("fragments", len(kept) - len(waiting), len(kept)))
 
-    def _merge(self, rows: Rows, least: int) -> tuple[np.ndarray, list[bytes]]:
-        """The merges of stage 2 among those with a count of `least` or more, and the tokens of both stages."""
+    def _merge(self, rows: Rows, least: int) -> tuple[np.ndarray, list[bytes], np.ndarray]:
+        """The merges of stage 2 among those with a count of `least` or more, the tokens of both stages, and the counts."""
         import numpy as np
 
         from ..counting import WordCounts
 
         arena, offsets, numbers = rows
         if len(numbers) == 0:
-            return np.zeros((0, 3), np.int32), self.tokens
+            return np.zeros((0, 3), np.int32), self.tokens, np.zeros((0, 2), np.uint64)
         ids = arena.view(np.uint16 if self.width == 2 else np.uint32)
         offsets //= np.uint64(self.width)
         order = by_falling_count(WordCounts(arena, rows[1] * np.uint64(self.width), numbers), 1)
@@ -201,19 +204,24 @@ class _Stage2:
         options = dataclasses.replace(self.options, min_pair_count=least)
         weight = pair_weight(offsets, numbers)
         limit = self.words.max_words
-        merges, tokens, _ = loops.merge(corpus, self.tokens, options, weight, self.progress, max_words=limit)
-        return merges, tokens
+        watch = Watch(None, ())
+        merges, tokens, _ = loops.merge(corpus, self.tokens, options, weight, self.progress, watch, max_words=limit)
+        return merges, tokens, np.reshape(watch.numbers, (-1, 2))
 
     @property
     def cut(self) -> Cut:
         """Where a text may be cut: behind a newline, or else where the pattern always cuts."""
-        scanner = self.splitter.scanner
-        assert scanner is not None
+        if any("\n" in text for text in self.options.special_tokens):  # the newline may be inside of a special token
+            return self.splitter.certain_cut
 
         def cut(data: bytearray, start: int, length: int) -> int:
-            return data.rfind(b"\n", start, length) + 1 or scanner.certain_cut(data, start, length)
+            return data.rfind(b"\n", start, length) + 1 or self.splitter.certain_cut(data, start, length)
 
         return cut
+
+    def documents(self, block: Block) -> tuple[Any, Any]:
+        """The text of a block and the ends of its documents, without special tokens."""
+        return self.splitter.cut_out(block.data, block.ends) or (block.data, block.ends)
 
     def reader(self, totals: np.ndarray, crossed: np.ndarray):
         """A SegmentReader for one thread, of one of the two passes."""
@@ -231,13 +239,14 @@ class _BorderCounter(Counter):
         import numpy as np
 
         super().__init__(None, budget, spill, pause)
+        self._documents = stage.documents
         self.totals = np.zeros(stage.n_totals, np.uint16)
         self.kept: list[bytearray] | None = []
         self._room = budget * _KEPT // 100
         self.reader = stage.reader(self.totals, np.zeros(0, np.uint8))
 
     def count_block(self, block: Block) -> None:
-        self.reader.begin(block.data, block.ends, self.kept is not None)
+        self.reader.begin(*self._documents(block), self.kept is not None)
         while not self.reader.add_totals(SLICE):
             self.pause()
         if self.kept is not None:
@@ -254,10 +263,11 @@ class _FragmentCounter(Counter):
         super().__init__(None, budget, spill, pause)
         import numpy as np
 
+        self._documents = stage.documents
         self.reader = stage.reader(np.zeros(0, np.uint16), crossed)
 
     def count_block(self, block: Block) -> None:
-        self.reader.begin(block.data, block.ends)
+        self.reader.begin(*self._documents(block))
         self._count()
 
     def count_kept(self, ids: bytearray) -> None:

@@ -90,6 +90,8 @@ class Options:
     def _check_superwords(self, words: Superwords) -> None:
         if self.alphabet != "bytes" or self.refine is not None or self.algorithm != "heap":
             raise UsageError("superwords are trained on bytes, by the heap, without refine; leave these options out")
+        if self.special_tokens_as_text:
+            raise UsageError("with superwords, special tokens are always cut out; leave out special_tokens_as_text")
         special = self.vocab_size - self.n_ordinary
         if not 256 + special <= words.stage1_size <= self.vocab_size:
             raise UsageError(

@@ -34,15 +34,16 @@ class TrainingEvent:
 class Watch:
     """Collects the numbers of the events, and passes events on to `progress.event` where there is such a method.
 
-    tokens: the bytes of the tokens at the beginning, by id.
+    tokens: the bytes of the tokens at the beginning, by id. rank: that of the first event.
     numbers: uint64 rows, one for each event. A merge: the count of its pair, 0. A removal: its IoS, as a / b.
     """
 
-    def __init__(self, progress: Progress | None, tokens: Sequence[bytes]):
+    def __init__(self, progress: Progress | None, tokens: Sequence[bytes], rank: int = 0):
         self.event: Callable[[TrainingEvent], Any] | None = getattr(progress, "event", None)
         self.numbers: np.ndarray | Sequence[tuple[int, int]] = ()
         self._tokens = list(tokens)
         self._told = 0
+        self._rank = rank
 
     def tell(self, events: np.ndarray, numbers: np.ndarray) -> None:
         """Take all events so far, with their numbers; pass on the new ones."""
@@ -51,7 +52,7 @@ class Watch:
             return
         tokens, first = self._tokens, self._told
         rows = zip(events[first:].tolist(), numbers[first:].tolist(), strict=True)
-        for rank, ((left, right, new), (a, b)) in enumerate(rows, first):
+        for rank, ((left, right, new), (a, b)) in enumerate(rows, first + self._rank):
             if right < 0:
                 self.event(TrainingEvent(rank, tokens[left], ios=a / b))
                 continue
