@@ -6,13 +6,15 @@ It joins what is made from a vocabulary: the split pattern, the added tokens, th
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import UsageError
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from .decoding._decode_cy import Decoder
+from .encoding._cutter_cy import Cutter
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .merging._build_cy import list_merger, rank_merger, token_cache
 from .merging._events_cy import event_merger
@@ -79,7 +81,8 @@ class Core:
             cache = token_cache(merger, ())
         elif cache is None:
             cache = token_cache(merger, vocabulary.tokens, vocabulary.removed)
-        return Encoder(merger, cache, scanner, max(len(vocabulary.tokens), vocabulary.n_vocab), self.cache_bytes)
+        n_ids = max(len(vocabulary.tokens), vocabulary.n_vocab)
+        return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, _cutter(vocabulary))
 
     @lazy
     def whole_texts(self) -> bool:
@@ -90,6 +93,53 @@ class Core:
     def ids_by_token(self) -> dict[bytes, int]:
         """The id of each token by its bytes, added tokens included; the lowest where two tokens have the same bytes."""
         return {token: id for id, token in reversed([*enumerate(self.tokens)]) if token is not None}
+
+    # Decoding
+
+    def decode(self, ids: Any, errors: str) -> str:
+        """The text of `ids`, a list or an array that the kernel reads."""
+        ids = self._listed(ids)
+        left_out = self._left_out(ids)
+        if self.vocabulary.byte_tokens and errors == "replace":
+            try:
+                return self.decoder.decode(ids, "strict")[left_out:]
+            except UnicodeDecodeError:
+                return self._replace_byte_tokens(ids)[left_out:]
+        return self.decoder.decode(ids, errors)[left_out:]
+
+    def decode_bytes(self, ids: Any) -> bytes:
+        """The bytes of `ids`, which are as for `decode`."""
+        ids = self._listed(ids)
+        return self.decoder.decode_bytes(ids)[self._left_out(ids) :]
+
+    def _listed(self, ids: Any) -> Any:
+        """`ids`, which decoding may go over twice."""
+        return ids if hasattr(ids, "__len__") else list(ids)
+
+    def _left_out(self, ids: Any) -> int:
+        """How many spaces at the start decoding leaves out."""
+        rule = self.vocabulary.strip_decoded
+        if not rule:
+            return 0
+        for id in ids:
+            if token := self.decoder.token(id):
+                spaces = len(token) - len(token.lstrip(b" "))
+                return min(spaces, 1) if rule == "space" else spaces
+            if rule == "token":
+                break
+        return 0
+
+    def _replace_byte_tokens(self, ids: Iterable[int]) -> str:
+        """The text where a run of byte tokens that is not UTF-8 gives U+FFFD for each of them, as in SentencePiece."""
+        parts = []
+        of_bytes = {*self.vocabulary.byte_tokens}
+        for is_bytes, run in groupby(ids, of_bytes.__contains__):
+            data = b"".join(map(self.decoder.token, run))
+            try:
+                parts.append(data.decode())
+            except UnicodeDecodeError:
+                parts.append("\ufffd" * len(data) if is_bytes else data.decode("utf-8", "replace"))
+        return "".join(parts)
 
     # Texts with added tokens
 
@@ -136,10 +186,25 @@ class Core:
         return None
 
     def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
-        """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it."""
-        for section, token in self.added.split(repair(text), allowed):
-            bare = token is None and self.vocabulary.add_prefix_space and not section.startswith(" ")
-            yield section, token, b" " if bare else b""
+        """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it.
+
+        A space that the normalizer "Prepend" puts first is such a prefix too: no part of the text is in it.
+        """
+        mark, prepends = self.vocabulary.space_mark, self.added.prepends
+        for section, token, first in self.added.split(repair(text), allowed):
+            if mark:
+                section = section.replace(mark, " ")
+            prefix = b""
+            if token is None and prepends and first != "":
+                section, prefix = section[1:], b" "
+            elif token is None and self.prefixed(first == "text") and not section.startswith(" "):
+                prefix = b" "
+            yield section, token, prefix
+
+    def prefixed(self, starts_text: bool) -> bool:
+        """Whether a space is put before a section that does not begin with one."""
+        rule = self.vocabulary.add_prefix_space
+        return starts_text if rule == "first" else rule
 
     # Text without added tokens
 
@@ -187,8 +252,8 @@ def _tokens_by_id(vocabulary: Vocabulary) -> list[bytes | None]:
     for id in vocabulary.removed:
         tokens[id] = None
     tokens += [None] * (vocabulary.n_vocab - len(tokens))
-    for token in vocabulary.added_tokens:
-        tokens[token.id] = token.content.encode()
+    for id, token in vocabulary.bytes_apart.items():
+        tokens[id] = token
     return tokens[: vocabulary.n_vocab]
 
 
@@ -197,14 +262,25 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     tokens = vocabulary.tokens
     if vocabulary.order == "ranks":
         return rank_merger(tokens, vocabulary.unknown)
-    starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None}
-    byte_ids = [starts.get(bytes([i])) for i in range(256)]
+    apart = {*vocabulary.byte_tokens}
+    starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and id not in apart}
+    byte_ids = [*vocabulary.byte_tokens] or [starts.get(bytes([i])) for i in range(256)]
     characters = None
     if vocabulary.alphabet == "characters":
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
     if vocabulary.order == "events":
         return event_merger(vocabulary, byte_ids, characters), None
-    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
+    return list_merger(vocabulary, vocabulary.events, byte_ids, characters), None
+
+
+def _cutter(vocabulary: Vocabulary) -> Cutter | None:
+    """The cutter of a vocabulary of characters whose pretoken is the whole text; None where it could change ids."""
+    if vocabulary.alphabet == "bytes" or vocabulary.split_patterns or vocabulary.whole_pretokens:
+        return None
+    bytes_known = {token for token in vocabulary.tokens if token and len(token) == 1}
+    if vocabulary.order == "events" or (vocabulary.fuse_unknown and len(bytes_known) < 256):
+        return None  # unknown characters on both sides of a cut would be fused
+    return Cutter([vocabulary.tokens[id] for id in set(vocabulary.events[:, 2].tolist())])
 
 
 def _character(token: bytes) -> str | None:
