@@ -6,6 +6,7 @@ The engine of a tokenizer.json is tokenizers, that of a .model is sentencepiece,
 of a .gguf are the cases of llama.cpp beside it.
 """
 
+import base64
 import json
 import os
 import random
@@ -38,11 +39,12 @@ _PARTS = (
 
 
 class Engine(NamedTuple):
-    """The engine of a file: its ids of a text, the text of ids, and the name."""
+    """The engine of a file: its name, its ids of a text, the text of ids, and whether it finds special tokens in text."""
 
     name: str
     encode: Callable[[str], list[int]]
     decode: Callable[[list[int]], str] | None
+    specials: bool = True
 
 
 def content_of(path: Path) -> bytes:
@@ -65,8 +67,27 @@ def engine_of(path: Path, data: bytes) -> Engine | None:
         import sentencepiece
 
         model = sentencepiece.SentencePieceProcessor(model_proto=data)
-        return Engine("sentencepiece", model.encode, model.decode)
+        return Engine("sentencepiece", model.encode, model.decode, specials=False)
+    if data.lstrip().startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data):
+        return _ranks_engine(json.loads(data))
     return None
+
+
+def _ranks_engine(file: dict) -> Engine:
+    """tiktoken, as mistral_common and the npm package tiktoken use it; the ids of mistral_common follow the special ones."""
+    import tiktoken
+
+    if "bpe_ranks" in file:
+        lines = [line.split(" ") for line in file["bpe_ranks"].split("\n") if line]
+        texts = {int(line[1]) + n: text for line in lines for n, text in enumerate(line[2:])}
+    else:
+        texts = {item["rank"]: item["token_bytes"] for item in file["vocab"]}
+    first = file["config"]["default_num_special_tokens"] if "config" in file else 0
+    count = file["config"]["default_vocab_size"] - first if "config" in file else len(texts)
+    ranks = {base64.b64decode(text): rank for rank, text in texts.items() if rank < count}
+    pattern = file["config"]["pattern"] if "config" in file else file["pat_str"]
+    theirs = tiktoken.Encoding("file", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    return Engine("tiktoken", lambda text: [first + id for id in theirs.encode_ordinary(text)], None, specials=False)
 
 
 def random_texts(added: list[str], count: int, seed: int = 0) -> Iterator[str]:
@@ -110,19 +131,22 @@ def differences(tok: tokenmill.Tokenizer, engine: Engine, texts: list[str]) -> l
     found = []
     for text in texts:
         try:
-            ids = tok.encode(text, allowed_special="all")
+            ids = tok.encode(text, allowed_special="all") if engine.specials else tok.encode_ordinary(text)
         except tokenmill.TokenmillError as error:
             found.append(f"encode {text[:60]!r}: {error}")
             continue
         expected = engine.encode(text)
         if ids != expected:
-            at = next((i for i, (a, b) in enumerate(zip(ids, expected, strict=False)) if a != b), min(len(ids), len(expected)))
+            at = next(
+                (i for i, (a, b) in enumerate(zip(ids, expected, strict=False)) if a != b), min(len(ids), len(expected))
+            )
             found.append(f"encode {text[:60]!r} at {at}: {ids[at : at + 6]}, {engine.name} {expected[at : at + 6]}")
         elif engine.decode is not None and tok.decode(ids) != engine.decode(ids):
             found.append(f"decode {text[:60]!r}: {tok.decode(ids)[:60]!r}, {engine.name} {engine.decode(ids)[:60]!r}")
     if engine.decode is not None:
         rng = random.Random(1)
-        known = [id for id, token in enumerate(tok.core.tokens) if token is not None]
+        left_out = () if engine.specials else tok.vocabulary.special_tokens.values()
+        known = [id for id, token in enumerate(tok.core.tokens) if token is not None and id not in left_out]
         for _ in range(200 if SWEEP else 40):
             ids = rng.choices(known, k=rng.randint(1, 12))
             if tok.decode(ids) != engine.decode(ids):

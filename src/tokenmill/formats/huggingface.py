@@ -225,7 +225,9 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     unknown = _read_unknown(model, vocab, all_known)
     fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
     if fuse_unknown and byte_level:
-        model["fuse_unk"].fail("the model fuses bytes without a token into one unknown token, which tokenmill does not do")
+        model["fuse_unk"].fail(
+            "the model fuses bytes without a token into one unknown token, which tokenmill does not do"
+        )
     if not byte_level and unknown is None:
         notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     return Vocabulary(

@@ -12,11 +12,13 @@ from ..jobs.outputs import atomic_file, atomic_folder
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
 from ..vocabulary.validation import VocabularyError
-from . import ddtok, events_file, published_encodings, tokenmill_json
+from . import ddtok, events_file, gguf, published_encodings, tokenmill_json
 from .file_content import read_bytes
 from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes, parse_pair, read_side_files
+from .rank_json import parse_rank_json
 from .rank_merges import present_by_rank
+from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
@@ -75,14 +77,21 @@ def _file_in(folder: Path) -> Path:
 
 def _read_file(place: Path, data: bytes) -> _Found:
     start = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if data.startswith(gguf.MAGIC):
+        return gguf.parse_gguf(data, str(place)), True
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
     if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
         return _read_huggingface(place, data)
+    has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
+    if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:
+        return ranks, True
     if start.startswith((b"{", b"#version")):
         return _read_pair(place, parse_pair)
     if looks_like_tiktoken(data):
         return _read_tiktoken(place, data)
+    if looks_like_sentencepiece(data):
+        return parse_sentencepiece(data, str(place)), True
     raise FormatError(f"{place}: not a vocabulary in a format that tokenmill reads ({', '.join(FORMATS)})")
 
 

@@ -191,20 +191,23 @@ class Core:
         A space that the normalizer "Prepend" puts first is such a prefix too: no part of the text is in it.
         """
         mark, prepends = self.vocabulary.space_mark, self.added.prepends
+        rule = self.vocabulary.add_prefix_space
         for section, token, first in self.added.split(repair(text), allowed):
             if mark:
                 section = section.replace(mark, " ")
             prefix = b""
+            if rule == "text" and first == "text" and token is not None:
+                yield "", None, b" "
             if token is None and prepends and first != "":
                 section, prefix = section[1:], b" "
-            elif token is None and self.prefixed(first == "text") and not section.startswith(" "):
+            elif token is None and self.prefixed(first == "text") and (rule == "text" or not section.startswith(" ")):
                 prefix = b" "
             yield section, token, prefix
 
     def prefixed(self, starts_text: bool) -> bool:
         """Whether a space is put before a section that does not begin with one."""
         rule = self.vocabulary.add_prefix_space
-        return starts_text if rule == "first" else rule
+        return starts_text if isinstance(rule, str) else rule
 
     # Text without added tokens
 

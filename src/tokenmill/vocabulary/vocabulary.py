@@ -69,7 +69,8 @@ class Vocabulary:
     normalizers: the steps that change text first, with the names of Hugging Face's normalizers: "NFC", "Lowercase",
         ("Replace", " ", "\u2581") and so on; see `tokenizer.normalization`.
     add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
-        added tokens is a text of its own here; "first" means only the stretch at the start of the text.
+        added tokens is a text of its own here. "first" means only the stretch at the start of the text, and "text" the
+        same, also where the text begins with a space or with an added token.
     space_mark: the character that stands for a space after normalisation, U+2581 in SentencePiece's files. `tokens` hold
         the space itself.
     byte_tokens: with the alphabet "characters", the ids of 256 tokens that stand for the bytes of a character that has no
@@ -93,7 +94,7 @@ class Vocabulary:
     alphabet: Literal["bytes", "characters"] = "bytes"
     unknown: int | None = None
     normalizers: tuple[Step, ...] = ()
-    add_prefix_space: bool | Literal["first"] = False
+    add_prefix_space: bool | Literal["first", "text"] = False
     space_mark: str = ""
     byte_tokens: tuple[int | None, ...] = ()
     fuse_unknown: bool = False
@@ -111,7 +112,8 @@ class Vocabulary:
         validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
         validation.check_choice("strip_decoded", self.strip_decoded, ("", "space", "token"))
         for name in ("whole_pretokens", "add_prefix_space", "fuse_unknown"):
-            if type(value := getattr(self, name)) is not bool and (name, value) != ("add_prefix_space", "first"):
+            value = getattr(self, name)
+            if type(value) is not bool and not (name == "add_prefix_space" and value in ("first", "text")):
                 raise VocabularyError(f"{name} is {value!r}; expected True or False")
         for name in _TUPLES:
             put(name, validation.as_tuple(name, getattr(self, name)))
