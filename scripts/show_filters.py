@@ -11,11 +11,11 @@ from __future__ import annotations
 import difflib
 import random
 import sys
-from collections import Counter
 
 from tokenmill import read_documents
 from tokenmill.corpus.filters import FILTER_SETS, FILTERS
 from tokenmill.corpus.html import html_to_text
+from tokenmill.corpus.report import Tally
 from tokenmill.corpus.wikitext import wikitext_to_text
 
 EXAMPLES = 10
@@ -74,13 +74,13 @@ def main() -> None:
         print(f"- `{name}`: {', '.join(f'`{member}`' for member in members)}")
     print("\nIn the examples ⏎ is the end of a line, ⇥ a tab, and ¦ a pipe.\n")
     for name, apply in FILTERS.items():
-        print(f"## {name}\n\n{(apply.__doc__ or '').strip().split(chr(10))[0]}\n")
+        print(f"## {name}\n\n{apply.does}\n")
         print("| sample | texts | changed | characters before | characters fewer |")
         print("| --- | --- | --- | --- | --- |")
         places: list[tuple[str, str, str]] = []
         for kind, documents in dumps.items():
             rng = random.Random(f"{name} {kind}")
-            changed = [(text, new) for text in documents if (new := apply(text, Counter())) != text]
+            changed = [(text, new) for text in documents if (new := apply(text, Tally())) != text]
             size, fewer = sum(map(len, documents)), sum(len(old) - len(new) for old, new in changed)
             print(f"| {kind} | {len(documents):,} | {len(changed):,} | {size:,} | {fewer:,} |")
             for old, new in rng.sample(changed, min(3 * EXAMPLES, len(changed))):

@@ -13,10 +13,10 @@ from .corpus import clean as clean
 from .corpus import read_documents as read_documents
 from .counting import CountOptions as CountOptions
 from .counting import WordCounts as WordCounts
-from .counting import add_up as add_up
 from .counting import count as count
 from .counting import count_iterator as count_iterator
-from .counting import count_to_folder as count_to_folder
+from .counting.count_jobs import count_to_folder as count_to_folder
+from .counting.sum_saved import add_up as add_up
 from .jobs.work import JobOptions as JobOptions
 from .quality import Comparison as Comparison
 from .quality import Inspection as Inspection

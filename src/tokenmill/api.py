@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal, TypedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .counting import WordCounts, count, count_iterator
 from .errors import suggests_options
@@ -14,24 +14,28 @@ from .tokenizer import Tokenizer
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from .training import Options
-
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
 class MergeOptions(TypedDict, total=False):
-    """Which merges to make; for training and for `extend`.
+    """The options of all functions that train, and of `extend`.
 
+    special_tokens: control tokens. They get the last ids.
     min_count: leave out pretokens with a lower count.
     min_pair_count: stop when the count of the best pair is lower.
     max_token_bytes: never make a longer token.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
+    num_threads: None is all cores. The result does not depend on it.
+    progress: called as progress(stage, done, total).
     """
 
+    special_tokens: Iterable[str]
     min_count: int
     min_pair_count: int
     max_token_bytes: int | None
     refine: float | None
+    num_threads: int | None
+    progress: Progress | None
 
 
 class TrainingOptions(MergeOptions, total=False):
@@ -53,16 +57,7 @@ OPTIONS = TrainingOptions.__optional_keys__
 
 
 @suggests_options(*OPTIONS)
-def train(
-    sources: Sources,
-    vocab_size: int,
-    *,
-    split: str = "cl100k",
-    special_tokens: Iterable[str] = (),
-    num_threads: int | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[TrainingOptions],
-) -> Tokenizer:
+def train(sources: Sources, vocab_size: int, *, split: str = "cl100k", **options: Unpack[TrainingOptions]) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
 
     The text is streamed once into word counts. Only the table of distinct pretokens is held in memory.
@@ -73,41 +68,24 @@ def train(
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    checked = _options(vocab_size, special_tokens, num_threads, options)
-    return _train(count(sources, split=split, num_threads=num_threads, progress=progress), checked, progress)
+    return _train(lambda **run: count(sources, split=split, **run), vocab_size, options)
 
 
 @suggests_options(*OPTIONS)
 def train_from_iterator(
-    texts: Iterable[str | bytes],
-    vocab_size: int,
-    *,
-    split: str = "cl100k",
-    special_tokens: Iterable[str] = (),
-    num_threads: int | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[TrainingOptions],
+    texts: Iterable[str | bytes], vocab_size: int, *, split: str = "cl100k", **options: Unpack[TrainingOptions]
 ) -> Tokenizer:
     """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
 
     An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
-    checked = _options(vocab_size, special_tokens, num_threads, options)
-    return _train(count_iterator(texts, split=split, num_threads=num_threads, progress=progress), checked, progress)
+    return _train(lambda **run: count_iterator(texts, split=split, **run), vocab_size, options)
 
 
 @suggests_options(*OPTIONS)
-def train_from_counts(
-    counts: WordCounts,
-    vocab_size: int,
-    *,
-    special_tokens: Iterable[str] = (),
-    num_threads: int | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[TrainingOptions],
-) -> Tokenizer:
+def train_from_counts(counts: WordCounts, vocab_size: int, **options: Unpack[TrainingOptions]) -> Tokenizer:
     """Train a tokenizer on word counts. Options as for `train`, without `split`."""
-    return _train(counts, _options(vocab_size, special_tokens, num_threads, options), progress)
+    return _train(lambda **run: counts, vocab_size, options)
 
 
 @suggests_options()
@@ -128,18 +106,13 @@ def load(
     return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download)
 
 
-def _options(
-    vocab_size: int, special_tokens: Iterable[str], num_threads: int | None, options: TrainingOptions
-) -> Options:
-    """The options, checked before any text is read."""
-    from .training import Options
+def _train(counted: Callable[..., WordCounts], vocab_size: int, options: TrainingOptions) -> Tokenizer:
+    """Train on the word counts that `counted` returns. The options are checked before any text is read."""
+    from .training import Options, Training
 
-    return Options(vocab_size=vocab_size, special_tokens=special_tokens, num_threads=num_threads, **options)
-
-
-def _train(counts: WordCounts, options: Options, progress: Progress | None) -> Tokenizer:
-    from .training import Training
-
-    training = Training(counts, options, progress)
-    del counts  # the training holds what it needs of them
+    given: dict[str, Any] = {**options}
+    progress = given.pop("progress", None)
+    checked = Options(vocab_size=vocab_size, **given)
+    # The constructor copies what training needs, so the word counts are freed before training begins.
+    training = Training(counted(num_threads=checked.num_threads, progress=progress), checked, progress)
     return Tokenizer(training.run())

@@ -31,23 +31,6 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
 R = TypeVar("R")
 
-__all__ = [
-    "ConversionError",
-    "FormatError",
-    "InputError",
-    "MissingExtraError",
-    "OutputError",
-    "PatternError",
-    "SpecialTokenError",
-    "TokenmillError",
-    "UnknownOptionError",
-    "UnknownTokenError",
-    "UsageError",
-    "printable",
-    "require",
-    "suggests_options",
-]
-
 
 class TokenmillError(Exception):
     """The base class of all errors that tokenmill raises deliberately."""

@@ -1,13 +1,14 @@
 """Errors on the command line name its options, not Python arguments."""
 
 import pytest
+from typer import Context
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from tokenmill.cli._messages import name_options
 from tokenmill.cli.main import app
 
-COMMANDS = get_command(app).commands
+GROUP = get_command(app)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ COMMANDS = get_command(app).commands
     ],
 )
 def test_arguments_become_options(verb, message, expected):
-    assert name_options(message, COMMANDS[verb]) == expected
+    assert name_options(message, GROUP.get_command(Context(GROUP), verb)) == expected
 
 
 @pytest.mark.parametrize("option", ["--min-count", "--vocab-size", "--max-token-bytes"])

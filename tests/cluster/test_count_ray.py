@@ -13,8 +13,8 @@ import pytest
 from killed_driver import kill_driver
 
 from tokenmill import Splitter, WordCounts
-from tokenmill.counting import CountOptions, count, count_jobs, count_to_folder
-from tokenmill.counting.count_jobs import plan_shards
+from tokenmill.counting import CountOptions, count, count_jobs
+from tokenmill.counting.count_jobs import count_to_folder, plan_shards
 from tokenmill.counting.spill import Spill
 from tokenmill.errors import InputError, UsageError
 from tokenmill.jobs.work import JobOptions
@@ -139,7 +139,8 @@ def test_a_node_that_is_killed_in_the_middle(third_node, many_tasks, corpus, tmp
 
 COUNT = """
 import sys
-from tokenmill.counting import count_jobs, count_to_folder
+from tokenmill.counting import count_jobs
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.jobs.work import JobOptions
 count_jobs.SHARD = 20_000
 count_to_folder(sys.argv[1], sys.argv[2], sys.argv[3], job=JobOptions("ray", sys.argv[4]))

@@ -8,14 +8,15 @@ import time
 
 
 class Hostile:
-    """Does what its record says; gives the record back where it is harmless."""
+    """Does what each of its documents says; gives the document back where it is harmless."""
 
     def __init__(self, settings):
         self.settings = settings
-        self.done = 0
 
-    def __call__(self, record):
-        (what,) = record
+    def __call__(self, documents):
+        return [self.do(what) for what in documents]
+
+    def do(self, what):
         if what == "loop":
             while True:
                 pass
@@ -38,15 +39,10 @@ class Hostile:
         if what == "raise":
             raise KeyError("no such thing")
         if what == "recurse":
-            return self(record)
+            return self.do(what)
         if what == "print":
             print("noise on standard output")
-        self.done += 1
         return what + self.settings
-
-    def summary(self):
-        done, self.done = self.done, 0
-        return done
 
 
 def broken(settings):

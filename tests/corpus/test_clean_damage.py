@@ -23,12 +23,19 @@ SENTENCE = "The quick brown fox jumps over a lazy dog while nobody in particular
 BODY = SENTENCE * 3
 
 
+def pool(task, settings, num_workers, seconds, memory):
+    """Workers for batches that are lists of documents."""
+    return WorkerPool(
+        f"hostile_tasks:{task}", settings, lambda batch: [[d] for d in batch], num_workers, seconds, memory
+    )
+
+
 @pytest.fixture
 def hostile(monkeypatch):
     """A pool of two workers that run the hostile task, with a short time and little memory."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    with WorkerPool("hostile_tasks:Hostile", "!", 2, seconds=0.2, memory=200 << 20) as pool:
-        yield pool
+    with pool("Hostile", "!", 2, seconds=0.2, memory=200 << 20) as workers:
+        yield workers
 
 
 @pytest.mark.parametrize(
@@ -45,23 +52,19 @@ def hostile(monkeypatch):
         ("recurse", "it is nested too deeply"),
     ],
 )
-def test_a_record_that_takes_its_process_down_is_reported_and_the_rest_done(hostile, what, why):
-    batches = [([("a",), (what,), ("b",), ("print",)], 1), ([("c",)], 2), ([("d",), (what,)], 3)]
-    results = list(hostile.map(batches))
+def test_a_document_that_takes_its_process_down_is_reported_and_the_rest_done(hostile, what, why):
+    results = list(hostile.map([(["a", what, "b", "print"], 1), (["c", "e"], 2), ([what], 3)]))
     assert [tag for _, tag in results] == [1, 2, 3]
-    failed = ("failed", why)
-    assert results[0][0] == ([("done", "a!"), failed, ("done", "b!"), ("done", "print!")], 3)
-    assert results[1][0] == ([("done", "c!")], 1)
-    assert results[2][0] == ([("done", "d!"), failed], 1)
+    done = [(["a"], ("done", ["a!"])), (["b"], ("done", ["b!"])), (["print"], ("done", ["print!"]))]
+    assert results[0][0] == [done[0], ([what], ("failed", why)), *done[1:]]
+    assert results[1][0] == [(["c", "e"], ("done", ["c!", "e!"]))]
+    assert results[2][0] == [([what], ("failed", why))]
 
 
 def test_a_task_that_cannot_start_is_one_error(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    with (
-        WorkerPool("hostile_tasks:broken", "", 2, 1.0, 1 << 28) as pool,
-        pytest.raises(TokenmillError, match="cannot even start"),
-    ):
-        list(pool.map([([("a",)], 0)] * 5))
+    with pool("broken", "", 2, 1.0, 1 << 28) as workers, pytest.raises(TokenmillError, match="cannot even start"):
+        list(workers.map([(["a"], 0)] * 5))
 
 
 def test_no_process_stays_behind(monkeypatch):
@@ -69,8 +72,8 @@ def test_no_process_stays_behind(monkeypatch):
 
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     before = set(psutil.Process().children())  # a browser or a Ray of other tests may be among them
-    with WorkerPool("hostile_tasks:Hostile", "", 3, 100.0, 1 << 28) as pool:
-        results = pool.map([([("a",)], i) for i in range(8)])
+    with pool("Hostile", "", 3, 100.0, 1 << 28) as several:
+        results = several.map([(["a"], i) for i in range(8)])
         next(results)
         workers = set(psutil.Process().children()) - before
         assert workers

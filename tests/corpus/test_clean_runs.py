@@ -20,6 +20,7 @@ from tokenmill.corpus import CleaningReport, CleanOptions, clean, cleaning, read
 from tokenmill.corpus.cleaning import report_path
 from tokenmill.errors import InputError, OutputError, UsageError
 from tokenmill.jobs.work import JobOptions
+from tokenmill.sources import blocks
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 WORDS = [
@@ -84,7 +85,7 @@ def expected(corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaning, "PART_BYTES", 200_000)
-        patch.setattr(cleaning, "BATCH_RECORDS", 20)
+        patch.setattr(blocks, "BLOCK", 8_000)
         clean("text", corpus, folder, OPTIONS, job=JobOptions(num_workers=1))
     return digest(folder)
 
@@ -92,7 +93,7 @@ def expected(corpus, tmp_path_factory):
 @pytest.fixture
 def small_parts(monkeypatch):
     monkeypatch.setattr(cleaning, "PART_BYTES", 200_000)
-    monkeypatch.setattr(cleaning, "BATCH_RECORDS", 20)
+    monkeypatch.setattr(blocks, "BLOCK", 8_000)
 
 
 def test_the_report_adds_up(corpus, tmp_path):
@@ -103,8 +104,8 @@ def test_the_report_adds_up(corpus, tmp_path):
     assert report.skipped_count == len(report.skipped) == 12
     assert report.documents_in == report.documents_kept + sum(report.dropped.values()) + report.skipped_count
     assert str(report.skipped[0]).startswith(f"{corpus[0]}, line 14: not JSON")
-    assert report.removed_by_kind == {"url": report.documents_kept}
-    assert sorted(what for what, _ in report.most_removed) == [f"url: site{i}.org" for i in range(7)]
+    assert report.removed_by_kind == {"urls": report.documents_kept}
+    assert sorted(what for what, _ in report.most_removed) == [f"urls: site{i}.org" for i in range(7)]
     texts = texts_of(tmp_path)
     assert len(texts) == report.documents_kept
     assert report.bytes_out == sum(len(text.encode()) for text in texts)
@@ -126,8 +127,9 @@ def test_the_same_bytes_for_any_number_of_workers(corpus, expected, tmp_path, sm
 RUN = """
 import os, signal, sys, threading
 from tokenmill.corpus import CleanOptions, clean, cleaning
+from tokenmill.sources import blocks
 from tokenmill.jobs.work import JobOptions
-cleaning.PART_BYTES, cleaning.BATCH_RECORDS = 200_000, 20
+cleaning.PART_BYTES, blocks.BLOCK = 200_000, 8_000
 left, seconds, count = int(sys.argv[1]), float(sys.argv[2]), cleaning._count
 
 def counting(*arguments):
@@ -340,7 +342,7 @@ def test_the_command(corpus, tmp_path):
     for shown in (
         "documents in",
         "removed most often",
-        "url: site0.org",
+        "urls: site0.org",
         "skipped: could not be read",
         "line 14: not JSON",
     ):

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-from collections import Counter
 
 import pytest
 import regex
@@ -11,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokenmill.corpus.filters import FILTER_SETS, FILTERS, chosen_filters, clean_segments
+from tokenmill.corpus.report import Tally
 from tokenmill.corpus.wikitext import Segment
 from tokenmill.errors import UsageError
 
@@ -18,11 +18,11 @@ FOREIGN = regex.compile(r"[[\p{L}\p{M}]--\p{Latin}]", regex.V1)
 
 
 def run(name, text):
-    return FILTERS[name](text, Counter())
+    return FILTERS[name](text, Tally())
 
 
 def filtered(text, chosen):
-    return clean_segments([Segment(text)], FILTER_SETS[chosen], Counter())
+    return clean_segments([Segment(text)], FILTER_SETS[chosen], Tally())
 
 
 @pytest.mark.parametrize(
@@ -100,21 +100,48 @@ def test_all_filters_in_a_row():
 def test_verbatim_segments_are_left_alone():
     code = "  x = 'https://a.org'  # -----\n\n\n\ty"
     segments = [Segment("  Run -----\n\n"), Segment(code, verbatim=True), Segment("....\n")]
-    assert clean_segments(segments, FILTER_SETS["ddtokens"], Counter()) == f"Run ---\n\n{code}"
+    assert clean_segments(segments, FILTER_SETS["ddtokens"], Tally()) == f"Run ---\n\n{code}"
 
 
 def test_what_was_removed_is_counted():
-    removed = Counter()
-    clean_segments(
-        [Segment("https://a.org/1 https://a.org/2\n- x@y.org\n____\n42\n")], FILTER_SETS["ddtokens"], removed
-    )
-    assert removed == {
-        "url: a.org": 2,
-        "e-mail: x@y.org": 1,
-        "line start: -": 1,
-        "line start: ____": 1,
-        "line: 42": 1,
+    tally = Tally()
+    text = "https://a.org/1 https://a.org/2\n- x@y.org\n____\n42\n"
+    clean_segments([Segment(text)], FILTER_SETS["ddtokens"], tally)
+    assert tally.removed == {
+        "urls: a.org": 2,
+        "emails: x@y.org": 1,
+        "leading-marks: -": 1,
+        "leading-marks: ____": 1,
+        "letterless-lines: 42": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "characters", "examples"),
+    [
+        ("line-ends", "a\r\nb\rc\n", 3, [["a\r\nb\rc\n", "a\nb\rc\n"], ["a\r\nb\rc\n", "a\r\nb\nc\n"]]),
+        ("controls", "a\x00\x01b", 2, [["a\x00\x01b", "ab"]]),
+        ("urls", "see (http://b.org/x), then", 16, [["see (http://b.org/x), then", "see  , then"]]),
+        ("repeats", "=" * 9, 9, [["=" * 9, "==="]]),
+        ("spaces", " a  b\t\n c", 5, None),
+        ("leading-marks", "- a\n\n- b", 4, [["\n- a\n\n- b", "\na\n\n- b"], ["\n- a\n\n- b", "\n- a\n\nb"]]),
+        ("letterless-lines", "ab\n12\ncd", 3, [["\nab\n12\ncd", "\nab\ncd"]]),
+        ("hex", "1" * 40, 0, None),
+    ],
+)
+def test_how_many_characters_a_filter_changed_and_where(name, text, characters, examples):
+    tally = Tally()
+    FILTERS[name](text, tally)
+    assert tally.characters[name] == characters
+    assert examples is None or tally.examples[name] == examples
+
+
+def test_only_the_first_examples_are_kept_and_they_are_short():
+    tally = Tally()
+    FILTERS["urls"]("".join(f"{i} {'x' * 99} http://a.org/{'y' * 99} " for i in range(9)), tally)
+    assert tally.removed == {"urls: a.org": 9}
+    assert len(tally.examples["urls"]) == 5
+    assert all(len(before) <= 100 for before, _ in tally.examples["urls"])
 
 
 def test_filters_by_name():

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 
 import pytest
 import regex
@@ -11,6 +10,7 @@ import zstandard
 from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.corpus.filters import FILTER_SETS, FILTERS, clean_segments
 from tokenmill.corpus.html import html_to_text
+from tokenmill.corpus.report import Tally
 from tokenmill.corpus.wikitext import Segment, wikitext_to_text
 
 FOREIGN = regex.compile(r"[[\p{L}\p{M}]--\p{Latin}]", regex.V1)
@@ -107,7 +107,7 @@ def test_named_sentences_stay(wiki, page):
 def test_no_foreign_letter_of_a_wikipedia_page_is_lost_to_a_filter(shared, name):
     for document in read_documents(shared / "corpus" / name):
         for segment in wikitext_to_text(document.text):
-            cleaned = clean_segments([segment._replace(verbatim=False)], FILTER_SETS["ddtokens"], Counter())
+            cleaned = clean_segments([segment._replace(verbatim=False)], FILTER_SETS["ddtokens"], Tally())
             assert FOREIGN.findall(cleaned) == FOREIGN.findall(segment.text), document.title
 
 
@@ -116,12 +116,12 @@ def test_no_foreign_letter_of_many_languages_is_lost_to_a_filter(corpus_bytes):
     step = len(whole) // 40
     text = "".join(whole[at : at + 15_000].decode(errors="ignore") for at in range(0, len(whole), step))
     assert len(FOREIGN.findall(text)) > 10_000
-    without = FILTERS["urls"](text, Counter())  # a URL may hold letters of any script that writes spaces
+    without = FILTERS["urls"](text, Tally())  # a URL may hold letters of any script that writes spaces
     assert len(FOREIGN.findall(text)) - len(FOREIGN.findall(without)) < 50
     text = without
     for name, apply in FILTERS.items():
-        assert FOREIGN.findall(apply(text, Counter())) == FOREIGN.findall(text), name
-    cleaned = clean_segments([Segment(text)], FILTER_SETS["ddtokens"], Counter())
+        assert FOREIGN.findall(apply(text, Tally())) == FOREIGN.findall(text), name
+    cleaned = clean_segments([Segment(text)], FILTER_SETS["ddtokens"], Tally())
     assert FOREIGN.findall(cleaned) == FOREIGN.findall(text)
 
 

@@ -3,13 +3,15 @@
 import re
 from collections import Counter
 
+import mwparserfromhell
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tokenmill.corpus import read_documents, templates
 from tokenmill.corpus.html import html_to_text
 from tokenmill.corpus.latex import latex_to_text
-from tokenmill.corpus.templates import Arguments, _cut, _parse, renderer_of, template_name
+from tokenmill.corpus.templates import Arguments, _parts, renderer_of, template_name
 from tokenmill.corpus.wikis import wiki_of
 from tokenmill.corpus.wikitext import Segment, wikitext_to_text
 
@@ -177,15 +179,39 @@ def test_braces_alone_never_leave_double_braces(wikitext):
     assert not re.search("{{|}}", text(wikitext))
 
 
-arguments = st.text(st.characters(codec="utf-8", exclude_characters="[]{}<|&\n\x00\x01\x02\x03'"), max_size=20)
+def parsed(source):
+    """What mwparserfromhell, which parses the whole source to a tree, reads as the parts of a template."""
+    (template, *_) = mwparserfromhell.parse(source, skip_style_tags=True).filter_templates(recursive=False)
+    params = [(str(p.name) if p.showkey else None, str(p.value)) for p in template.params]
+    return str(template.name), params
 
 
-@settings(max_examples=200)
-@given(st.lists(arguments, max_size=5))
-def test_templates_cut_by_pipes_are_as_the_parser_reads_them(values):
+argument = st.lists(
+    st.one_of(
+        st.text(st.characters(codec="utf-8", exclude_characters="[]{}<>|&\n\x00\x01\x02\x03'"), max_size=10),
+        st.sampled_from(["[[a]]", "[[a|b=c]]", "[http://a.org/?b=c d]", '<b id="x">y</b>', "<br />", "=", "|"]),
+    ),
+    max_size=5,
+).map("".join)
+
+
+@settings(max_examples=300)
+@given(st.lists(argument, max_size=5))
+def test_the_parts_of_a_template_are_as_the_parser_reads_them(values):
     source = "{{name|" + "|".join(values) + "}}"
-    if "//" not in source and "__" not in source and "~~~" not in source:
-        assert _cut(source) == _parse(source)
+    if "://" not in source.replace("[http://a.org", "") and "__" not in source and "~~~" not in source:
+        assert _parts(source) == parsed(source)
+
+
+@pytest.mark.parametrize("name", ["enwiki-pages-articles-shortened.xml.bz2", "wikipedia-2006-head.xml"])
+def test_the_parts_of_every_real_template(shared, name, monkeypatch):
+    seen = set()
+    monkeypatch.setattr(templates, "_parts", lambda source: seen.add(source) or _parts(source))
+    for document in read_documents(shared / "corpus" / name):
+        wikitext_to_text(document.text)
+    assert len(seen) > 100
+    for source in seen:
+        assert _parts(source) == parsed(source)
 
 
 def test_names_and_arguments_of_templates():

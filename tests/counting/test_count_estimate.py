@@ -8,7 +8,7 @@ import pytest
 
 import tokenmill.counting.estimate as module
 import tokenmill.sources.blocks as reading
-from tokenmill.counting import count
+from tokenmill.counting import CountOptions, count
 from tokenmill.counting.estimate import estimate
 
 WORDS = r" [^ ]*|[^ ]+"
@@ -29,7 +29,7 @@ def words(n, seed):
 def test_a_sample_that_is_everything_is_exact(tmp_path):
     (tmp_path / "a.txt").write_text(words(50_000, 1))
     counts = count(tmp_path, WORDS)
-    found = estimate(tmp_path, WORDS, memory_limit="1GB", num_threads=3)
+    found = estimate(tmp_path, WORDS, CountOptions(memory_limit="1GB"), num_threads=3)
     assert (found.distinct, found.total_bytes, found.sampled) == (len(counts), counts.total_bytes, counts.total_bytes)
     assert (found.threads, found.memory_limit, found.spills, found.spill_disk) == (3, 10**9, 0, 0)
     counts.save(tmp_path / "c")
@@ -62,8 +62,8 @@ def test_distinct_pretokens_are_predicted_from_a_tenth(tmp_path, small, kind):
 def test_spills_are_foreseen(tmp_path, small, monkeypatch):
     monkeypatch.setattr("tokenmill.counting.memory.LEAST", 1)
     (tmp_path / "a.txt").write_text(words(200_000, 1))
-    roomy = estimate(tmp_path, WORDS, memory_limit="1GB")
-    tight = estimate(tmp_path, WORDS, memory_limit=roomy.memory // 4)
+    roomy = estimate(tmp_path, WORDS, CountOptions(memory_limit="1GB"))
+    tight = estimate(tmp_path, WORDS, CountOptions(memory_limit=roomy.memory // 4))
     assert roomy.spills == roomy.spill_disk == 0
     assert tight.memory == roomy.memory
     assert 2 <= tight.spills <= 12

@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 import tokenmill.sources.blocks as reading
-from tokenmill.counting import count
+from tokenmill.counting import CountOptions, count
 from tokenmill.errors import InputError
 from tokenmill.sources.blocks import ReadOptions
 
@@ -114,7 +114,7 @@ def test_json_lines_in_small_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "BLOCK", 100)
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(json.dumps({"content": "word " * i}) for i in range(60)))
-    counts = count(path, WORDS, read=ReadOptions(field="content"), num_threads=3)
+    counts = count(path, WORDS, CountOptions(read=ReadOptions(field="content")), num_threads=3)
     assert counts.documents == 60
     assert counts.total_bytes == sum(5 * i for i in range(60))
     assert items(counts) == {b"word": 59, b" word": sum(range(59)), b" ": 59}
@@ -160,10 +160,10 @@ def test_a_binary_file_is_an_error_unless_asked_for(tmp_path, data, message):
     path.write_bytes(data)
     with pytest.raises(InputError, match=r"data\.bin: looks binary: .*" + message):
         count(path, WORDS)
-    counts = count(path, WORDS, binary="count")
+    counts = count(path, WORDS, CountOptions(binary="count"))
     assert sum(len(pretoken) * n for pretoken, n in counts.items()) == len(data) == counts.total_bytes
     (tmp_path / "text.txt").write_text("some text")
-    counts = count(tmp_path, WORDS, binary="skip")
+    counts = count(tmp_path, WORDS, CountOptions(binary="skip"))
     assert items(counts) == {b"some": 1, b" text": 1}
     assert counts.documents == 1
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import tokenmill.sources.blocks as reading
 from tokenmill import Splitter
-from tokenmill.counting import count, count_iterator, count_to_folder
+from tokenmill.counting import CountOptions, count, count_iterator
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.counting.text_sources import opener
 from tokenmill.errors import InputError
 from tokenmill.sources import parquet
@@ -52,8 +53,8 @@ def test_parquet_mistakes(tmp_path):
     with pytest.raises(InputError, match=r"column 'text' holds int64, not text"):
         count(tmp_path / "a.parquet", WORDS)
     with pytest.raises(InputError, match=r"no column 'content'; the columns are body, text"):
-        count(tmp_path / "a.parquet", WORDS, read=ReadOptions(field="content"))
-    assert items(count(tmp_path / "a.parquet", WORDS, read=ReadOptions(field="body"))) == {b"a": 1}
+        count(tmp_path / "a.parquet", WORDS, CountOptions(read=ReadOptions(field="content")))
+    assert items(count(tmp_path / "a.parquet", WORDS, CountOptions(read=ReadOptions(field="body")))) == {b"a": 1}
     (tmp_path / "b.parquet").write_bytes(b"PAR1 this is not so")
     with pytest.raises(InputError, match=r"b\.parquet: not a readable Parquet file"):
         count(tmp_path / "b.parquet", WORDS)

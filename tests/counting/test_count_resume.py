@@ -15,7 +15,8 @@ import pytest
 
 import tokenmill
 from tokenmill import WordCounts
-from tokenmill.counting import CountOptions, count, count_to_folder
+from tokenmill.counting import CountOptions, count
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.errors import InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 
@@ -28,7 +29,7 @@ SLOW_COUNT = """
 import sys, time
 import tokenmill.sources.blocks as reading
 import tokenmill.counting.threads as threads
-from tokenmill.counting import count_to_folder
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.jobs.work import JobOptions
 
 reading.BLOCK = 3000

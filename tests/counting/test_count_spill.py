@@ -12,7 +12,8 @@ import tokenmill.counting.memory as memory
 import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
 from tokenmill import WordCounts
-from tokenmill.counting import CountOptions, count, count_iterator, count_to_folder
+from tokenmill.counting import CountOptions, count, count_iterator
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.counting.spill import Spill, write_run
 from tokenmill.counting.tables import ArrayRows, concatenate, merge_rows, merged
 from tokenmill.errors import OutputError, UsageError
@@ -140,12 +141,13 @@ def test_limits_that_make_no_sense(tmp_path, limit):
     [(16, None, 300, 16), (16, 0, 300, 1), (16, 1 << 19, 300, 3), (1000, 10**9, 200, 11), (4, 10**9, 1, 1)],
 )
 def test_no_more_threads_than_work_or_memory(num_threads, size, mb, expected):
-    assert threads.threads_for(num_threads, size, mb * 10**6) == expected
+    assert threads.useful_threads(num_threads, size, mb * 10**6) == expected
 
 
 LIMITED = """
 import re, sys
-from tokenmill.counting import CountOptions, count_to_folder
+from tokenmill.counting import CountOptions
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.jobs.work import JobOptions
 options, job = CountOptions(memory_limit="100MB"), JobOptions(num_workers=int(sys.argv[3]))
 summary = count_to_folder(sys.argv[1], sys.argv[2], options=options, job=job)

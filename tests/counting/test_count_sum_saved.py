@@ -11,8 +11,8 @@ import tokenmill.counting.ddfreq_tsv as ddfreq_tsv
 import tokenmill.counting.memory as memory
 import tokenmill.counting.sum_saved as sum_saved
 from tokenmill import WordCounts
-from tokenmill.counting import add_up
 from tokenmill.counting.ddfreq_tsv import escape, read_counts_file, unescape
+from tokenmill.counting.sum_saved import add_up
 from tokenmill.counting.tables import concatenate
 from tokenmill.errors import FormatError, InputError, OutputError, UsageError
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tokenmill.counting.count_texts as count_texts
 import tokenmill.counting.threads as threads
 import tokenmill.sources.blocks as reading
-from tokenmill.counting import count, count_iterator
+from tokenmill.counting import CountOptions, count, count_iterator
 from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 
@@ -168,7 +168,7 @@ def test_wrong_calls():
     with pytest.raises(UsageError, match="one is int: 5"):
         count_iterator(["a", 5])
     with pytest.raises(UsageError, match="'error', 'skip' or 'count'"):
-        count("x", binary="maybe")
+        count("x", options=CountOptions(binary="maybe"))
 
 
 def test_threads_share_one_file(tmp_path, small_blocks, monkeypatch):

@@ -7,7 +7,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenmill.quality.tables import Column, Figure, Table, Token, cell_text, quoted, visible
+from tokenmill.quality.tables import Column, Figure, Table, Token, cell_text, quoted
+from tokenmill.tokenizer.display import visible
 
 TABLE = Table(
     "junk",

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tokenmill.sources import blocks as blocks_module
@@ -42,24 +42,24 @@ def texts_of(source, options=LINES, **others):
 
 def slow_lines(data, limit):
     for number, line in enumerate(data.split(b"\n"), 1):
-        ended = number <= data.count(b"\n")
-        line = line.rstrip(b"\r") if ended else line
-        if line:
-            yield number, line if limit is None or len(line) <= limit else None
+        text = line.rstrip(b"\r") if number <= data.count(b"\n") else line
+        if limit is not None and len(line) > limit:
+            yield number, None
+        elif text:
+            yield number, text
 
 
 def slow_runs(data, limit):
-    run, first = [], 0
+    run, size, first = [], 0, 0
     ends = data.count(b"\n")
     for number, line in enumerate([*data.split(b"\n"), None], 1):
-        line = line.rstrip(b"\r") if line is not None and number <= ends else line
-        if line is not None and line.strip():
+        if line is not None and (line.strip() or (limit is not None and len(line) > limit)):
             first = first or number
-            run.append(line)
+            size += len(line) + (size > 0)
+            run.append(line.rstrip(b"\r") if number <= ends else line)
         elif run:
-            whole = b"\n".join(run)
-            yield first, whole if limit is None or len(whole) <= limit else None
-            run, first = [], 0
+            yield first, b"\n".join(run) if limit is None or size <= limit else None
+            run, size, first = [], 0, 0
 
 
 def slow_parts(data, separator, limit):
@@ -78,6 +78,8 @@ def slow_parts(data, separator, limit):
     st.sampled_from([1, 2, 3, 7, 64, 1000]),
     st.sampled_from([None, 1, 3, 5, 20]),
 )
+@example([b" "] * 4, 1, 1)
+@example([b"a", b"\r", b"\r", b"\r\n"], 1, 1)
 def test_every_cut_is_that_of_its_slow_twin(tmp_path_factory, parts, block, limit):
     data = b"".join(parts)
     path = tmp_path_factory.mktemp("cut") / "a.txt"
@@ -168,26 +170,11 @@ ODD = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(ODD), min_size=1, max_size=4), st.integers(0, 3))
-def test_pyarrow_sees_what_pythons_json_sees(tmp_path_factory, odd, good):
-    path = tmp_path_factory.mktemp("odd") / "a.jsonl"
-    path.write_text("\n".join(['{"text": "good", "id": 3}'] * good + odd + [""] * good + ['{"text": "end"}']))
-    quick = drawn(path)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsonl, "_parse_quickly", lambda block, field: False)
-        assert drawn(path) == quick
-
-
-def test_pyarrow_takes_an_ordinary_block(tmp_path):
-    lines = [json.dumps({"text": f"é {i}", "n": [i]}, ensure_ascii=False) for i in range(1000)]
-    (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    opened, block = open_source(tmp_path / "a.jsonl", LINES), Block()
-    assert opened.draw(block)
-    block.parse = None
-    assert jsonl._parse_quickly(block, "text")
-    assert list(block.texts()) == [f"é {i}".encode() for i in range(1000)]
-    assert block.position(7) == "line 8"
+@pytest.mark.parametrize("line", ODD)
+def test_an_odd_line_does_not_change_its_neighbours(tmp_path, line):
+    (tmp_path / "a.jsonl").write_text("\n".join(['{"text": "good", "id": 3}', line, '{"text": "end"}']))
+    texts, _, _ = drawn(tmp_path / "a.jsonl")
+    assert (texts[0][1], texts[-1][1]) == (b"good", b"end")
 
 
 def test_lone_surrogates_are_replaced_counted_and_told_of(tmp_path):

@@ -18,7 +18,8 @@ import zstandard
 
 import tokenmill
 from tokenmill.corpus import CleanOptions, clean, read_documents
-from tokenmill.counting import CountOptions, count, count_to_folder
+from tokenmill.counting import CountOptions, count
+from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.counting.estimate import estimate
 from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.sources.blocks import ReadOptions
@@ -89,7 +90,7 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
     """What each verb makes of the documents: their texts, in order where the verb has one."""
     options = {"unit": read.unit, "separator": read.separator, "field": read.field, "max_document_bytes": None}
     yield "read_documents", [d.text for d in read_documents(path, on_skip=on_skip, **options)]
-    counts = count(path, WHOLE, read=read, on_skip=on_skip)
+    counts = count(path, WHOLE, CountOptions(read=read), on_skip=on_skip)
     counted = collections.Counter({text.decode(): n for text, n in counts.items()})
     yield "count", sorted(counted.elements()) + [""] * (counts.documents - counted.total())
     count_to_folder(path, folder / "counts", WHOLE, CountOptions(read=read), on_skip=on_skip)
@@ -106,7 +107,7 @@ def seen_by_every_verb(path, tok, folder, read, on_skip=None):
         clean(kind, path, folder / "clean", plain)
         yield "clean", [d.text for d in read_documents((folder / "clean").glob("shard-*"))]
     elif read.unit == "file" and on_skip is None:
-        found = estimate(path, WHOLE, read=read)
+        found = estimate(path, WHOLE, CountOptions(read=read))
         assert (found.sampled, found.distinct) == (counts.total_bytes, len(counts))
         domain = EvaluationText([path])
         assert dict(domain._count(domain.parts[domain.names[0]], (WHOLE,), None).items()) == dict(counts.items())
@@ -148,7 +149,7 @@ def test_an_empty_file_is_an_empty_document_or_none(tmp_path, tok):
         (tmp_path / unit / name).mkdir(parents=True)
         options = {"unit": unit, "max_document_bytes": None}
         assert [d.text for d in read_documents(path, **options)] == expected
-        assert count(path, WHOLE, read=ReadOptions(unit)).documents == len(expected)
+        assert count(path, WHOLE, CountOptions(read=ReadOptions(unit))).documents == len(expected)
         made = encode_files(tok, path, tmp_path / unit / name / "t.bin", options=EncodeOptions(read=ReadOptions(unit)))
         assert made.documents == len(expected)
 

@@ -16,9 +16,10 @@ import py7zr
 import pytest
 import zstandard
 
-from tokenmill.corpus import find_sources, read_documents
+from tokenmill.corpus import read_documents
 from tokenmill.errors import InputError, MissingExtraError, UsageError
 from tokenmill.sources import decompress
+from tokenmill.sources.find import find_sources
 from tokenmill.sources.streams import ByteStream
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))

@@ -11,11 +11,10 @@ from split_strategies import ends_of, reference_ends
 
 from tokenmill.split import Splitter
 from tokenmill.split._scan_cy import Scanner
-from tokenmill.split.alphabet import CATEGORIES, Alphabet, case_orbits, category, property_set
-from tokenmill.split.automaton import compile_tree, sets_of
-from tokenmill.split.compiler import compile_pattern
-from tokenmill.split.syntax import NotRegular, parse
-from tokenmill.split.transducer import certain_cuts, make_transducer
+from tokenmill.split.alphabet import CATEGORIES, case_orbits, category, property_set
+from tokenmill.split.compiler import automaton_of, compile_pattern
+from tokenmill.split.syntax import NotRegular
+from tokenmill.split.transducer import Maker, certain_cuts
 from tokenmill.vocabulary.patterns import PATTERNS
 
 SAMPLE = "It's  1984,\n\n   isn’t IT? 東京 12345 naïve\t\twe'll\u3000x — Привет, мир!! \U0001f600\r\n  end "
@@ -118,10 +117,9 @@ def test_the_automata_are_small():
     """The figures of the comments: a change that makes them grow should be noticed."""
     sizes = {}
     for name, pattern in PATTERNS.items():
-        tree = parse(pattern)
-        automaton = compile_tree(tree, Alphabet(sets_of(tree)))
+        automaton, _ = automaton_of(pattern)
         assert certain_cuts(automaton)
-        machine = make_transducer(automaton)
+        machine = Maker(automaton).make()
         following = [{row[c][0] for row in machine.steps} for c in range(automaton.classes)]
         sizes[name] = (len(automaton.steps), len(machine.steps), max(map(len, following)))
     assert sizes["cl100k"] == (19, 22, 5)

@@ -57,24 +57,22 @@ Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as 
 Html = Annotated[Path | None, typer.Option(help="Write a report as one self-contained page.")]
 
 
-def multi_value_command(*options: str) -> type[TyperCommand]:
-    """A command in which every argument between one of `options` and the next option is a value of that option.
+class VerbCommand(TyperCommand):
+    """A command whose options with the metavar SRC... take every argument up to the next option.
 
     So the shell may expand a glob there: `--on SRC SRC ...`.
     """
 
-    class Command(TyperCommand):
-        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            repeated: list[str] = []
-            after = ""
-            for arg in args:
-                if arg in options:
-                    after = arg
-                elif arg.startswith("-"):
-                    after = ""
-                    repeated.append(arg)
-                else:
-                    repeated += [after, arg] if after else [arg]
-            return super().parse_args(ctx, repeated)
-
-    return Command
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        several = {name for param in self.params if param.metavar == "SRC..." for name in param.opts}
+        repeated: list[str] = []
+        after = ""
+        for arg in args:
+            if arg in several:
+                after = arg
+            elif arg.startswith("-"):
+                after = ""
+                repeated.append(arg)
+            else:
+                repeated += [after, arg] if after else [arg]
+        return super().parse_args(ctx, repeated)

@@ -1,34 +1,52 @@
-"""Tables on stdout: for the terminal, as Markdown, as JSON."""
+"""Tables: on stdout for the terminal, as Markdown or JSON, and as a page."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import UsageError
+from ._console import say
 
 if TYPE_CHECKING:
     from ..quality import Comparison, Inspection, Table
 
 
-def check_forms(as_json: bool, as_markdown: bool) -> None:
-    if as_json and as_markdown:
-        raise UsageError("--json and --markdown exclude each other: choose one")
+class Forms(NamedTuple):
+    """The forms in which the tables were asked for: --html, --json, --markdown."""
 
+    html: Path | None
+    json: bool
+    markdown: bool
 
-def show(found: Inspection | Comparison, top: int, as_json: bool, as_markdown: bool) -> None:
-    """Print the tables; lists are cut to `top` rows, 0 for all."""
-    length = top or None
-    if as_json:
-        import json
+    def check(self) -> None:
+        """Raise an error now, not after an hour of counting, for forms that cannot be made."""
+        from ..quality.report import require_plots
 
-        json.dump(found.to_json(length), sys.stdout, ensure_ascii=False, indent=1)
-        print()
-    elif as_markdown:
-        print(found.to_markdown(length), end="")
-    else:
-        for table in found.tables:
-            _print_table(table.head(length))
+        if self.json and self.markdown:
+            raise UsageError("--json and --markdown exclude each other: choose one")
+        if self.html is not None:
+            require_plots()
+
+    def show(self, found: Inspection | Comparison, top: int | None = None) -> None:
+        """Write the page or print the tables. top: rows of each list, by default 10, in the page 200; 0 for all."""
+        if self.html is not None:
+            from ..quality.report import write_report
+
+            write_report(found, self.html, (200 if top is None else top) or None)
+            say(f"wrote {self.html}")
+        length = (10 if top is None else top) or None
+        if self.json:
+            import json
+
+            json.dump(found.to_json(length), sys.stdout, ensure_ascii=False, indent=1)
+            print()
+        elif self.markdown:
+            print(found.to_markdown(length), end="")
+        elif self.html is None:
+            for table in found.tables:
+                _print_table(table.head(length))
 
 
 def _print_table(table: Table) -> None:

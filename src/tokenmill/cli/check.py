@@ -10,14 +10,12 @@ import typer
 from ..errors import UsageError
 from . import _options as opt
 from ._console import console, progress_bar, report, say
-from .main import app
 
 if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
     from ..tokenizer.check import Agreement, Difference
 
 
-@app.command()
 def check(
     tokenizer: opt.Tokenizer,
     against: Annotated[str, typer.Option(help="The other tokenizer.")],
@@ -91,7 +89,7 @@ def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokeniz
     """Print the shortest text that shows the difference, and the ids of each side."""
     from rich.padding import Padding
 
-    from ._token_view import token_view
+    from ..tokenizer.display import TokenView
 
     where = "" if difference.specials else ", special tokens not allowed"
     say(f"they differ ({difference.source}{where}), from byte {difference.offset} of this text on:")
@@ -102,5 +100,5 @@ def show_difference(difference: Difference, tokenizer: Tokenizer, other: Tokeniz
             continue
         say(f"  {name}: {ids}")
         if all(side.vocabulary.token_bytes(id) is not None for id in ids):
-            for line in token_view(side, ids):
+            for line in TokenView(side, ids).lines():
                 console().print(Padding(line, (0, 0, 0, 4)))

@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import _options as opt
-from ._console import progress_bar, say
+from ._console import progress_bar, say, say_skips
 from ._console import report as print_report
-from .main import app
 
 if TYPE_CHECKING:
     from ..corpus import CleaningReport
 
-SHOWN_SKIPS = 5
 
-
-@app.command()
 def clean(
     kind: Annotated[str, typer.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
     sources: opt.Sources,
@@ -117,9 +113,6 @@ def _show(report: CleaningReport, output: Path, seconds: float) -> None:
     if report.most_removed:
         rows |= {"removed most often": "", **{f"  {what}": count for what, count in report.most_removed}}
     print_report(rows, False)
-    for skip in report.skipped[:SHOWN_SKIPS]:
-        say(f"skipped: {skip}")
-    if report.skipped_count > SHOWN_SKIPS:
-        say(f"skipped: and {report.skipped_count - SHOWN_SKIPS:,} more, listed in {report_path(output)}")
+    say_skips(report.skipped, report.skipped_count, f", listed in {report_path(output)}")
     if not report.documents_kept:
         say(f"no document was kept: see {report_path(output)} for the reasons, and --min-chars")

@@ -8,12 +8,10 @@ import typer
 
 from ..errors import UsageError, printable
 from . import _options as opt
-from ._console import progress_bar, say
-from ._tables import check_forms, show
-from .main import app
+from ._console import progress_bar
+from ._tables import Forms
 
 
-@app.command(cls=opt.multi_value_command("--on"))
 def compare(
     tokenizers: Annotated[list[str], typer.Argument(help="Files, folders or names; the first is the baseline.")],
     on: Annotated[
@@ -31,21 +29,15 @@ def compare(
     """
     from ..api import load
     from ..quality import compare as compare_tokenizers
-    from ..quality.report import require_plots, write_report
 
-    check_forms(json, markdown)
+    forms = Forms(html, json, markdown)
+    forms.check()
     if not on:
         raise UsageError("give --on SRC... to name the text to compare on")
-    if html is not None:
-        require_plots()
     named = {name: load(path, split=split) for name, path in zip(_names(tokenizers), tokenizers, strict=True)}
     with progress_bar() as progress:
         found = compare_tokenizers(named, on, num_threads=num_threads, progress=progress)
-    if html is not None:
-        write_report(found, html)
-        say(f"wrote {html}")
-    if html is None or json or markdown:
-        show(found, 0, json, markdown)
+    forms.show(found)
 
 
 def _names(paths: list[str]) -> list[str]:

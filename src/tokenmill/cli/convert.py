@@ -10,16 +10,13 @@ import typer
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import progress_bar, report, say
-from ._export_cost import cost_of_export
+from ._console import cost_of_export, progress_bar, report, say
 from .check import agreement_rows, difference_json, show_difference
-from .main import app
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@app.command(cls=opt.multi_value_command("--sample"))
 def convert(
     tokenizer: opt.Tokenizer,
     output: Annotated[Path, typer.Argument(help="The file (for tiktoken) or the folder to write.")],

@@ -12,14 +12,12 @@ import typer
 from ..errors import UsageError
 from . import _options as opt
 from ._console import progress_bar, report, say_skips
-from .main import app
 
 if TYPE_CHECKING:
     from ..counting.estimate import Estimate
     from ..sources.find import Skip
 
 
-@app.command()
 def count(
     sources: opt.Sources,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder for the word counts.")] = None,
@@ -59,28 +57,19 @@ def count(
 
     tokenmill count corpus/*.txt --split cl100k -o my-counts
     """
-    from ..counting import CountOptions, add_up, count_to_folder
+    from ..counting import CountOptions
+    from ..counting.count_jobs import count_to_folder
+    from ..counting.sum_saved import add_up
     from ..jobs.work import JobOptions
     from ..sources.blocks import ReadOptions
 
     read = ReadOptions(unit, separator, field)
+    options = CountOptions(min_count, memory_limit, approximate_prune, read, binary)  # type: ignore[arg-type]
     patterns = split or ["cl100k"]
     if estimate:
         from ..counting.estimate import estimate as estimate_counts
 
-        report(
-            _prediction(
-                estimate_counts(
-                    sources,
-                    patterns,
-                    num_threads=num_threads,
-                    memory_limit=memory_limit,
-                    read=read,
-                    binary=binary,  # type: ignore[arg-type]
-                )
-            ),
-            json,
-        )
+        report(_prediction(estimate_counts(sources, patterns, options, num_threads=num_threads)), json)
         return
     if output is None:
         raise UsageError("name the folder for the word counts with -o, or only predict with --estimate")
@@ -96,7 +85,7 @@ def count(
                 sources,
                 output,
                 patterns,
-                CountOptions(min_count, memory_limit, approximate_prune, read, binary),  # type: ignore[arg-type]
+                options,
                 on_skip=skips.append if skip_damaged else None,
                 job=JobOptions(engine, ray_address, num_threads, resume),
                 progress=progress,

@@ -25,6 +25,7 @@ def demo(folder: Path) -> None:
     """Train, save, show the result and what to try next."""
     from rich.console import Console
 
+    from ..counting import CountOptions
     from ..training import Options
     from .train import train_and_report
 
@@ -34,14 +35,12 @@ def demo(folder: Path) -> None:
         f"[bold]tokenmill[/]: training {VOCAB_SIZE:,} tokens on the {len(files):,} source files of Python's standard library\n"
     )
     options = Options(vocab_size=VOCAB_SIZE, special_tokens=["<|endoftext|>"])
-    reading = {"binary": "skip"}  # a few files of Python's own tests are deliberately in other encodings
+    reading = CountOptions(binary="skip")  # a few files of Python's own tests are deliberately in other encodings
     tok = train_and_report(list(map(str, files)), options, folder, reading=reading)
 
-    from ._token_view import token_view
-
-    ids = tok.encode(SENTENCE)
-    out.print(f"\n{len(SENTENCE)} characters are {len(ids)} tokens:\n")
-    for line in token_view(tok, ids, width=min(out.width, 110)):
+    view = tok.show(SENTENCE)
+    out.print(f"\n{len(SENTENCE)} characters are {len(view.ids)} tokens:\n")
+    for line in view.lines(min(out.width, 110)):
         out.print(line, soft_wrap=True)
     script = Path(sys.executable).parent / "tokenmill"
     command = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script

@@ -14,7 +14,6 @@ import typer
 from ..errors import InputError, UnknownTokenError, UsageError
 from . import _options as opt
 from ._console import progress_bar, report, say, say_skips
-from .main import app
 
 if TYPE_CHECKING:
     from ..jobs.work import JobOptions
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 
 
-@app.command()
 def encode(
     tokenizer: opt.TokenizerOption,
     sources: Annotated[
@@ -108,7 +106,6 @@ def encode(
     say_skips(skips)
 
 
-@app.command()
 def decode(
     tokenizer: opt.TokenizerOption,
     source: Annotated[Path | None, typer.Argument(help="A token file, or a file of ids; by default stdin.")] = None,
@@ -205,8 +202,6 @@ def _converse(tok: Tokenizer) -> None:
     """Read a line, show its tokens in colour and their ids, until the end of input."""
     from rich.console import Console
 
-    from ._token_view import token_view
-
     out = Console(highlight=False)
     out.print(f"{tok!r}. Type text; Ctrl-D ends.", markup=False)
     while True:
@@ -215,10 +210,11 @@ def _converse(tok: Tokenizer) -> None:
         except EOFError:
             out.print()
             return
-        ids = tok.encode(text, allowed_special="all")
-        for line in token_view(tok, ids, min(out.width, 110)):
+        view = tok.show(text, allowed_special="all")
+        for line in view.lines(min(out.width, 110)):
             out.print(line, soft_wrap=True)
-        out.print(f"{len(text)} characters, {len(text.encode(errors='replace'))} bytes, {len(ids)} tokens", style="dim")
+        size = len(text.encode(errors="replace"))
+        out.print(f"{len(text)} characters, {size} bytes, {len(view.ids)} tokens", style="dim")
 
 
 def _ids(line: str, place: str, n_vocab: int) -> list[int]:

@@ -8,12 +8,9 @@ from typing import Annotated
 import typer
 
 from . import _options as opt
-from ._console import progress_bar, report, say
-from ._export_cost import check_sample, cost_of_export
-from .main import app
+from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 
-@app.command(cls=opt.multi_value_command("--sample"))
 def extend(
     tokenizer: opt.Tokenizer,
     sources: Annotated[
@@ -58,7 +55,7 @@ def extend(
             progress=progress,
         )
     larger.save(output)
-    cost = cost_of_export(larger, sample, json, otherwise=counts)
+    cost = cost_of_export(larger, sample, json, trained_on=counts)
     removed = {"removed tokens": len(larger.vocabulary.removed)} if larger.vocabulary.order == "events" else {}
     summary = {"tokenizer": str(output), "ids before": tok.n_vocab, "ids": larger.n_vocab}
     report({**summary, **removed, **(cost if json else {})}, json)

@@ -7,12 +7,10 @@ from typing import Annotated
 import typer
 
 from . import _options as opt
-from ._console import progress_bar, say
-from ._tables import check_forms, show
-from .main import app
+from ._console import progress_bar
+from ._tables import Forms
 
 
-@app.command()
 def inspect(
     tokenizer: opt.Tokenizer,
     sources: Annotated[
@@ -39,11 +37,9 @@ def inspect(
     from ..quality import InspectionOptions
     from ..quality import inspect as inspect_tokenizer
     from ..quality.names import tokenizer_name
-    from ..quality.report import require_plots, write_report
 
-    check_forms(json, markdown)
-    if html is not None:
-        require_plots()
+    forms = Forms(html, json, markdown)
+    forms.check()
     tok = load(tokenizer, split=split)
     with progress_bar() as progress:
         found = inspect_tokenizer(
@@ -56,8 +52,4 @@ def inspect(
             num_threads=num_threads,
             progress=progress,
         )
-    if html is not None:
-        write_report(found, html, (200 if top is None else top) or None)
-        say(f"wrote {html}")
-    if html is None or json or markdown:
-        show(found, 10 if top is None else top, json, markdown)
+    forms.show(found, top)

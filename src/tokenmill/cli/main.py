@@ -1,4 +1,7 @@
-"""The command line: one module per verb. Exits with 2 for a usage error, 1 for a failure, 130 for Ctrl-C."""
+"""The command line. Exits with 2 for a usage error, 1 for a failure, 130 for Ctrl-C.
+
+A verb is a function in a module of this folder, which is imported when the verb is called.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,25 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from ..errors import TokenmillError, UsageError
 from ._console import fail, say
 from ._messages import name_options
+from ._options import VerbCommand
 
 # NumPy starts one thread per core for linear algebra, which tokenmill does not use; they spin for 0.1 s at exit.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+VERBS = (
+    *("clean", "count", "train", "encode", "decode", "convert", "check"),
+    *("inspect", "compare", "prune", "extend", "play"),
+)
+MODULES = {"decode": "encode"}  # a verb in a module of another name
 
 
 def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> Any:
@@ -40,6 +49,17 @@ def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> A
 
 
 class _Verbs(TyperGroup):
+    def list_commands(self, ctx):
+        return list(VERBS)
+
+    def get_command(self, ctx, name):
+        if name not in VERBS:
+            return None
+        one = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        module = import_module(f".{MODULES.get(name, name)}", __package__)
+        one.command(name, cls=VerbCommand)(getattr(module, name))
+        return get_command(one)
+
     def invoke(self, ctx):
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnicodeWarning)  # text that was changed while it was read
@@ -63,9 +83,3 @@ app = typer.Typer(
 @app.callback()
 def _root() -> None:
     pass
-
-
-# Every other module here, except helpers and the demo, holds a verb.
-for _module in iter_modules([str(Path(__file__).parent)]):
-    if not _module.name.startswith("_") and _module.name not in ("demo", "main"):
-        import_module(f".{_module.name}", __package__)

@@ -11,14 +11,12 @@ import typer
 
 from . import _options as opt
 from ._console import progress_bar, report, say
-from .main import app
 
 if TYPE_CHECKING:
     from ..playground.pack import TokenCounts
     from ..tokenizer import Tokenizer
 
 
-@app.command()
 def play(
     tokenizers: Annotated[
         list[str] | None, typer.Argument(help="Tokenizers: folders, files, or names of published encodings.")

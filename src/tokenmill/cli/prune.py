@@ -10,12 +10,9 @@ import typer
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import progress_bar, report
-from ._export_cost import check_sample, cost_of_export
-from .main import app
+from ._console import check_sample, cost_of_export, progress_bar, report
 
 
-@app.command(cls=opt.multi_value_command("--unused-on", "--sample"))
 def prune(
     tokenizer: opt.Tokenizer,
     output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],

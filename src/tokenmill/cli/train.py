@@ -14,18 +14,15 @@ import typer
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import progress_bar, report, say
-from ._export_cost import check_sample, cost_of_export
-from .main import app
+from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 if TYPE_CHECKING:
-    from ..counting import WordCounts
+    from ..counting import CountOptions, WordCounts
     from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
     from ..training import Options
 
 
-@app.command(cls=opt.multi_value_command("--sample"))
 def train(
     sources: Annotated[
         list[str],
@@ -64,6 +61,7 @@ def train(
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
+    from ..counting import CountOptions
     from ..sources.blocks import ReadOptions
     from ..training import Options
 
@@ -80,7 +78,7 @@ def train(
         refine=refine,
         algorithm=algorithm,
     )
-    reading = {"read": ReadOptions(unit, separator, field), "binary": binary}
+    reading = CountOptions(read=ReadOptions(unit, separator, field), binary=binary)  # type: ignore[arg-type]
     train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
 
 
@@ -91,7 +89,7 @@ def train_and_report(
     *,
     split: str | None = None,
     sample: list[str] | None = None,
-    reading: dict[str, Any] | None = None,
+    reading: CountOptions | None = None,
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
@@ -103,7 +101,7 @@ def train_and_report(
     seconds: dict[str, float] = {}
     with progress_bar() as progress:
         with _timed(seconds, "load" if _is_saved(sources) else "count"):
-            counts = _counts(sources, split, options, reading or {}, progress)
+            counts = _counts(sources, split, options, reading, progress)
         needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
         if options.algorithm == "heap":
             state_memory(needed, free_memory())
@@ -113,7 +111,7 @@ def train_and_report(
         notes = tok.save(output)
     for note in notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, as_json, otherwise=counts)
+    cost = cost_of_export(tok, sample, as_json, trained_on=counts)
     rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
@@ -135,13 +133,13 @@ def _is_saved(sources: list[str]) -> bool:
 
 
 def _counts(
-    sources: list[str], split: str | None, options: Options, reading: dict[str, Any], progress: Progress | None
+    sources: list[str], split: str | None, options: Options, reading: CountOptions | None, progress: Progress | None
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
 
     if not _is_saved(sources):
-        return count(sources, split=split or "cl100k", num_threads=options.num_threads, progress=progress, **reading)
+        return count(sources, split or "cl100k", reading, num_threads=options.num_threads, progress=progress)
     if split is not None:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
     return WordCounts.load(sources[0], options.min_count)

@@ -8,111 +8,100 @@ from collections import Counter
 from typing import Any
 
 from ..errors import UsageError, require
-from ..sources.blocks import Damaged, Document, Drop, ReadOptions, Record
+from ..sources.blocks import Block, Damaged, Document, Drop, ReadOptions, Record
 from ..sources.documents import document_of
+from ..sources.find import Skip
 from .filters import clean_segments
 from .options import CleanOptions
+from .report import Tally
 from .wikitext import Segment
 
-# The kinds, and the format in which their sources are read. None: it is told from each source.
-KINDS: dict[str, str | None] = {
-    "wikipedia": "wikipedia",
-    "stackexchange": "stackexchange",
-    "fineweb": None,
-    "text": None,
-}
-MODULES = {
-    "wikipedia": ("lxml.etree", "mwparserfromhell"),
-    "stackexchange": ("lxml.etree", "selectolax.lexbor"),
-    "fineweb": (),
-    "text": (),
+# The kinds; the format in which their sources are read (None: it is told from each source); the modules they need.
+KINDS: dict[str, tuple[str | None, tuple[str, ...]]] = {
+    "wikipedia": ("wikipedia", ("lxml.etree",)),
+    "stackexchange": ("stackexchange", ("lxml.etree", "selectolax.lexbor")),
+    "fineweb": (None, ()),
+    "text": (None, ()),
 }
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n){2,}")
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class Cleaner:
-    """The task of a cleaning worker: one record to what becomes of it, and the count of what was removed.
-
-    A record becomes ("kept", its line, bytes of its text), ("dropped", reason) or ("damaged", why).
-    """
+    """The task of a cleaning worker: the values of a block to the lines of its documents and a tally, as JSON has it."""
 
     def __init__(self, settings: tuple[str, dict[str, Any]]) -> None:
         self._kind, options = settings
-        self._options = CleanOptions.from_json(options)
-        self._removed: Counter = Counter()
-        _load_parsers(self._kind)  # before time and memory are limited
+        self._options = CleanOptions(**options | {"read": ReadOptions(**options["read"])})
+        document_of(Record("jsonl", "", "", b'{"text": ""}'), ReadOptions())
+        for module in KINDS[self._kind][1]:  # imported before time and memory are limited
+            require(module, "corpus", f"cleaning {self._kind}")
+        self._segments(Document("<p>", "", ""), "", Counter())
 
-    def __call__(self, values: tuple) -> tuple:
-        record, options = Record(*values), self._options
+    def __call__(self, values: tuple) -> tuple[bytes, dict[str, Any]]:
+        tally = Tally()
+        lines = []
+        for item in Block.of(values).items():
+            if isinstance(item, Skip):
+                tally.skip(item)
+            else:
+                tally.bytes_in += len(item.data)
+                lines.append(self._line(item, tally))
+        return b"".join(lines), tally.to_json()
+
+    def _line(self, record: Record, tally: Tally) -> bytes:
+        """The line of a record; nothing where it is left out. The tally counts it."""
+        options = self._options
         try:
             document = document_of(record, options.read)
         except Damaged as error:
-            return "damaged", str(error)
+            tally.skip(Skip(record.source, record.position, str(error)))
+            return b""
         if isinstance(document, Drop):
-            return "dropped", document.reason
-        removed: Counter = Counter()
-        segments = self._segments(document, record, removed)
-        text = clean_segments(segments, options.filters or (), removed)
+            tally.drop(document.reason)
+            return b""
+        kept = Tally(documents_in=1, documents_kept=1)
+        text = clean_segments(self._segments(document, record.context, kept.removed), options.filters or (), kept)
         if not text.strip():
-            return "dropped", "no text left"
+            tally.drop("no text left")
+            return b""
         if len(text) < (options.min_chars or 0):
-            return "dropped", f"under {options.min_chars} characters"
+            tally.drop(f"under {options.min_chars} characters")
+            return b""
         if document.replaced:
-            removed["lone surrogate"] += document.replaced
-        self._removed.update(removed)
-        return "kept", _line(document, text, options.format), len(text.encode())
+            kept.removed["lone surrogate"] += document.replaced
+        kept.bytes_out = len(text.encode())
+        tally.add(kept)
+        return _line(document, text, options.format)
 
-    def _segments(self, document: Document, record: Record, removed: Counter) -> list[Segment]:
+    def _segments(self, document: Document, context: str, removed: Counter[str]) -> list[Segment]:
+        keep_code = self._options.keep_code
         if self._kind == "wikipedia":
             from .wikis import wiki_of
             from .wikitext import wikitext_to_text
 
-            return wikitext_to_text(document.text, wiki_of(record.context), removed, self._options.keep_code)
+            return wikitext_to_text(document.text, wiki_of(context), removed, keep_code)
         if self._kind == "stackexchange":
             from .html import html_to_text
 
             title = [Segment(document.title)] if document.title else []
-            return title + html_to_text(document.text, removed, self._options.keep_code)
+            return title + html_to_text(document.text, removed, keep_code)
         return [Segment(document.text)]
-
-    def summary(self) -> dict[str, int]:
-        """What was removed from the documents kept since the last summary."""
-        removed, self._removed = self._removed, Counter()
-        return dict(removed)
 
 
 def check_kind(kind: str, format: str) -> None:
     """Raise a UsageError for a kind that is not known, and a MissingExtraError for what a worker would miss later."""
     if kind not in KINDS:
         raise UsageError(f"the kind {kind!r} is not known; known are {', '.join(KINDS)}")
-    for module in MODULES[kind]:
+    for module in KINDS[kind][1]:
         require(module, "corpus", f"cleaning {kind}")
     if format == "jsonl":
         require("zstandard", "corpus", "writing .jsonl.zst")
-
-
-def _load_parsers(kind: str) -> None:
-    """Import what the records of this kind need, by reading the smallest of them."""
-    document_of(Record("jsonl", "", "", b'{"text": ""}'), ReadOptions())
-    if kind in ("wikipedia", "stackexchange"):
-        from ..sources.xml import parse
-
-        parse(b"<row/>")
-    if kind == "wikipedia":
-        from .wikitext import wikitext_to_text
-
-        wikitext_to_text("{{lang|fr|[[mot]]}}")
-    if kind == "stackexchange":
-        from .html import html_to_text
-
-        html_to_text("<p>")
 
 
 def _line(document: Document, text: str, format: str) -> bytes:
     """The bytes of a document in a shard."""
     if format == "text":  # two blank lines end a document, so there is at most one in a row inside of one
         return (_BLANK_LINES.sub("\n\n", text.strip("\n")) + "\n\n\n").encode()
-    values = {"id": document.id, "source": document.source, "title": document.title, "text": text}
-    if not document.title:
-        del values["title"]
-    return json.dumps(values, ensure_ascii=False).encode() + b"\n"
+    title = {"title": document.title} if document.title else {}
+    return _as_json({"id": document.id, "source": document.source, **title, "text": text}).encode() + b"\n"

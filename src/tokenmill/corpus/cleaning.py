@@ -1,7 +1,7 @@
 """Clean a corpus into shards: in parallel processes, in bounded memory, and so that an interrupted run resumes.
 
 The sources are grouped into parts by their sizes alone, so the plan is the same on every machine. Within a part the
-documents stay in order, and a shard ends after the batch that fills it. After each shard, a state says what is in it and
+documents stay in order, and a shard ends after the block that fills it. After each shard, a state says what is in it and
 where the next one begins. So the shards have the same bytes for any number of workers, on Ray, and after any
 interruption.
 """
@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,18 @@ from ..errors import InputError, UsageError, require
 from ..jobs.outputs import atomic_file
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
-from ..jobs.worker_pool import WorkerPool
-from ..jobs.worker_process import Answers
+from ..jobs.worker_pool import Answers, WorkerPool
 from ..jobs.working_folder import WorkingFolder, fingerprint, working_folder
 from ..kernels.machine import available_cores
-from ..sources.blocks import Block, Record
+from ..sources.blocks import Block
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, find_sources, shown
 from .cleaner import KINDS, Cleaner, check_kind
 from .options import OUTPUT_FORMATS, CleanOptions
 from .report import CleaningReport, Tally
 
+Part = list[tuple[Source, int]]  # consecutive sources with their sizes
 PART_BYTES = 256 << 20  # of sources as they are stored
-BATCH_BYTES = 1 << 19
-BATCH_RECORDS = 256
 
 
 def clean(
@@ -90,32 +88,14 @@ def clean(
     return report
 
 
-@dataclass
-class _Place:
-    """A place between two records of a part: in which source, in the block that begins at `at`, after how many items."""
-
-    source: int = 0
-    at: list[int] | None = None
-    items: int = 0
-
-
 class CleanParts:
     """The work of `clean`. Each part makes the shards of some consecutive sources, and saves a state after each."""
 
     stage = "clean"
 
-    def __init__(
-        self,
-        kind: str,
-        options: CleanOptions,
-        parts: Sequence[list[tuple[Source, int]]],
-        folder: Path,
-        job: JobOptions,
-    ) -> None:
+    def __init__(self, kind: str, options: CleanOptions, parts: Sequence[Part], folder: Path, job: JobOptions) -> None:
         self.sizes = [sum(size for _, size in part) for part in parts]
-        self.kind = kind
-        self.options = options
-        self.parts = parts
+        self.kind, self.options, self.parts = kind, options, parts
         self._folder = folder
         self._num_workers = job.num_workers or (1 if job.engine == "ray" else available_cores())
 
@@ -133,117 +113,96 @@ class CleanParts:
         options = self.options
         states = task.states()
         step = len(states)
-        after = states[-1]["next"] if states else asdict(_Place())
-        if after is None:
+        place: _Place | None = states[-1]["next"] if states else (0, None)
+        if place is None:
             return step
         pool = WorkerPool(
             f"{Cleaner.__module__}:{Cleaner.__name__}",
             (self.kind, asdict(options)),
+            documents_of,
             self._num_workers,
             options.time_limit,
             options.memory_limit,
         )
         meter = Meter(lambda done, total: task.show(done), [size for _, size in self.parts[part]])
         with pool:
-            results = pool.map(self._batches(part, _Place(**after)))
-            while after is not None:
+            results = pool.map(self._blocks(part, *place))
+            while place is not None:
                 path = self._folder / f"shard-{part:05}-{step:04}{OUTPUT_FORMATS[options.format]}"
                 tally, place = _write_shard(options, path, results, meter)
                 stored = path.stat().st_size if tally.documents_kept else 0
-                after = asdict(place) if place else None
                 name = path.name if tally.documents_kept else None
-                task.save({"name": name, "stored_bytes": stored, "tally": tally.to_json(), "next": after}, step)
+                task.save({"name": name, "stored_bytes": stored, "tally": tally.to_json(), "next": place}, step)
                 step += 1
         return step
 
-    def _batches(self, part: int, start: _Place) -> Iterator[tuple[list[tuple], _Batch]]:
-        """The batches of a part from a place on. Where they end depends on the records alone."""
-        items: list[Record | Skip] = []
-        size = stored = 0
-        place = start
+    def _blocks(self, part: int, first: int, start: list[int] | None) -> Iterator[tuple[tuple, _Read]]:
+        """The blocks of a part from a place on, each with the place behind it."""
         block = Block()
-
-        def batch() -> tuple[list[tuple], _Batch]:
-            return [tuple(item) for item in items if isinstance(item, Record)], _Batch(items, place, stored)
-
-        for index, (name, _) in enumerate(self.parts[part]):
-            if index < start.source:
-                continue
-            source = open_source(name, self.options.read, KINDS[self.kind], ids=True)
-            at, done = (start.at, start.items) if index == start.source else (None, 0)
-            if at is not None:
-                source.resume(at)
+        for index in range(first, len(self.parts[part])):
+            name = self.parts[part][index][0]
+            source = open_source(name, self.options.read, KINDS[self.kind][0], ids=True)
+            if index == first and start is not None:
+                source.resume(start)
             with contextlib.closing(source):
                 while source.draw(block):
-                    stored = source.stored_position()
-                    for number, item in enumerate(block.items()[done:], done + 1):
-                        items.append(item)
-                        size += len(item.data) if isinstance(item, Record) else 0
-                        place = _Place(index, at, number)
-                        if size >= BATCH_BYTES or len(items) >= BATCH_RECORDS:
-                            yield batch()
-                            items, size = [], 0
-                    at, done = block.place, 0
-            place = _Place(index + 1)
-        if items:
-            yield batch()
+                    place = (index + 1, None) if source.done else (index, block.place)
+                    yield block.values(), (place, source.stored_position())
 
 
-@dataclass
-class _Batch:
-    """Records of one part in order, with what could not be read between them, and the place after them.
+# A place between two blocks of a part: the number of the source, and the place in it; None at its front.
+_Place = tuple[int, list[int] | None]
+_Read = tuple[_Place, int]  # a place, and how many bytes of its source, as it is stored, were read by then
 
-    stored: how many bytes of the last source, as it is stored, were read by then.
-    """
 
-    items: list[Record | Skip]
-    end: _Place
-    stored: int
+def documents_of(values: tuple) -> list[tuple]:
+    """The values of a block as blocks of one document, or of one skip, each."""
+    parts = []
+    for item in Block.of(values).items():
+        part = Block()
+        if isinstance(item, Skip):
+            part.skips.append(item)
+        else:
+            part.reset(item.source, item.format, item.position)
+            part.context = item.context
+            part.set_documents([item.data], [0])
+            part.names = [item.id]
+        parts.append(part.values())
+    return parts
 
 
 def _write_shard(
-    options: CleanOptions, path: Path, results: Iterator[tuple[Answers, _Batch]], meter: Meter
+    options: CleanOptions, path: Path, results: Iterator[tuple[Answers, _Read]], meter: Meter
 ) -> tuple[Tally, _Place | None]:
     """Write documents until the shard is full. Returns the place after it, or None at the end of the part."""
     tally = Tally()
     with contextlib.ExitStack() as stack:
         write: Callable[[bytes], Any] | None = None
-        for (answers, removed), batch in results:
-            lines = _count(options.strict, tally, answers, removed or {}, batch)
+        for answers, (place, stored) in results:
+            lines = _count(options.strict, tally, answers)
             if lines and write is None:  # a shard without documents is not written
                 write = stack.enter_context(_shard_writer(path, options.format))
             if write is not None:
                 write(lines)
-            meter.at(batch.end.source, batch.stored)
+            meter.at(place[0], stored)
             if tally.bytes_out >= options.shard_bytes:
-                return tally, batch.end
+                return tally, place
     return tally, None
 
 
-def _count(strict: bool, tally: Tally, answers: list, removed: dict[str, int], batch: _Batch) -> bytes:
-    """Add a batch to the tally, and return its lines."""
+def _count(strict: bool, tally: Tally, answers: Answers) -> bytes:
+    """Add a block to the tally, and return its lines."""
     lines = []
-    outcomes = iter(answers)
-    for record in batch.items:
-        if isinstance(record, Skip):
-            skip: Skip | None = record
+    for values, (how, answer) in answers:
+        if how == "done":
+            lines.append(answer[0])
+            counted = Tally.from_json(answer[1])
         else:
-            tally.bytes_in += len(record.data)
-            how, value = next(outcomes)
-            if how == "done" and value[0] == "kept":
-                tally.documents_in += 1
-                tally.documents_kept += 1
-                tally.bytes_out += value[2]
-                lines.append(value[1])
-                continue
-            if how == "done" and value[0] == "dropped":
-                tally.drop(value[1])
-                continue
-            skip = Skip(record.source, record.position, value if how == "failed" else value[1])
-        if strict:
-            raise InputError(f"{skip}. Without strict it would be skipped and counted.")
-        tally.skip(skip)
-    tally.removed.update(removed)
+            block, counted = Block.of(values), Tally(bytes_in=len(values[0]))
+            counted.skip(Skip(block.source, block.position(0), answer))
+        if counted.skipped and strict:
+            raise InputError(f"{counted.skipped[0]}")
+        tally.add(counted)
     return b"".join(lines)
 
 

@@ -1,7 +1,7 @@
-"""The filters of the cleaners. Each is a function with a name, and a run can choose them by name or by set.
+"""The filters of the cleaners: what each finds, and what it writes in its place.
 
-A filter takes a text and returns it without what the filter is against. It adds what it removed to a counter, under the
-filter's own name with an example. Filters run in the order of FILTERS.
+A run chooses filters by name, or by the name of a set. They run in the order of FILTERS. Few texts contain what a filter
+looks for, so a cheap test of the text comes before the pattern.
 
 The careful sets change only what is not text. `ddtokens` is the set of a published clean-up recipe, which cuts deeper.
 Runs of hexadecimal, base64 and the like are runs of ASCII characters, so a script that writes no spaces is never one
@@ -11,225 +11,254 @@ long run.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import regex
 
 from ..errors import UsageError
+from .report import EXAMPLES, Tally
 from .wikitext import Segment
 
-EXAMPLE_CHARACTERS = 60
+NAME_CHARACTERS = 60
+CONTEXT = 20  # characters of an example before and after what changes
 
 # Letters of scripts that put spaces between words may belong to a host or path. The letters of the others may not: in
 # Chinese or Thai the text that follows a URL often follows it without a space.
 _SPACED = r"[\p{L}\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 _PATH = rf"[!-'*-;=?-Z_a-z~[{_SPACED}]]*+"
 _URL = regex.compile(
+    r"(?P<open>[(\[<]\s?)?(?P<url>"
     rf"(?:(?:https?|ftps?|file)://(?:(?:[\w-]++\.)+(?:[A-Za-z]{{2,24}}+|[[{_SPACED}]]{{2,24}}+)|[A-Za-z0-9-]++|(?=/))"
-    r"|(?<!\w)www\.(?=[\w-]++\.))"
-    rf"{_PATH}(?:\({_PATH}\){_PATH})*+",
+    rf"|(?<!\w)www\.(?=[\w-]++\.)){_PATH}(?:\({_PATH}\){_PATH})*+"
+    r"|(?<![A-Za-z0-9_])data:[a-z]{2,20}/[A-Za-z0-9_.+-]{1,60}(?:;[A-Za-z0-9_=-]{1,40}){0,4},[A-Za-z0-9+/=%_.~-]*"
+    r")(?P<close>\s?[)\]>])?",
     regex.I | regex.V1,
 )
-_URL_OPENING = re.compile(r"[(\[<]\s?\Z")  # brackets around a URL go with it
-_URL_CLOSING = re.compile(r"\s?[)\]>]")
-_SCHEME = re.compile(r"^\w+://")
-_DATA_URL = re.compile(r"\bdata:[a-z]{2,20}/[\w.+-]{1,60}(?:;[\w=-]{1,40}){0,4},[A-Za-z0-9+/=%_.~-]*", re.A | re.I)
 _EMAIL = re.compile(
     r"([(\[<]\s?)?(?:\bmailto:)?(?<![\w.+-])[A-Za-z0-9][\w.+%-]{0,63}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.)+[A-Za-z]{2,24}\b"
     r"(?(1)\s?[)\]>])",
     re.A,
 )
-_HEX = re.compile(r"[0-9A-Fa-f]{32,}")
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
-_REPEATED = regex.compile(  # but not the marks of a heading
-    r"(?!^#{1,6} )(?<!#(?=#))([\p{P}\p{S}--_])\1{3,}", regex.V1 | regex.M
-)
-_REPEATED_STRICT = re.compile(r"([^\w\s])\1{3,}")
-_LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
-_CONTROL = regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1)
-_SPACES = re.compile(r"[^\S\n ][^\S\n]*| [^\S\n]+")  # every run except a single space
-_BLANK_LINES = re.compile(r"\n{3,}")
-_LONG_RUN = re.compile(r"[!-~]{51,}")
-_BULLET = re.compile(r"^[ \t\xa0]*[•◦▪▫●○■□▸►▶‣⁃∙·➢➤]+[ \t\xa0]+", re.M)
+# Found fast, where one of the characters that a filter is against may be.
+_MAYBE_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufeff\ufffe\uffff\U0001fffe-\U0010ffff]")
+_MAYBE_REPEAT = re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3}")
+_OTHER_SPACE = re.compile(r"[\t\x0b-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_BULLETS = "•◦▪▫●○■□▸►▶‣⁃∙·➢➤"
 # The start of a line that is not text, found fast; and the part of it that `leading-marks` removes: punctuation, white
 # space and the bullets that Unicode calls symbols. A plus goes only before a space, and "$5" keeps its dollar.
 _LINE_BEGIN = re.compile(r"\n(?:[^\w\n]|_)+")
 _LEADING_MARKS = regex.compile(r"(?:[\p{P}\p{White_Space}◦▪▫●○■□▸►▶◆◇★☆✓✔➢➤→⇒|~^`=<>]|\+(?=\s))+", regex.V1)
-_LETTER = regex.compile(r"\p{L}")
 
 
-def line_ends(text: str, removed: Counter) -> str:
-    """Writes every end of a line as a line feed."""
-    return _LINE_END.sub("\n", text) if any(end in text for end in "\r\x85\u2028\u2029") else text
+class Filter(NamedTuple):
+    r"""What a filter does to a text.
 
-
-def controls(text: str, removed: Counter) -> str:
-    """Removes control characters other than tab and line feed, byte order marks, and Unicode's noncharacters."""
-
-    def remove(found: regex.Match) -> str:
-        removed[f"control: U+{ord(found[0][0]):04X}"] += len(found[0])
-        return ""
-
-    return text if text.isprintable() else _CONTROL.sub(remove, text)
-
-
-def urls(text: str, removed: Counter) -> str:
-    """Removes http, https, ftp and file URLs, data URLs, and what begins with www."""
-    if "data:" in text:
-        text = _DATA_URL.sub(_remover("url", removed, lambda url: "data:"), text)
-    if "://" not in text and "www." not in text.lower():
-        return text
-    out: list[str] = []
-    at = 0
-    for found in _URL.finditer(text):
-        start, end = found.start(), found.end()
-        end = start + len(found[0].rstrip("!\"'*,.:;?"))
-        opening = _URL_OPENING.search(text, max(at, start - 2), start)
-        closing = _URL_CLOSING.match(text, end) if opening else None
-        removed[f"url: {_SCHEME.sub('', found[0]).partition('/')[0][:EXAMPLE_CHARACTERS]}"] += 1
-        out += [text[at : opening.start() if opening and closing else start], " "]
-        at = closing.end() if closing else end
-    return "".join([*out, text[at:]])
-
-
-def emails(text: str, removed: Counter) -> str:
-    """Removes e-mail addresses, with a `mailto:` before them."""
-    if "@" not in text:
-        return text
-    return _EMAIL.sub(_remover("e-mail", removed, lambda address: address.strip("([<>]) ")), text)
-
-
-def hex_runs(text: str, removed: Counter) -> str:
-    """Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). A run of only digits or letters stays."""
-    remove = _remover("hex", removed)
-    return _HEX.sub(lambda run: run[0] if run[0].isdigit() or run[0].isalpha() else remove(run), text)
-
-
-def base64_runs(text: str, removed: Counter) -> str:
-    """Removes runs of 40 or more characters of base64.
-
-    Base64 of that length has digits, many capitals, many small letters and few slashes. DNA, long words and paths stay.
-
-    >>> base64_runs("ACGT" * 14, Counter()) == "ACGT" * 14
-    True
-    """
-    remove = _remover("base64", removed)
-
-    def decide(found: re.Match) -> str:
-        run = found[0]
-        capitals, small = sum(map(str.isupper, run)), sum(map(str.islower, run))
-        mixed = 8 * min(capitals, small) >= len(run) >= 16 * run.count("/")
-        return remove(found) if mixed and any(map(str.isdigit, run)) else run
-
-    return _BASE64.sub(decide, text)
-
-
-def repeats(text: str, removed: Counter) -> str:
-    """Shortens a mark that stands four or more times in a row to three. Letters, digits and `_` stay.
-
-    >>> repeats("Wait..... 1000000", Counter())
-    'Wait... 1000000'
-    """
-    return _REPEATED.sub(_three(removed, "{}"), text)
-
-
-def spaced_repeats(text: str, removed: Counter) -> str:
-    """Like `repeats`, for every character that is not a word character, and with a space on both sides.
-
-    >>> spaced_repeats("a-----b", Counter())
-    'a --- b'
-    """
-    return _REPEATED_STRICT.sub(_three(removed, " {} "), text)
-
-
-def pipes(text: str, removed: Counter) -> str:
-    """Turns all pipes of a line but the first two into spaces."""
-    if text.count("|") < 3:
-        return text
-    lines = text.split("\n")
-    for index, line in enumerate(lines):
-        if line.count("|") > 2:
-            first, second, rest = line.split("|", 2)
-            lines[index] = f"{first}|{second}|{rest.replace('|', ' ')}"
-            removed["pipes: ||||"] += 1
-    return "\n".join(lines)
-
-
-def long_runs(text: str, removed: Counter) -> str:
-    """Removes unbroken runs of more than 50 ASCII characters."""
-    return _LONG_RUN.sub(_remover("long run", removed), text)
-
-
-def spaces(text: str, removed: Counter) -> str:
-    """Writes runs of white space inside a line as one space, and removes white space at both ends of a line."""
-    text = _SPACES.sub(" ", text)
-    return text.replace(" \n", "\n").replace("\n ", "\n").strip(" ")
-
-
-def blank_lines(text: str, removed: Counter) -> str:
-    """Leaves at most one blank line in a row."""
-    return _BLANK_LINES.sub("\n\n", text)
-
-
-def bullets(text: str, removed: Counter) -> str:
-    """Writes a bullet at the start of a line as "- ".
-
-    >>> bullets("• one\\n-5 degrees", Counter())
-    '- one\\n-5 degrees'
+    does: one sentence for readers.
+    may_change: a cheap test; where it is false, the text stays as it is.
+    pattern: what the filter finds.
+    replace: what it writes in its place; the match itself where that stays.
+    thing: what the report counts it as; None where it is not counted.
+    lines: whether the pattern begins with the "\n" before a line; the first line has one too.
     """
 
-    def replace(found: re.Match) -> str:
-        removed[f"bullet: {found[0].strip()}"] += 1
-        return "- "
+    name: str
+    does: str
+    may_change: Callable[[str], Any]
+    pattern: re.Pattern[str]
+    replace: Callable[[re.Match[str]], str]
+    thing: Callable[[re.Match[str]], str] | None = lambda found: found[0].strip()
+    lines: bool = False
 
-    return _BULLET.sub(replace, text)
+    def __call__(self, text: str, tally: Tally) -> str:
+        """The text after the filter. The tally counts what changes."""
+        if not self.may_change(text):
+            return text
+        text = "\n" + text if self.lines else text
+        parts: list[str] = []
+        at = 0
+        for found in self.pattern.finditer(text):
+            old, new, (start, end) = found[0], self.replace(found), found.span()
+            if new == old:
+                continue
+            tally.characters[self.name] += len(old) - (self.lines and old[:1] == new[:1] == "\n")
+            if self.thing is not None and (thing := self.thing(found)):
+                tally.removed[f"{self.name}: {thing[:NAME_CHARACTERS]}"] += 1
+            examples = tally.examples.setdefault(self.name, [])
+            if len(examples) < EXAMPLES:
+                before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
+                old, new_text = old[:NAME_CHARACTERS], new[:NAME_CHARACTERS]
+                examples.append([before + old + after, before + new_text + after])
+            parts += (text[at:start], new)
+            at = end
+        text = "".join([*parts, text[at:]]) if parts else text
+        return text[1:] if self.lines else text
 
 
-def leading_marks(text: str, removed: Counter) -> str:
-    """Removes punctuation, bullets and white space at the start of a line."""
-
-    def strip(found: re.Match) -> str:
-        start = _LEADING_MARKS.match(found[0], 1)
-        if start is None:
-            return found[0]
-        if marks := start[0].strip():
-            removed[f"line start: {marks[:EXAMPLE_CHARACTERS]}"] += 1
-        return "\n" + found[0][start.end() :]
-
-    return _LINE_BEGIN.sub(strip, "\n" + text)[1:]
+def _without_url(found: re.Match) -> str:
+    """A space in the place of the URL, and of the brackets around it. Punctuation that ends it stays."""
+    url = found["url"].rstrip("!\"'*,.:;?")
+    rest = found["url"][len(url) :]
+    if found["open"] and found["close"] and not rest:
+        return " "
+    return f"{found['open'] or ''} {rest}{found['close'] or ''}"
 
 
-def letterless_lines(text: str, removed: Counter) -> str:
-    """Removes lines without a letter of any script."""
-    kept = []
-    for line in text.split("\n"):
-        if _LETTER.search(line):
-            kept.append(line)
-        elif line.strip():
-            removed[f"line: {line.strip()[:EXAMPLE_CHARACTERS]}"] += 1
-    return "\n".join(kept)
+def _host(found: re.Match) -> str:
+    return re.sub(r"^\w+://", "", found["url"]).partition("/")[0]
 
 
-Filter = Callable[[str, Counter], str]
+def _without_base64(found: re.Match) -> str:
+    """Base64 has digits, many capitals, many small letters and few slashes. DNA, long words and paths stay."""
+    run = found[0]
+    capitals, small = sum(map(str.isupper, run)), sum(map(str.islower, run))
+    mixed = 8 * min(capitals, small) >= len(run) >= 16 * run.count("/")
+    return " " if mixed and any(map(str.isdigit, run)) else run
 
-FILTERS: dict[str, Filter] = {
-    "line-ends": line_ends,
-    "controls": controls,
-    "urls": urls,
-    "emails": emails,
-    "hex": hex_runs,
-    "base64": base64_runs,
-    "repeats": repeats,
-    "spaced-repeats": spaced_repeats,
-    "pipes": pipes,
-    "long-runs": long_runs,
-    "spaces": spaces,
-    "bullets": bullets,
-    "leading-marks": leading_marks,
-    "letterless-lines": letterless_lines,
-    "blank-lines": blank_lines,
-}
+
+def _without_leading_marks(found: re.Match) -> str:
+    marks = _LEADING_MARKS.match(found[0], 1)
+    return "\n" + found[0][marks.end() :] if marks else found[0]
+
+
+def _one_space(found: re.Match) -> str:
+    """Nothing at the ends of a line, else one space."""
+    text, (start, end) = found.string, found.span()
+    return " " if text[start - 1 : start] not in ("", "\n") and text[end : end + 1] not in ("", "\n") else ""
+
+
+def _may_have_spaces(text: str) -> bool:
+    if "  " in text or " \n" in text or "\n " in text or text[:1] == " " or text[-1:] == " ":
+        return True
+    return _OTHER_SPACE.search(text) is not None
+
+
+@lru_cache(maxsize=1)  # several filters ask for the same text
+def _longest_word(text: str) -> int:
+    return len(max(text.split(), key=len, default=""))
+
+
+_FILTERS = (
+    Filter(
+        "line-ends",
+        "Writes every end of a line as a line feed.",
+        lambda text: any(end in text for end in "\r\x85\u2028\u2029"),
+        re.compile("\r\n|[\r\x85\u2028\u2029]"),
+        lambda found: "\n",
+        None,
+    ),
+    Filter(
+        "controls",
+        "Removes control characters other than tab and line feed, byte order marks, and Unicode's noncharacters.",
+        _MAYBE_CONTROL.search,
+        regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1),
+        lambda found: "",
+        lambda found: f"U+{ord(found[0][0]):04X}",
+    ),
+    Filter(
+        "urls",
+        "Removes http, https, ftp and file URLs, data URLs, and what begins with www.",
+        lambda text: "://" in text or "data:" in text or "www." in text.lower(),
+        _URL,
+        _without_url,
+        _host,
+    ),
+    Filter(
+        "emails",
+        "Removes e-mail addresses, with a `mailto:` before them.",
+        lambda text: "@" in text,
+        _EMAIL,
+        lambda found: " ",
+        lambda found: found[0].strip("([<>]) "),
+    ),
+    Filter(
+        "hex",
+        "Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). A run of only digits or letters stays.",
+        lambda text: _longest_word(text) >= 32,
+        re.compile(r"[0-9A-Fa-f]{32,}"),
+        lambda run: run[0] if run[0].isdigit() or run[0].isalpha() else " ",
+    ),
+    Filter(
+        "base64",
+        "Removes runs of 40 or more characters of base64. DNA, long words and paths stay.",
+        lambda text: _longest_word(text) >= 40,
+        re.compile(r"[A-Za-z0-9+/]{40,}={0,2}"),
+        _without_base64,
+    ),
+    Filter(
+        "repeats",
+        "Shortens a mark that stands four or more times in a row to three. Letters, digits and `_` stay.",
+        _MAYBE_REPEAT.search,
+        # But not the marks of a heading.
+        regex.compile(r"(?!^#{1,6} )(?<!#(?=#))([\p{P}\p{S}--_])\1{3,}", regex.V1 | regex.M),
+        lambda found: found[1] * 3,
+        lambda found: found[1] * 4,
+    ),
+    Filter(
+        "spaced-repeats",
+        "Like `repeats`, for every character that is not a word character, and with a space on both sides.",
+        _MAYBE_REPEAT.search,
+        re.compile(r"([^\w\s])\1{3,}"),
+        lambda found: f" {found[1] * 3} ",
+        lambda found: found[1] * 4,
+    ),
+    Filter(
+        "pipes",
+        "Turns all pipes of a line but the first two into spaces.",
+        lambda text: text.count("|") > 2,
+        re.compile(r"(?<=\|)([^|\n]*\|[^|\n]*)\|[^\n]*"),
+        lambda found: found[1] + found[0][len(found[1]) :].replace("|", " "),
+        lambda found: "||||",
+    ),
+    Filter(
+        "long-runs",
+        "Removes unbroken runs of more than 50 ASCII characters.",
+        lambda text: _longest_word(text) >= 51,
+        re.compile(r"[!-~]{51,}"),
+        lambda found: " ",
+    ),
+    Filter(
+        "spaces",
+        "Writes runs of white space inside a line as one space, and removes white space at both ends of a line.",
+        _may_have_spaces,
+        re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))"),
+        _one_space,
+        None,
+    ),
+    Filter(
+        "bullets",
+        'Writes a bullet at the start of a line as "- ".',
+        lambda text: not text.isascii() and any(bullet in text for bullet in _BULLETS),
+        re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M),
+        lambda found: "- ",
+    ),
+    Filter(
+        "leading-marks",
+        "Removes punctuation, bullets and white space at the start of a line.",
+        bool,
+        _LINE_BEGIN,
+        _without_leading_marks,
+        lines=True,
+    ),
+    Filter(
+        "letterless-lines",
+        "Removes lines without a letter of any script.",
+        bool,
+        regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)"),
+        lambda found: "",
+        lines=True,
+    ),
+    Filter(
+        "blank-lines",
+        "Leaves at most one blank line in a row.",
+        lambda text: "\n\n\n" in text,
+        re.compile(r"\n\n(\n+)"),
+        lambda found: "\n\n",
+        None,
+    ),
+)
+FILTERS = {filter.name: filter for filter in _FILTERS}
 FILTER_SETS: dict[str, tuple[str, ...]] = {
     # For text that somebody cleaned before, and for text that may hold code: nothing that can be text changes.
     "minimal": ("line-ends", "controls"),
@@ -264,35 +293,21 @@ def chosen_filters(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in FILTERS if name in wanted)
 
 
-def clean_segments(segments: Iterable[Segment], filters: Iterable[str], removed: Counter) -> str:
-    """The text of the segments after the filters, a blank line between two. Verbatim segments stay as they are."""
+def clean_segments(segments: Iterable[Segment], filters: Iterable[str], tally: Tally) -> str:
+    """The text of the segments after the filters, a blank line between two. Verbatim segments stay as they are.
+
+    >>> clean_segments([Segment("See https://a.org/x !!!!!")], ["urls", "repeats"], tally := Tally())
+    'See   !!!'
+    >>> tally.characters, tally.examples["repeats"]
+    (Counter({'urls': 15, 'repeats': 5}), [['See   !!!!!', 'See   !!!']])
+    """
     steps = [FILTERS[name] for name in filters]
     texts = []
     for text, verbatim in segments:
         if not verbatim:
             for step in steps:
-                text = step(text, removed)
+                text = step(text, tally)
             text = text.strip("\n")
         if text:
             texts.append(text)
     return "\n\n".join(texts)
-
-
-def _remover(name: str, removed: Counter, example: Callable[[str], str] = str) -> Callable[[re.Match], str]:
-    """A replacement by one space that counts what it removes."""
-
-    def remove(found: re.Match) -> str:
-        removed[f"{name}: {example(found[0])[:EXAMPLE_CHARACTERS]}"] += 1
-        return " "
-
-    return remove
-
-
-def _three(removed: Counter, form: str) -> Callable[[re.Match], str]:
-    """A replacement of a run by three of its characters."""
-
-    def replace(found: re.Match) -> str:
-        removed[f"repeats: {found[1] * 4}"] += 1
-        return form.format(found[1] * 3)
-
-    return replace

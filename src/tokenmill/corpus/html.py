@@ -19,7 +19,6 @@ HEADINGS = {f"h{level}": "\x02" + "#" * level + " " for level in range(1, 7)}
 LISTS = frozenset(["ul", "ol"])
 CELLS = frozenset(["td", "th"])
 DROPPED = frozenset("script style template noscript iframe object svg head title img video audio canvas".split())
-_SPACES = re.compile(r"[^\S\n]*\n[^\S\n]*|[^\S\n]+")
 # The end of a line, the end of a paragraph, the start of a mark: HTML cannot hold these characters.
 LINE, PARAGRAPH, MARK = "\x00", "\x01", "\x02"
 _MARK = re.compile(rf"{MARK}(\S+ )[ {LINE}{PARAGRAPH}]*")  # an item that begins with a paragraph begins on one line
@@ -102,8 +101,7 @@ def _item(items: list[int]) -> str:
 
 def _end_prose(prose: list[str], segments: list[Segment]) -> None:
     """Close the run of prose: white space as a browser shows it, lines and paragraphs as the elements say."""
-    text = _SPACES.sub(" ", "".join(prose).replace("\r", " ").replace("\n", " "))
-    text = _MARK.sub(r"\1", text)
+    text = _MARK.sub(r"\1", " ".join("".join(prose).split()))
     text = _ENDS.sub(lambda ends: "\n\n" if PARAGRAPH in ends[0] else "\n", text).strip()
     prose.clear()
     if text:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..errors import UsageError
 from ..sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
@@ -55,8 +54,3 @@ class CleanOptions:
         filters = ("careful" if pages else "minimal",) if self.filters is None else self.filters
         min_chars = (100 if pages else 1) if self.min_chars is None else self.min_chars
         return replace(self, filters=chosen_filters(filters), min_chars=min_chars)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> CleanOptions:
-        filters = None if values["filters"] is None else tuple(values["filters"])
-        return cls(**values | {"read": ReadOptions(**values["read"]), "filters": filters})

@@ -1,4 +1,4 @@
-"""What a cleaning run did: documents in, kept and dropped by reason, bytes, and what was removed most often."""
+"""What a cleaning run did: documents in, kept and dropped by reason, bytes, and what was removed or changed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,32 @@ from typing import Any
 
 from ..sources.find import Skip
 
+EXAMPLES = 5  # of the changes of one filter
 LISTED_SKIPS = 1_000  # of a report; all are counted
 # How many different things removed are told apart in one shard; beyond, the rarest are forgotten.
 LISTED_REMOVALS = 10_000
 
 
+COUNTERS = ("dropped", "removed", "characters")
+
+
 @dataclass
 class Tally:
-    """The numbers of one batch, shard or run. They add up in order: the same documents give the same tally."""
+    """The numbers of one document, block, shard or run. They add up in order: the same documents give the same tally.
+
+    removed: how often each thing was taken out, such as "tag: ref" or "urls: example.org".
+    characters: for each filter, how many characters it removed or replaced.
+    examples: for each filter, the first places that it changed: the text there before and after.
+    """
 
     documents_in: int = 0
     documents_kept: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
-    dropped: Counter = field(default_factory=Counter)
-    removed: Counter = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    removed: Counter[str] = field(default_factory=Counter)
+    characters: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[list[str]]] = field(default_factory=dict)
     skipped_count: int = 0
     skipped: list[Skip] = field(default_factory=list)
 
@@ -43,26 +54,25 @@ class Tally:
         """Count all that the other counted."""
         for name in ("documents_in", "documents_kept", "bytes_in", "bytes_out", "skipped_count"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.dropped.update(other.dropped)
-        self.removed.update(other.removed)
+        for name in COUNTERS:
+            getattr(self, name).update(getattr(other, name))
         if len(self.removed) > 2 * LISTED_REMOVALS:
             self.removed = Counter(dict(most_frequent(self.removed, LISTED_REMOVALS)))
+        for name, examples in other.examples.items():
+            known = self.examples.setdefault(name, [])
+            known += examples[: EXAMPLES - len(known)]
         self.skipped += other.skipped[: LISTED_SKIPS - len(self.skipped)]
 
     def to_json(self) -> dict[str, Any]:
-        """The tally as JSON can hold it."""
-        values = asdict(self)
-        values["dropped"] = dict(sorted(self.dropped.items()))
-        values["removed"] = dict(most_frequent(self.removed, LISTED_REMOVALS))
-        return values
+        """The tally as JSON and marshal can hold it."""
+        counters = {name: dict(most_frequent(getattr(self, name), LISTED_REMOVALS)) for name in COUNTERS}
+        return vars(self) | counters | {"skipped": [asdict(skip) for skip in self.skipped]}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Tally:
         """The tally that `to_json` wrote."""
-        values = dict(values)
-        values["dropped"], values["removed"] = Counter(values["dropped"]), Counter(values["removed"])
-        values["skipped"] = [Skip(**skip) for skip in values["skipped"]]
-        return cls(**values)
+        counters = {name: Counter(values[name]) for name in COUNTERS}
+        return cls(**values | counters | {"skipped": [Skip(**skip) for skip in values["skipped"]]})
 
 
 @dataclass(frozen=True)
@@ -72,9 +82,11 @@ class CleaningReport:
     documents_in: all documents met; the sum of those kept, dropped and skipped.
     dropped: how many were left out on purpose, by reason.
     skipped: the first 1,000 that could not be read, with their place; skipped_count: how many there are.
-    bytes_in: of the documents as they stand in their sources, decompressed; bytes_out: of the texts kept, as UTF-8.
+    bytes_in: of the documents as they are in their sources, decompressed; bytes_out: of the texts kept, as UTF-8.
     most_removed: the ten things most often taken out of documents, with how often.
     removed_by_kind: how often each kind of thing was taken out.
+    changed: for each filter, how many "characters" it removed or replaced in the documents kept, and as "examples" the
+        first places: the text there before and after.
     shards: the files written, each with its documents and its bytes, of text and as stored.
     settings: what the run was told, and the sources.
     """
@@ -89,18 +101,27 @@ class CleaningReport:
     bytes_out: int
     most_removed: list[tuple[str, int]]
     removed_by_kind: dict[str, int]
+    changed: dict[str, dict[str, Any]]
     shards: list[dict[str, Any]]
     settings: dict[str, Any]
 
     @classmethod
     def of(cls, kind: str, tally: Tally, shards: Iterable[dict], settings: dict[str, Any]) -> CleaningReport:
-        kinds: Counter = Counter()
+        kinds: Counter[str] = Counter()
         for what, count in tally.removed.items():
             kinds[what.partition(":")[0]] += count
-        values = vars(tally) | {"kind": kind, "dropped": dict(most_frequent(tally.dropped))}
-        del values["removed"]
-        removed = {"most_removed": most_frequent(tally.removed, 10), "removed_by_kind": dict(most_frequent(kinds))}
-        return cls(**values, **removed, shards=list(shards), settings=settings)
+        values = vars(tally) | {
+            "dropped": dict(most_frequent(tally.dropped)),
+            "most_removed": most_frequent(tally.removed, 10),
+            "removed_by_kind": dict(most_frequent(kinds)),
+            "changed": {
+                name: {"characters": count, "examples": tally.examples[name]}
+                for name, count in most_frequent(tally.characters)
+            },
+        }
+        for name in ("removed", "characters", "examples"):
+            del values[name]
+        return cls(kind, **values, shards=list(shards), settings=settings)
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON can hold it."""
@@ -109,12 +130,10 @@ class CleaningReport:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> CleaningReport:
         """The report that `to_json` wrote."""
-        values = dict(values)
-        values["skipped"] = [Skip(**skip) for skip in values["skipped"]]
-        values["most_removed"] = [(what, count) for what, count in values["most_removed"]]
-        return cls(**values)
+        skipped = [Skip(**skip) for skip in values["skipped"]]
+        return cls(**values | {"skipped": skipped, "most_removed": [(what, n) for what, n in values["most_removed"]]})
 
 
-def most_frequent(counter: Counter, limit: int | None = None) -> list[tuple[str, int]]:
+def most_frequent(counter: Counter[str], limit: int | None = None) -> list[tuple[str, int]]:
     """The items of `counter`, the highest count first, then by name: an order that is the same on every machine."""
     return sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:limit]

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..errors import require
 from .latex import SUBSCRIPTS, SUPERSCRIPTS, raised
 from .wikis import LANGUAGE_NAMES
 
@@ -34,7 +32,7 @@ class Arguments(NamedTuple):
     @classmethod
     def of(cls, source: str) -> Arguments:
         """The arguments of the template whose whole source, with its braces, is `source`."""
-        name, parts = (_parse if _MARKUP.search(source, 2) else _cut)(source)
+        name, parts = _parts(source)
         positional = [value.strip() for key, value in parts if key is None]
         named = {key.strip(): value.strip() for key, value in parts if key is not None}
         for number in sorted(int(key) for key in named if key.isdecimal() and len(key) < 3):
@@ -43,32 +41,26 @@ class Arguments(NamedTuple):
         return cls(template_name(name), positional, named)
 
 
-# Markup that may contain a "|" or "=" of its own: links, tags, comments, other templates.
-_MARKUP = re.compile(r"\[|<|\{\{|//")
-_Parts = tuple[str, list[tuple[str | None, str]]]  # the name; each argument's name, if it has one, and value
+# What contains a "|" or "=" that is not the template's: links, tags.
+_MARKUP = re.compile(r"\[\[[^\[\]]*\]\]|\[[^\[\]\n]*\]|<[^<>]*>")
 
 
-def _parse(source: str) -> _Parts:
-    """The slow twin of `_cut`, for any source."""
-    found = _parser().parse(source, skip_style_tags=True).filter_templates(recursive=False)
-    if not found:
-        return "", []
-    return str(found[0].name), [(str(p.name) if p.showkey else None, str(p.value)) for p in found[0].params]
+def _parts(source: str) -> tuple[str, list[tuple[str | None, str]]]:
+    """The name of a template, and each argument's name, if it has one, and value.
 
-
-def _cut(source: str) -> _Parts:
-    """The parts of a template that contains no markup, as most do not; faster than the parser."""
-    name, *arguments = source[2:-2].split("|")
+    >>> _parts("{{quote|[[Bern|the city]]|by=<b id=x>A</b>}}")
+    ('quote', [(None, '[[Bern|the city]]'), ('by', '<b id=x>A</b>')])
+    """
+    source = source[2:-2]
+    hidden = _MARKUP.sub(lambda found: " " * len(found[0]), source) if "[" in source or "<" in source else source
     parts: list[tuple[str | None, str]] = []
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        parts.append((key, value) if equals else (None, key))
-    return name, parts
-
-
-@cache
-def _parser() -> Any:
-    return require("mwparserfromhell", "corpus", "cleaning Wikipedia")
+    at = 0
+    for shown in hidden.split("|"):
+        argument = source[at : at + len(shown)]
+        equals = shown.find("=")
+        parts.append((argument[:equals], argument[equals + 1 :]) if equals >= 0 else (None, argument))
+        at += len(shown) + 1
+    return source[: hidden.find("|")] if len(parts) > 1 else source, parts[1:]
 
 
 Renderer = Callable[[Arguments], str]

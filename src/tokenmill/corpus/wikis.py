@@ -51,7 +51,7 @@ LANGUAGE_NAMES = dict(
 )
 
 # [[xx:Title]] leads to the same page in another language; most codes have two or three letters.
-_INTERLANGUAGE = re.compile(
+INTERLANGUAGE = re.compile(
     r"[a-z]{2,3}|simple|be-x-old|be-tarask|zh-(?:yue|min-nan|classical|cn|tw)|roa-(?:rup|tara)|bat-smg|fiu-vro|map-bms|"
     r"nds-nl|cbk-zam|tokipona"
 )
@@ -65,10 +65,6 @@ class Wiki:
     file_prefixes: frozenset[str]
     category_prefixes: frozenset[str]
     reference_sections: frozenset[str]
-
-    def is_interlanguage(self, prefix: str) -> bool:
-        """Whether a link with this prefix leads to the page in another language."""
-        return _INTERLANGUAGE.fullmatch(prefix) is not None
 
 
 @lru_cache(maxsize=64)

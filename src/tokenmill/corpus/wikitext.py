@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from .latex import SUBSCRIPTS, latex_to_text, script_text
 from .templates import Arguments, renderer_of, template_name
-from .wikis import Wiki, wiki_of
+from .wikis import INTERLANGUAGE, Wiki, wiki_of
 
 # Characters that XML cannot hold, so no page has them: both ends of a placeholder's number; the place of something
 # dropped; "|" and "=" that came out of a template and are not syntax of the one around it; and the place of a dropped
@@ -229,7 +229,7 @@ class _Page:
                 return _Frame(bracket, start, "link: File", False)
             if lower in self._wiki.category_prefixes:
                 return _Frame(bracket, start, "link: Category", False)
-            return _Frame(bracket, start, "", not self._wiki.is_interlanguage(name))
+            return _Frame(bracket, start, "", INTERLANGUAGE.fullmatch(name) is None)
         return _Frame(bracket, start, "table", False)
 
     def _close(self, frame: _Frame, out: list[str], token: str) -> None:
@@ -272,7 +272,9 @@ class _Page:
             text = _BROKEN_FORMULA.sub(MARK, text)
         if "<" in text:
             text = _HIDDEN.sub(MARK, text)
-            text = _RAISED.sub(_raise, text)
+            text = _RAISED.sub(
+                lambda found: script_text(found[1].lower(), html.unescape(found[2]).replace("''", "")), text
+            )
             text = _BLOCK_TAG.sub("\n", text)
             text = _INLINE_TAG.sub("", text)
         for _ in range(4):  # links in the labels of links, which are an error, but occur
@@ -409,10 +411,6 @@ def _without_unclosed(out: list[str], stack: list[_Frame]) -> str:
             part, until = MARK + part[end:], ""
         text.append(part)
     return "".join(text)
-
-
-def _raise(found: re.Match) -> str:
-    return script_text(found[1].lower(), html.unescape(found[2]).replace("''", ""))
 
 
 def _without_quotes(line: str) -> str:

@@ -1,9 +1,11 @@
-"""Pretokens to word counts."""
+"""Pretokens to word counts.
 
-from .count_files import count, count_to_folder
+`count_to_folder` (count_jobs.py) and `add_up` (sum_saved.py) are not imported here: training does not need them.
+"""
+
+from .count_files import count
 from .count_texts import count_iterator
 from .options import CountOptions, Summary
-from .sum_saved import add_up
 from .word_counts import WordCounts
 
-__all__ = ["CountOptions", "Summary", "WordCounts", "add_up", "count", "count_iterator", "count_to_folder"]
+__all__ = ["CountOptions", "Summary", "WordCounts", "count", "count_iterator"]

@@ -1,10 +1,10 @@
 # cython: language_level=3
 """The counting kernel: the pretokens of a text into a table, straight from a Scanner.
 
-Few distinct pretokens are most of the text. A direct-mapped cache in front of the table (_direct_mapped.h) counts those seen
-last: a pretoken that is there is counted there, another one takes the slot, and what was in it goes to the table
-with its count. In samples of 4 MB, 82 % of the pretokens of many languages and 92 to 94 % of English and code never reach
-the table, whose entries are scattered over more memory than the processor's caches hold.
+Few distinct pretokens are most of the text. A direct-mapped cache in front of the table counts those seen last: a pretoken
+that is there is counted there, another one takes the slot, and what was in it goes to the table with its count. In samples
+of 4 MB, 82 % of the pretokens of many languages and 92 to 94 % of English and code never reach the table, whose
+entries are scattered over more memory than the processor's caches hold.
 
 The cache is empty between two calls, so from outside a table is always complete.
 """
@@ -12,10 +12,8 @@ The cache is empty between two calls, so from outside a table is always complete
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.string import memset
-from cython.cimports.tokenmill.counting._direct_mapped import tm_addition, tm_cached, tm_count_cached
-from cython.cimports.tokenmill.counting._table_cy import CACHED, MOST, CountTable
+from cython.cimports.tokenmill.counting._table_cy import CACHED, MOST, Addition, CountTable, Entry, set_addition
 from cython.cimports.tokenmill.kernels._memory import tm_pages_small
-from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_key, tm_key_of
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 
 BATCH = cython.declare(cython.Py_ssize_t, 512)  # pretokens from the scanner at a time
@@ -25,9 +23,9 @@ LEAST_ROOM = cython.declare(cython.Py_ssize_t, 128)  # with less room than this 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _empty(cache: cython.pointer(tm_cached), slots: cython.size_t, table: CountTable) -> cython.void:
+def _empty(cache: cython.pointer(Entry), slots: cython.size_t, table: CountTable) -> cython.void:
     """Move all that is in the cache to the table."""
-    some: tm_addition[MOST]
+    some: Addition[MOST]
     n: cython.Py_ssize_t = 0
     i: cython.size_t
     for i in range(slots):
@@ -39,7 +37,7 @@ def _empty(cache: cython.pointer(tm_cached), slots: cython.size_t, table: CountT
             table.add_all(some, n)
             n = 0
     table.add_all(some, n)
-    memset(cache, 0, slots * cython.sizeof(tm_cached))
+    memset(cache, 0, slots * cython.sizeof(Entry))
 
 
 @cython.cfunc
@@ -82,7 +80,7 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
     base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
     start: cython.size_t = position
     ends: cython.size_t[512]
-    some: tm_addition[768]  # BATCH + MOST
+    some: Addition[768]  # BATCH + MOST
     waiting: cython.Py_ssize_t = 0
     n: cython.Py_ssize_t
     stuck: cython.bint = False
@@ -94,17 +92,17 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
     if slots == 1:
         batch = MOST - 1
     if table.cache == cython.NULL:
-        table.cache = cython.cast(cython.pointer(tm_cached), tm_pages_small(CACHED * cython.sizeof(tm_cached)))
+        table.cache = cython.cast(cython.pointer(Entry), tm_pages_small(CACHED * cython.sizeof(Entry)))
         if table.cache == cython.NULL:
             raise MemoryError
-    cache: cython.pointer(tm_cached) = table.cache
+    cache: cython.pointer(Entry) = table.cache
     with cython.nogil:
         while document < documents and table.has_room(MOST + batch + slots) and position - start < limit:
             n = _next_ends(scanner, base, document_ends, position, cython.address(document), ends, batch)
             if n == 0:
                 stuck = document < documents
                 break
-            waiting += tm_count_cached(cache, slots, base, position, ends, n, text.shape[0], some + waiting)
+            waiting += table.count_cached(slots, base, position, ends, n, text.shape[0], some + waiting)
             position = ends[n - 1]
             while waiting >= MOST and table.add_all(some + waiting - MOST, MOST):
                 waiting -= MOST
@@ -120,8 +118,7 @@ def count_text(table: CountTable, scanner: Scanner, text: cython.const[uint8_t][
 def count_pretokens(table: CountTable, text: cython.const[uint8_t][::1], pretoken_ends: cython.const[uint64_t][::1],
                     start: cython.Py_ssize_t):
     """Count the pretokens of `text` that end at pretoken_ends[start:], until full. Returns the next `start`."""
-    some: tm_addition[MOST]
-    key: tm_key
+    some: Addition[MOST]
     readable: cython.size_t = text.shape[0]
     position: cython.size_t = pretoken_ends[start - 1] if start > 0 else 0
     n: cython.Py_ssize_t
@@ -130,12 +127,8 @@ def count_pretokens(table: CountTable, text: cython.const[uint8_t][::1], pretoke
         while start < pretoken_ends.shape[0] and table.has_room(MOST):
             n = min(MOST, pretoken_ends.shape[0] - start)
             for i in range(n):
-                some[i].pretoken = cython.address(text[position])
-                some[i].length = pretoken_ends[start + i] - position
-                some[i].count = 1
-                key = tm_key_of(some[i].pretoken, some[i].length, cython.address(text[0]) + readable, TM_CANONICAL)
-                some[i].lo = key.lo
-                some[i].hi = key.hi
+                set_addition(cython.address(text[position]), pretoken_ends[start + i] - position,
+                              cython.address(text[0]) + readable, some + i)
                 position = pretoken_ends[start + i]
             if not table.add_all(some, n):
                 break

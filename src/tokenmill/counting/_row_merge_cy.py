@@ -14,7 +14,7 @@ from cython.cimports.libc.stdint import uint8_t, uint64_t
 from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.tokenmill.counting._table_cy import LONG, CountTable, Entry, canonical_hash
-from cython.cimports.tokenmill.kernels._memory import tm_reserve
+from cython.cimports.tokenmill.kernels._arrays import grown_array
 from cython.cimports.tokenmill.kernels._platform import tm_mulhi, tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of, tm_same_short
 
@@ -92,34 +92,27 @@ class RowMerge:
 
     def add_table(self, table: CountTable, part: cython.size_t, bits: cython.int):
         """Add the rows of a table whose hash begins with the `bits` bits `part`."""
-        done: cython.bint
         if table.seeded:
             raise ValueError("a seeded table is in no order: use add_slots")
         self.kept.append(table)
         with cython.nogil:
-            done = self.gather(table, part, bits)
-        if not done:
-            raise MemoryError
+            self.gather(table, part, bits)
 
     def add_slots(self, table: CountTable, first: cython.size_t, last: cython.size_t):
         """Add the rows in the slots first:last of a table, whatever their order."""
         at: cython.size_t
-        done: cython.bint
         entry: cython.pointer(Entry)
         self.kept.append(table)
         with cython.nogil:
-            done = self.make_room(last - first)
-            if done:
-                for at in range(first, last):
-                    entry = table.entries + at
-                    if entry.hi != 0:
-                        self.rows[self.used].hash = canonical_hash(entry)
-                        self.rows[self.used].count = entry.count
-                        self.rows[self.used].pretoken = table.bytes_of(entry)
-                        self.rows[self.used].length = table.length(entry)
-                        done = done and self.append()
-        if not done:
-            raise MemoryError
+            self.make_room(last - first)
+            for at in range(first, last):
+                entry = table.entries + at
+                if entry.hi != 0:
+                    self.rows[self.used].hash = canonical_hash(entry)
+                    self.rows[self.used].count = entry.count
+                    self.rows[self.used].pretoken = table.bytes_of(entry)
+                    self.rows[self.used].length = table.length(entry)
+                    self.append()
 
     def add_rows(self, arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1],
                  counts: cython.const[uint64_t][::1]):
@@ -128,7 +121,6 @@ class RowMerge:
         size: cython.size_t = arena.shape[0]
         i: cython.size_t
         tail: cython.size_t = size - 16 if size > 16 else 0
-        done: cython.bint
         valid: cython.bint = True
         row: cython.pointer(Row)
         end: cython.pointer(cython.const[uint8_t])
@@ -138,56 +130,46 @@ class RowMerge:
         if cython.cast(cython.size_t, offsets.shape[0]) != n + 1:
             raise ValueError("there is one offset more than counts")
         with cython.nogil:
-            done = self.make_room(n)
-            if done:
-                for i in range(n):
-                    if offsets[i + 1] < offsets[i] or offsets[i + 1] > size:
-                        valid = False
-                        break
-                    row = self.rows + self.used
-                    row.length = offsets[i + 1] - offsets[i]
-                    if offsets[i] >= tail and row.length <= 16:
-                        start = cython.address(padded[0]) + (offsets[i] - tail)
-                        end = start + 16
-                    else:
-                        start = cython.address(arena[0]) + offsets[i]
-                        end = cython.address(arena[0]) + size
-                    row.pretoken = start
-                    row.count = counts[i]
-                    row.hash = _hash_of(start, row.length, end)
-                    done = done and self.append()
-        if not done:
-            raise MemoryError
+            self.make_room(n)
+            for i in range(n):
+                if offsets[i + 1] < offsets[i] or offsets[i + 1] > size:
+                    valid = False
+                    break
+                row = self.rows + self.used
+                row.length = offsets[i + 1] - offsets[i]
+                if offsets[i] >= tail and row.length <= 16:
+                    start = cython.address(padded[0]) + (offsets[i] - tail)
+                    end = start + 16
+                else:
+                    start = cython.address(arena[0]) + offsets[i]
+                    end = cython.address(arena[0]) + size
+                row.pretoken = start
+                row.count = counts[i]
+                row.hash = _hash_of(start, row.length, end)
+                self.append()
         if not valid:
             raise ValueError("the offsets do not ascend within the arena")
 
     def finish(self):
         """Merge all that was added. Returns how many rows there are, and how many bytes of pretokens."""
         i: cython.size_t
-        room: cython.pointer(cython.void)
-        done: cython.bint
         with cython.nogil:
-            done = self.add_bound(self.used)
-            room = tm_reserve(self.merged, cython.address(self.merged_room), self.used, cython.sizeof(Row))
-            if room != cython.NULL:
-                self.merged = cython.cast(cython.pointer(Row), room)
-            done = done and room != cython.NULL
-            if done:
-                self.merge_runs()
-                for i in range(self.used):
-                    self.nbytes += self.rows[i].length
-        if not done:
-            raise MemoryError
+            self.add_bound(self.used)
+            self.merged = cython.cast(cython.pointer(Row), grown_array(
+                self.merged, cython.address(self.merged_room), self.used, cython.sizeof(Row)))
+            self.merge_runs()
+            for i in range(self.used):
+                self.nbytes += self.rows[i].length
         if self.overflow:
             raise OverflowError("a count does not fit into 64 bits")
         return self.used, self.nbytes
 
-    def write(self, arena: uint8_t[::1], offsets: uint64_t[::1], counts: uint64_t[::1], position: cython.size_t):
-        """Write the rows that `finish` told of: pretoken i ends at arena[offsets[i]], and the first begins at
-        arena[position]. The rest of the arena belongs to others."""
+    def write(self, arena: uint8_t[::1], offsets: uint64_t[::1], counts: uint64_t[::1]):
+        """Write the rows that `finish` told of: pretoken i ends at arena[offsets[i]]."""
         i: cython.size_t
         row: cython.pointer(Row)
-        end: cython.size_t = position + self.nbytes
+        position: cython.size_t = 0
+        end: cython.size_t = self.nbytes
         if (cython.cast(cython.size_t, arena.shape[0]) < end
                 or cython.cast(cython.size_t, offsets.shape[0]) < self.used
                 or cython.cast(cython.size_t, counts.shape[0]) < self.used):
@@ -207,9 +189,9 @@ class RowMerge:
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
-    def gather(self, table: CountTable, part: uint64_t, bits: cython.int) -> cython.bint:
-        """The rows of one table as one run; False where there is no memory."""
+    @cython.exceptval(-1)
+    def gather(self, table: CountTable, part: uint64_t, bits: cython.int) -> cython.int:
+        """The rows of one table as one run."""
         entries: cython.pointer(Entry) = table.entries
         slots: cython.size_t = table.slots
         shift: cython.int = 64 - bits
@@ -227,14 +209,12 @@ class RowMerge:
         entry: cython.pointer(Entry)
         row: cython.pointer(Row)
         more: cython.bint = True
-        if not self.add_bound(begin):
-            return False
+        self.add_bound(begin)
         while entries[front].hi != 0:
             front += 1
         while more:
             self.used = n
-            if not self.make_room(STEP):
-                return False
+            self.make_room(STEP)
             stop = at + STEP
             # Every second slot or so is empty, unpredictably, so nothing branches on it up to the last home slot. After
             # that, entries that were moved on follow up to the next empty slot, and round the end of the table.
@@ -260,7 +240,7 @@ class RowMerge:
                 at += 1
         self.used = n
         self.sort(begin)
-        return True
+        return 0
 
     @cython.cfunc
     @cython.nogil
@@ -290,42 +270,36 @@ class RowMerge:
     @cython.cfunc
     @cython.inline
     @cython.nogil
-    @cython.exceptval(check=False)
-    def append(self) -> cython.bint:
+    @cython.exceptval(-1)
+    def append(self) -> cython.int:
         """Take in the row that was written behind the last one: a new run begins where it is not larger."""
         row: cython.pointer(Row) = self.rows + self.used
         self.used += 1
         if self.runs > 0 and self.bounds[self.runs - 1] < self.used - 1:
             before: cython.pointer(Row) = row - 1
             if before.hash < row.hash or (before.hash == row.hash and _compare(before, row) < 0):
-                return True
+                return 0
         return self.add_bound(self.used - 1)
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
-    def add_bound(self, row: cython.size_t) -> cython.bint:
+    @cython.exceptval(-1)
+    def add_bound(self, row: cython.size_t) -> cython.int:
         """A run begins at this row."""
-        room: cython.pointer(cython.void) = tm_reserve(
-            self.bounds, cython.address(self.bounds_room), self.runs + 1, cython.sizeof(cython.size_t))
-        if room == cython.NULL:
-            return False
-        self.bounds = cython.cast(cython.pointer(cython.size_t), room)
+        self.bounds = cython.cast(cython.pointer(cython.size_t), grown_array(
+            self.bounds, cython.address(self.bounds_room), self.runs + 1, cython.sizeof(cython.size_t)))
         self.bounds[self.runs] = row
         self.runs += 1
-        return True
+        return 0
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(check=False)
-    def make_room(self, more: cython.size_t) -> cython.bint:
+    @cython.exceptval(-1)
+    def make_room(self, more: cython.size_t) -> cython.int:
         """Room for so many more rows."""
-        room: cython.pointer(cython.void) = tm_reserve(
-            self.rows, cython.address(self.rows_room), self.used + more, cython.sizeof(Row))
-        if room == cython.NULL:
-            return False
-        self.rows = cython.cast(cython.pointer(Row), room)
-        return True
+        self.rows = cython.cast(cython.pointer(Row), grown_array(
+            self.rows, cython.address(self.rows_room), self.used + more, cython.sizeof(Row)))
+        return 0
 
     # ------------------------------------------------------------------ merging
 
@@ -409,3 +383,30 @@ def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::
     with cython.nogil:
         for i in range(n):
             out[i] = _hash_of(base + offsets[i], offsets[i + 1] - offsets[i], base + arena.shape[0])
+
+
+def first_disorder(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1]):
+    """The first row that does not come after the one before it in canonical order; the number of rows if there is none."""
+    n: cython.Py_ssize_t = offsets.shape[0] - 1
+    nothing: uint8_t = 0
+    base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)
+    if arena.shape[0]:
+        base = cython.address(arena[0])
+    before: uint64_t = 0
+    hash: uint64_t
+    length: cython.size_t
+    order: cython.int
+    i: cython.Py_ssize_t = 0
+    with cython.nogil:
+        while i < n:
+            length = offsets[i + 1] - offsets[i]
+            hash = _hash_of(base + offsets[i], length, base + arena.shape[0])
+            if i > 0 and hash <= before:
+                if hash < before:
+                    break
+                order = memcmp(base + offsets[i - 1], base + offsets[i], min(length, offsets[i] - offsets[i - 1]))
+                if order > 0 or (order == 0 and offsets[i] - offsets[i - 1] >= length):
+                    break
+            before = hash
+            i += 1
+    return i

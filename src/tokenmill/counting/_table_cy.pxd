@@ -1,9 +1,8 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy
 
-from tokenmill.counting._direct_mapped cimport tm_addition, tm_cached
 from tokenmill.kernels._platform cimport tm_mulhi
-from tokenmill.kernels._pretoken_key cimport TM_CANONICAL, tm_hash, tm_key, tm_long_key, tm_random_hash, tm_seed
+from tokenmill.kernels._pretoken_key cimport TM_CANONICAL, tm_hash, tm_key, tm_key_of, tm_long_key, tm_random_hash, tm_seed
 
 
 cdef enum:
@@ -18,6 +17,25 @@ cdef struct Entry:
     uint64_t hi
     uint64_t count
     uint64_t place
+
+
+cdef struct Addition:
+    # What is to be added to a table: a key and a count; and of a LONG pretoken its bytes.
+    uint64_t lo
+    uint64_t hi
+    uint64_t count
+    const uint8_t* pretoken
+    size_t length
+
+
+cdef inline void set_addition(const uint8_t* pretoken, size_t length, const uint8_t* end, Addition* out) noexcept nogil:
+    """One occurrence of a pretoken; `end` is where readable memory ends."""
+    cdef tm_key key = tm_key_of(pretoken, length, end, TM_CANONICAL)
+    out.lo = key.lo
+    out.hi = key.hi
+    out.count = 1
+    out.pretoken = pretoken
+    out.length = length
 
 
 cdef inline uint64_t canonical_hash(const Entry* entry) noexcept nogil:
@@ -43,11 +61,13 @@ cdef class CountTable:
     cdef size_t window_steps     # probes past the home slot, and additions, since both counts were last reset
     cdef size_t window_additions
     cdef readonly size_t steps   # probes past the home slot in all
-    cdef tm_cached* cache        # of _count_cy
+    cdef Entry* cache            # of `count_cached`, empty between two calls of `count_text`
     cdef bint no_memory
     cdef bint overflow
 
-    cdef bint add_all(self, const tm_addition* some, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t count_cached(self, size_t slots, const uint8_t* text, size_t start, const size_t* ends, Py_ssize_t n,
+                                 size_t readable, Addition* out) noexcept nogil
+    cdef bint add_all(self, const Addition* some, Py_ssize_t n) noexcept nogil
     cdef bint reserve_arena(self, size_t room) noexcept nogil
     cdef size_t keep(self, const uint8_t* pretoken, size_t length) noexcept nogil
     cdef void move(self, const Entry* entry, Entry* to, size_t slots) noexcept nogil

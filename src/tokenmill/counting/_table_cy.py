@@ -22,10 +22,9 @@ overlap. The table never grows by itself: `full` says that the caller must `grow
 import cython
 from cython.cimports.libc.stdint import uint8_t
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.counting._direct_mapped import tm_addition, tm_cached
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._platform import tm_mulhi, tm_prefetch_write
-from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key
+from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_hash, tm_key, tm_key_of
 
 from tokenmill.kernels.random_seed import random_seed
 
@@ -54,7 +53,7 @@ class CountTable:
         tm_pages_free(self.next, self.next_slots * cython.sizeof(Entry))
         tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
         tm_pages_free(self.arena, self.arena_size)
-        tm_pages_free(self.cache, CACHED * cython.sizeof(tm_cached))
+        tm_pages_free(self.cache, CACHED * cython.sizeof(Entry))
 
     def __len__(self):
         return self.used
@@ -90,10 +89,59 @@ class CountTable:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def add_all(self, some: cython.pointer(cython.const[tm_addition]), n: cython.Py_ssize_t) -> cython.bint:
+    def count_cached(self, slots: cython.size_t, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t,
+                     ends: cython.pointer(cython.const[cython.size_t]), n: cython.Py_ssize_t, readable: cython.size_t,
+                     out: cython.pointer(Addition)) -> cython.Py_ssize_t:
+        """Count the n pretokens text[start:ends[0]], text[ends[0]:ends[1]]... in `slots` slots of the cache.
+
+        What they displace is written to `out`, and so are pretokens of more than 15 bytes, and all of them near the end of
+        the text's memory, text[readable]. `slots` is a power of two of at most CACHED. Returns how many additions were
+        written, at most n.
+        """
+        cache: cython.pointer(Entry) = self.cache
+        mask: uint64_t = slots - 1
+        longest: cython.size_t = 15 if ends[n - 1] + 16 <= readable else 0
+        m: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t
+        length: cython.size_t
+        mixed: uint64_t
+        same: uint64_t
+        old: Entry
+        key: tm_key
+        slot: cython.pointer(Entry)
+        for i in range(n):
+            length = ends[i] - start
+            if length > longest:
+                set_addition(text + start, length, text + readable, out + m)
+                m += 1
+                start += length
+                continue
+            key = tm_key_of(text + start, length, text + start + 16, TM_CANONICAL)
+            start += length
+            # A cheaper hash than tm_hash. Its collisions only send more pretokens to the table.
+            mixed = (key.lo * cython.cast(uint64_t, 0x9E3779B97F4A7C15) + key.hi) * cython.cast(uint64_t, 0xD1B54A32D192ED03)
+            slot = cache + ((mixed >> 52) & mask)
+            old.lo = slot.lo
+            old.hi = slot.hi
+            old.count = slot.count
+            # Whether the slot has this pretoken is unpredictable, so nothing branches on it: the old entry is always written.
+            same = ((old.lo ^ key.lo) | (old.hi ^ key.hi)) == 0
+            out[m].lo = old.lo
+            out[m].hi = old.hi
+            out[m].count = old.count
+            m += (same ^ 1) & (old.count != 0)
+            slot.lo = key.lo
+            slot.hi = key.hi
+            slot.count = (old.count & (0 - same)) + 1
+        return m
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def add_all(self, some: cython.pointer(cython.const[Addition]), n: cython.Py_ssize_t) -> cython.bint:
         """Add up to MOST pretokens, for which the table must have room; False where memory for long ones ran out."""
         homes: cython.size_t[MOST]
-        add: cython.pointer(cython.const[tm_addition])
+        add: cython.pointer(cython.const[Addition])
         entry: cython.pointer(Entry)
         entries: cython.pointer(Entry) = self.entries
         slots: cython.size_t = self.slots

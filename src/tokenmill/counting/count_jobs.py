@@ -1,4 +1,4 @@
-"""The work of a count into a folder, in parts.
+"""Count the pretokens of files into a folder of Parquet files, in parts.
 
 The local engine has one part: the threads count all sources, and write the output. On Ray there are three kinds of parts:
 a shard of the sources is counted into a sorted run in the working folder; where there are many runs, some are merged into
@@ -8,34 +8,73 @@ so the bytes are those of the local engine.
 
 from __future__ import annotations
 
+import os
 import shutil
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..jobs.outputs import atomic_file, atomic_path
+from ..errors import UsageError, require
+from ..jobs.outputs import atomic_file, atomic_path, check_folder
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions, Task, do_parts
-from ..jobs.working_folder import WorkingFolder
+from ..jobs.working_folder import WorkingFolder, fingerprint, path_beside, working_folder
 from ..sources.blocks import Block, Span
 from ..sources.documents import spans_of
-from ..sources.find import OnSkip, Skip, Source, can_read_again, report_skips, size_of
-from ..sources.shared import SharedSources
+from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
+from .count_files import FileCount, Paths, found_sources, stored_size
 from .memory import memory_limit_of
-from .options import CountOptions, Summary
+from .options import CountOptions, Summary, make_splitter
 from .spill import Run, Spill, temporary_spill, write_run
 from .storage import About, files_for, name_of_file, write_counts, write_file
 from .tables import RowSource
 from .text_sources import cut_of, opener
-from .threads import Counter, Threads
+from .threads import Threads
 
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
 SHARD = 256 << 20  # bytes on disk for one task on Ray, but no more tasks than
 MAX_SHARDS = 4096
+
+
+def count_to_folder(
+    sources: Paths,
+    output: str | os.PathLike,
+    split: str | Iterable[str] | Splitter = "cl100k",
+    options: CountOptions | None = None,
+    *,
+    on_skip: OnSkip | None = None,
+    job: JobOptions | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Count into a folder of Parquet files, as `count` does, but the result is never in memory whole.
+
+    The bytes written are the same for any memory limit, number of threads and engine, and however often the work was
+    interrupted: a call with the same sources and options resumes an interrupted one.
+    """
+    options, job, output = options or CountOptions(), job or JobOptions(), Path(output)
+    require("pyarrow", "corpus", "writing word counts")
+    check_folder(output)
+    splitter = make_splitter(split)
+    if job.engine == "ray" and options.approximate_prune:
+        raise UsageError("approximate_prune needs the local engine: what it drops would depend on the tasks")
+    found, left_out = found_sources(sources, on_skip)
+    told = asdict(replace(options, memory_limit=None))
+    told |= {"split_patterns": splitter.patterns, "skip": on_skip is not None, "engine": job.engine}
+    key = {"sources": fingerprint(found), "options": told}
+    with working_folder(path_beside(output), output, key, job.resumes(found)) as folder:
+        if job.engine == "ray":
+            summary = count_in_shards(found, folder, splitter, options, job, on_skip, progress)
+        else:
+            work = CountWhole(found, splitter, options, job)
+            ((values, resumed),) = do_parts(work, folder, job, on_skip, progress)
+            summary = Summary(**values)
+            if resumed:
+                summary = replace(summary, resumed_bytes=summary.total_bytes)
+        folder.publish([("output", output)])
+    return replace(summary, skipped=summary.skipped + left_out)
 
 
 class CountWhole:
@@ -104,67 +143,6 @@ def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
     spill.resume(runs, state["spill"]["dropped"], state["spill"]["prunes"])
     if state["files"] is not None:
         files.resume(state["files"])
-
-
-class FileCount:
-    """The sources of one count, which its threads draw from, and what of them was counted before an interruption."""
-
-    def __init__(
-        self, paths: Sequence[Source], splitter: Splitter, options: CountOptions, on_skip: OnSkip | None
-    ) -> None:
-        self.documents = 0
-        self.total_bytes = 0
-        self.skipped = 0
-        self._on_skip = on_skip
-        self._skipping = threading.Lock()
-        self._sources = SharedSources(paths, opener(splitter, options.read, options.binary))
-
-    def run(self, threads: Threads, show: Callable[[int], None]) -> None:
-        """Count all that is left of the sources. show: called with the bytes read so far."""
-
-        def work(counter: Counter) -> None:
-            block = Block()
-            while source := self._sources.next(counter.pause):
-                while source.draw(block, counter.pause):
-                    block.finish()
-                    counter.count(block)
-                    if block.skips:
-                        self._report(block.skips)
-                    threads.between_blocks(counter)
-
-        try:
-            threads.start(work)
-            threads.join(lambda: show(self._sources.stored_position()))
-        except BaseException:
-            threads.halt()
-            raise
-        finally:
-            self._sources.close()
-
-    def state(self, threads: Threads) -> dict[str, Any]:
-        """For `resume`, while all threads stand between two blocks."""
-        return {
-            "documents": self.documents + threads.documents,
-            "total_bytes": self.total_bytes + threads.total_bytes,
-            "skipped": self.skipped,
-            "places": self._sources.places(),
-        }
-
-    def resume(self, state: dict[str, Any]) -> None:
-        self.documents, self.total_bytes, self.skipped = state["documents"], state["total_bytes"], state["skipped"]
-        self._sources.resume(state["places"])
-
-    def _report(self, skips: list[Skip]) -> None:
-        with self._skipping:
-            report_skips(skips, self._on_skip)
-            self.skipped += sum(skip.left_out for skip in skips)
-
-
-def stored_size(sources: Sequence[Source]) -> int | None:
-    """The bytes of all sources as they are stored; None with a pipe among them, which can be read only once."""
-    if not all(map(can_read_again, sources)):
-        return None
-    return sum(map(size_of, sources))
 
 
 def count_in_shards(

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
+from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block
 from ..sources.jsonl import without_surrogates
 from ..split import Splitter
 from .memory import memory_limit_of
 from .options import make_splitter
 from .spill import temporary_spill
-from .threads import POLL, Counter, Threads, cores
+from .threads import POLL, Counter, Threads
 from .word_counts import WordCounts
 
 
@@ -40,7 +41,7 @@ def count_iterator(
     splitter = make_splitter(split)
     if isinstance(texts, (str, bytes)):
         raise UsageError("texts is one string; give an iterable of strings, such as [text]")
-    waiting: queue.Queue[Block | None] = queue.Queue(2 * cores(num_threads))
+    waiting: queue.Queue[Block | None] = queue.Queue(2 * threads_for(num_threads))
     limit = memory_limit_of(memory_limit)
     with temporary_spill() as spill, Threads(splitter, num_threads, limit, spill) as threads:
 

@@ -16,17 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..sources.blocks import BLOCK, Block, BlockSource, ReadOptions, Span, StreamSource
+from ..kernels.machine import threads_for
+from ..sources.blocks import BLOCK, Block, BlockSource, Span, StreamSource
 from ..sources.documents import spans_of
 from ..sources.find import COMPRESSIONS, Source, find_sources, is_url, report_skips, size_of
 from ._table_cy import CountTable
 from .memory import memory_limit_of
-from .options import make_splitter
+from .options import CountOptions, make_splitter
 from .spill import Spill
-from .storage import About, CountsFile
+from .storage import About, write_file
 from .tables import ENTRY, merge_tables
-from .text_sources import Binary, cut_of, opener
-from .threads import Counter, cores
+from .text_sources import cut_of, opener
+from .threads import Counter
 
 if TYPE_CHECKING:
     from ..split import Splitter
@@ -65,22 +66,20 @@ class Estimate:
 def estimate(
     sources: Paths,
     split: str | Iterable[str] | Splitter = "cl100k",
+    options: CountOptions | None = None,
     *,
     num_threads: int | None = None,
-    memory_limit: str | int | None = None,
-    read: ReadOptions | None = None,
-    binary: Binary = "error",
     sample: int = SAMPLE,
 ) -> Estimate:
     """Count a sample of `sample` bytes from all over the sources, and predict what a count of all would take."""
-    splitter = make_splitter(split)
+    splitter, options = make_splitter(split), options or CountOptions()
     paths = find_sources(sources)
-    threads, limit = cores(num_threads), memory_limit_of(memory_limit)
+    threads, limit = threads_for(num_threads), memory_limit_of(options.memory_limit)
     counter = Counter(splitter, 1 << 62, Spill(Path()), lambda: None)
     seen: list[tuple[int, int]] = []  # bytes and distinct pretokens after each block
     ratios: dict[str, list[int]] = {}
     seconds = -time.perf_counter()
-    for block in _sample(paths, splitter, read or ReadOptions(), binary, sample, ratios):
+    for block in _sample(paths, splitter, options, sample, ratios):
         counter.count(block)
         seen.append((counter.total_bytes, len(counter.table)))
     seconds += time.perf_counter()
@@ -132,8 +131,7 @@ def _growth(seen: list[tuple[int, int]]) -> float:
 def _sample(
     paths: list[Source],
     splitter: Splitter,
-    read: ReadOptions,
-    binary: Binary,
+    options: CountOptions,
     sample: int,
     ratios: dict[str, list[int]],
 ) -> Iterator[Block]:
@@ -143,7 +141,7 @@ def _sample(
 
     ratios: by suffix, the bytes read on disk and the bytes of text that came out of them, to be added to.
     """
-    open = opener(splitter, read, binary)
+    open = opener(splitter, options.read, options.binary)
     draws: list[tuple[Source, Span | None]] = []  # the first block of a span, or the next of a whole file
     total = sum(size_of(path) for path in paths)
     credit = float(BLOCK)  # so that there is one block at least
@@ -152,7 +150,7 @@ def _sample(
         credit += sample * size / max(1, total)
         packed = is_url(path) or Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet", ".pq")
         n = int((credit if packed else min(credit, size + BLOCK)) // BLOCK)  # a packed file has more text than bytes
-        spans = [span for span, _ in spans_of(path, read, max(BLOCK, size // max(1, n)), cut_of(splitter))]
+        spans = [span for span, _ in spans_of(path, options.read, max(BLOCK, size // max(1, n)), cut_of(splitter))]
         if spans != [None]:
             n = min(n, len(spans))
         credit = min(credit - n * BLOCK, BLOCK) if n else credit
@@ -195,7 +193,5 @@ def _sizes(table: CountTable) -> tuple[float, float]:
     rows = merge_tables([table])
     with tempfile.TemporaryDirectory(prefix="tokenmill-estimate-") as folder:
         path = Path(folder) / "sample.parquet"
-        file = CountsFile(path, About())
-        file.write(rows)
-        file.close()
+        write_file(path, About(), [rows])
         return len(rows[0]) / len(table) + 16, path.stat().st_size / len(table)

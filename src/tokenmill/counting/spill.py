@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FormatError, OutputError, require
+from ..jobs.outputs import remove_folder
 from ._table_cy import CountTable
 from .storage import from_arrow, to_batch
 from .tables import Pause, RowSource, SortedRows, TableRows, bits_for, filter_rows, merge_groups, merged_part, no_pause
@@ -154,6 +153,8 @@ class Spill:
     def _new_path(self) -> Path:
         with self._lock:
             if self.folder is None:
+                import tempfile
+
                 self.folder = Path(tempfile.mkdtemp(prefix="tokenmill-count-"))
             while True:
                 self._number += 1
@@ -170,7 +171,7 @@ def temporary_spill() -> Iterator[Spill]:
         yield spill
     finally:
         if spill.folder is not None:
-            shutil.rmtree(spill.folder, ignore_errors=True)
+            remove_folder(spill.folder)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ the key `tokenmill.rows`, the number of rows and the CRC-32 of that JSON and of 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import zlib
@@ -21,9 +20,10 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import FormatError, OutputError, require
+from ..jobs.in_order import map_in_order
 from ..jobs.outputs import atomic_folder
 from ..jobs.progress import Progress
-from .tables import concatenate, filter_rows, hashes_of, is_canonical, merge_rows, ordered_map, part_of_rows
+from .tables import concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
 
 if TYPE_CHECKING:
     from .tables import Rows
@@ -101,73 +101,6 @@ class _Check:
         return f"{self._rows} {self._crc:08x}"
 
 
-class CountsFile:
-    """Writes one file. Rows come in canonical order. The file, its row groups included, depends on the rows alone, not
-    on the batches in which they come."""
-
-    def __init__(self, file: Path | IO[bytes], about: About):
-        self._pa = require("pyarrow", "corpus", "writing word counts")
-        parquet = require("pyarrow.parquet", "corpus", "writing word counts")
-        columns = [("pretoken", self._pa.binary()), ("count", self._pa.uint64())]
-        self._schema = self._pa.schema(
-            [self._pa.field(name, kind, nullable=False) for name, kind in columns], metadata={KEY: about.to_json()}
-        )
-        self._writer = parquet.ParquetWriter(
-            file,
-            self._schema,
-            compression="zstd",
-            use_dictionary=False,  # each pretoken comes once
-            column_encoding={"pretoken": "DELTA_LENGTH_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED"},
-            write_statistics=False,
-            write_page_checksum=True,
-        )
-        self._pending: list[Rows] = []
-        self._pending_rows = self._pending_bytes = 0
-        self._check = _Check(about.to_json())
-
-    def write(self, rows: Rows) -> None:
-        """The next rows, in canonical order."""
-        import numpy as np
-
-        arena, offsets, counts = rows
-        while len(counts):
-            end = min(GROUP_ROWS - self._pending_rows, len(counts))
-            # The row that brings the bytes of the group to their limit is the last of the group.
-            limit = int(offsets[0]) + GROUP_BYTES - self._pending_bytes
-            end = min(end, int(np.searchsorted(offsets[1 : end + 1], limit)) + 1)
-            first, last = int(offsets[0]), int(offsets[end])
-            self._pending.append((arena[first:last], offsets[: end + 1] - offsets[0], counts[:end]))
-            self._pending_rows += end
-            self._pending_bytes += last - first
-            if self._pending_rows == GROUP_ROWS or self._pending_bytes >= GROUP_BYTES:
-                self._flush()
-            offsets, counts = offsets[end:], counts[end:]
-
-    def close(self) -> None:
-        self._flush()
-        self._writer.add_key_value_metadata({ROWS_KEY: self._check.text()})
-        self._writer.close()
-
-    def abandon(self) -> None:
-        """Close the file as it is. It is not a Parquet file then."""
-        self._pending, self._pending_rows = [], 0
-        with contextlib.suppress(OSError):
-            self._writer.close()
-
-    def _flush(self) -> None:
-        if self._pending_rows == 0:
-            return
-        if self._pending_bytes >= 2**31:
-            raise OutputError(
-                "cannot write word counts with a pretoken of 2 GiB or more: Parquet cannot hold it. "
-                "Choose a split pattern that cuts such text."
-            )
-        rows = concatenate(self._pending)
-        self._check.add(rows)
-        self._writer.write_batch(to_batch(rows, self._schema), row_group_size=len(rows[2]))
-        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
-
-
 def write_counts(
     folder: Path,
     about: About,
@@ -193,7 +126,7 @@ def write_counts(
             shares[number] = last * files / 2**64 - number
 
         path = folder / name_of_file(number, files)
-        sums = write_file(path, about, part_of(number, bits), watch if progress is not None else None)
+        sums = write_file(path, about, part_of(number, bits), watch)
         shares[number] = 1.0
         return sums
 
@@ -201,7 +134,7 @@ def write_counts(
         if progress is not None:
             progress("merge", int(1000 * sum(shares) / files), 1000)
 
-    written = list(ordered_map(pool, write, range(files), at_once, watch))
+    written = list(map_in_order(pool, write, range(files), at_once, watch))
     watch()
     return sum(distinct for distinct, _ in written), sum(total for _, total in written)
 
@@ -212,26 +145,67 @@ def name_of_file(number: int, files: int) -> str:
 
 
 def write_file(
-    place: Path | IO[bytes], about: About, parts: Iterable[Rows], watch: Callable[[Rows], None] | None = None
+    place: Path | IO[bytes], about: About, parts: Iterable[Rows], watch: Callable[[Rows], None] = lambda rows: None
 ) -> tuple[int, int]:
     """Write one file of word counts; how many distinct pretokens it has, and the sum of their counts.
 
-    watch: called with each rows that were written.
+    The file, its row groups included, depends on the rows alone, not on the parts in which they come.
+
+    parts: rows in canonical order.
+    watch: called with each row group that was written.
     """
-    file = CountsFile(place, about)
+    pa = require("pyarrow", "corpus", "writing word counts")
+    parquet = require("pyarrow.parquet", "corpus", "writing word counts")
+    columns = [pa.field("pretoken", pa.binary(), nullable=False), pa.field("count", pa.uint64(), nullable=False)]
+    schema = pa.schema(columns, metadata={KEY: about.to_json()})
+    check = _Check(about.to_json())
     distinct = total = 0
-    try:
-        for rows in parts:
-            file.write(rows)
+    with parquet.ParquetWriter(
+        place,
+        schema,
+        compression="zstd",
+        use_dictionary=False,  # each pretoken comes once
+        column_encoding={"pretoken": "DELTA_LENGTH_BYTE_ARRAY", "count": "DELTA_BINARY_PACKED"},
+        write_statistics=False,
+        write_page_checksum=True,
+    ) as writer:
+        for rows in _row_groups(parts):
+            check.add(rows)
+            writer.write_batch(to_batch(rows, schema), row_group_size=len(rows[2]))
             distinct += len(rows[2])
             total += int(rows[2].sum())
-            if watch is not None and len(rows[2]):
-                watch(rows)
-        file.close()
-    except BaseException:
-        file.abandon()
-        raise
+            watch(rows)
+        writer.add_key_value_metadata({ROWS_KEY: check.text()})
     return distinct, total
+
+
+def _row_groups(parts: Iterable[Rows]) -> Iterator[Rows]:
+    """The rows of `parts`, cut where a row group ends."""
+    import numpy as np
+
+    pending: list[Rows] = []
+    n = nbytes = 0
+    for arena, offsets, counts in parts:
+        while len(counts):
+            end = min(GROUP_ROWS - n, len(counts))
+            # The row that brings the bytes of the group to their limit is the last of the group.
+            limit = int(offsets[0]) + GROUP_BYTES - nbytes
+            end = min(end, int(np.searchsorted(offsets[1 : end + 1], limit)) + 1)
+            first, last = int(offsets[0]), int(offsets[end])
+            pending.append((arena[first:last], offsets[: end + 1] - offsets[0], counts[:end]))
+            n += end
+            nbytes += last - first
+            if nbytes >= 2**31:
+                raise OutputError(
+                    "cannot write word counts with a pretoken of 2 GiB or more: Parquet cannot hold it. "
+                    "Choose a split pattern that cuts such text."
+                )
+            if n == GROUP_ROWS or nbytes >= GROUP_BYTES:
+                yield concatenate(pending)
+                pending, n, nbytes = [], 0, 0
+            offsets, counts = offsets[end:], counts[end:]
+    if pending:
+        yield concatenate(pending)
 
 
 def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:

@@ -113,7 +113,7 @@ class _SavedCounts:
             for rows in read_rows(path)[1]:
                 if len(rows[2]):
                     hashes = hashes_of(rows)
-                    if not is_canonical(rows, hashes) or int(hashes[0]) < last:
+                    if not is_canonical(rows) or int(hashes[0]) < last:
                         raise FormatError(
                             f"{self._folder} is damaged: its pretokens are not in the order of word counts"
                         )

@@ -11,12 +11,12 @@ order. A part fits into the processor's cache, and every way of dividing the wor
 from __future__ import annotations
 
 import itertools
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, Future, wait
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Protocol
 
-from ._row_merge_cy import RowMerge, hashes
+from ..jobs.in_order import map_in_order
+from ._row_merge_cy import RowMerge, first_disorder, hashes
 from ._table_cy import CountTable
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ PART_ROWS = 1 << 14  # rows of one part of a merge, about
 PART_BYTES = 1 << 21  # bytes of their pretokens, about
 MAX_BITS = 20
 AHEAD = 4  # parts that one task merges
-DONE: Any = object()
-T = TypeVar("T")
-R = TypeVar("R")
 Pause = Callable[[], None]  # called between two kernel calls; raises to give up
 
 
@@ -124,30 +121,19 @@ def part_of_rows(rows: Rows, hashes: np.ndarray, part: int, bits: int) -> Rows:
     return arena, offsets[first : last + 1], counts[first:last]
 
 
-def is_canonical(rows: Rows, hashes: np.ndarray | None = None) -> bool:
+def is_canonical(rows: Rows) -> bool:
     """Whether rows are in canonical order, so that no pretoken is in them twice."""
-    import numpy as np
-
-    hashes = hashes_of(rows) if hashes is None else hashes
-    if bool(np.all(hashes[1:] > hashes[:-1])):
-        return True
-    if not bool(np.all(hashes[1:] >= hashes[:-1])):
-        return False
-    arena, offsets, _ = rows
-    for i in np.flatnonzero(hashes[1:] == hashes[:-1]).tolist():
-        if arena[offsets[i] : offsets[i + 1]].tobytes() >= arena[offsets[i + 1] : offsets[i + 2]].tobytes():
-            return False
-    return True
+    return first_disorder(rows[0], rows[1]) == len(rows[2])
 
 
 def duplicate_in(rows: Rows) -> bytes | None:
     """A pretoken that is in the rows more than once, or None."""
     import numpy as np
 
-    hashes = hashes_of(rows)
-    if bool(np.all(hashes[1:] > hashes[:-1])):
+    if is_canonical(rows):
         return None
     arena, offsets, _ = rows
+    hashes = hashes_of(rows)
     order = np.argsort(hashes, kind="stable")
     hashes = hashes[order]
     again = np.flatnonzero(hashes[1:] == hashes[:-1]) + 1
@@ -250,7 +236,7 @@ def merge_groups(
     def merge(first: int) -> list[Rows]:
         return list(merged(sources(first, bits), bits, range(first, min(first + AHEAD, 1 << bits)), pause))
 
-    return ordered_map(pool, merge, range(0, 1 << bits, AHEAD), at_once)
+    return map_in_order(pool, merge, range(0, 1 << bits, AHEAD), at_once)
 
 
 def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pause: Pause = no_pause) -> Rows:
@@ -288,35 +274,5 @@ def _rows_of(merge: RowMerge) -> Rows:
 
     n, size = merge.finish()
     arena, offsets, counts = np.empty(size, np.uint8), np.zeros(n + 1, np.uint64), np.empty(n, np.uint64)
-    merge.write(arena, offsets[1:], counts, 0)
+    merge.write(arena, offsets[1:], counts)
     return arena, offsets, counts
-
-
-def ordered_map(
-    pool: Executor | None,
-    function: Callable[[T], R],
-    items: Iterable[T],
-    at_once: int = 4,
-    watch: Callable[[], None] = no_pause,
-) -> Iterator[R]:
-    """Like pool.map, but with only `at_once` calls that run or whose result waits; `watch` is called ten times a second."""
-    if pool is None:
-        for item in items:
-            yield function(item)
-            watch()
-        return
-    waiting: deque[Future[R]] = deque()
-    items = iter(items)
-    try:
-        while True:
-            while len(waiting) < at_once and (item := next(items, DONE)) is not DONE:
-                waiting.append(pool.submit(function, item))
-            if not waiting:
-                return
-            while not waiting[0].done():
-                wait([waiting[0]], 0.1)
-                watch()
-            yield waiting.popleft().result()
-    finally:
-        for future in waiting:
-            future.cancel()

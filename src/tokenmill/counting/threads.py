@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
-from ..kernels.machine import available_cores
+from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block
 from ._count_cy import count_pretokens, count_text
 from ._table_cy import CountTable
@@ -185,7 +184,7 @@ class Threads:
         size: int | None = None,
     ):
         self._memory = max(memory_limit - LIBRARIES, memory_limit // 4)
-        self.n = threads_for(num_threads, size, self._memory)
+        self.n = useful_threads(num_threads, size, self._memory)
         budget = max(1024 * ENTRY, self._memory // self.n - BUFFERS)
         self.counters = [Counter(splitter, budget, spill, self.pause) for _ in range(self.n)]
         self.spill = spill
@@ -293,18 +292,9 @@ class Threads:
         return self.spill.part_of(part, bits, min_count, self.tables(), self.pause)
 
 
-def threads_for(num_threads: int | None, size: int | None, memory: int) -> int:
+def useful_threads(num_threads: int | None, size: int | None, memory: int) -> int:
     """How many threads to use: no more than there is work and memory for."""
-    n = cores(num_threads)
+    n = threads_for(num_threads)
     if size is not None:
         n = min(n, 1 + size // WORK)
     return max(1, min(n, memory // PER_THREAD)) if PER_THREAD else n
-
-
-def cores(num_threads: int | None) -> int:
-    """The number of threads asked for, or one for each core that this process may use."""
-    if num_threads is None:
-        return available_cores()
-    if num_threads < 1:
-        raise UsageError(f"num_threads is {num_threads}; it must be at least 1")
-    return num_threads

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..errors import ConversionError
-from ..split.coverage import covers_all_text
+from ..split.compiler import covers_all_text
 from ..vocabulary import Vocabulary
 from ..vocabulary.dialects import from_oniguruma, to_oniguruma
 from ..vocabulary.patterns import PATTERNS

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..errors import ConversionError
-from ..split.coverage import covers_all_text
+from ..split.compiler import covers_all_text
 from ..vocabulary import Vocabulary
 from .file_content import fail, place_tokens, show
 from .rank_merges import ranks_of

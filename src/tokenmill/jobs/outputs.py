@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -38,7 +36,7 @@ def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
                 os.replace(beside, target)
         except BaseException:
             with contextlib.suppress(OSError):
-                shutil.rmtree(beside, ignore_errors=True) if beside.is_dir() else beside.unlink()
+                remove_folder(beside) if beside.is_dir() else beside.unlink()
             raise
 
 
@@ -86,11 +84,18 @@ def replace_folder(beside: Path, target: Path) -> None:
         old = _beside(target)
         os.replace(target, old)
         os.replace(beside, target)
-        shutil.rmtree(old)
+        remove_folder(old)
     else:
         os.replace(beside, target)
 
 
+def remove_folder(folder: Path) -> None:
+    """Delete a folder as far as that is possible."""
+    import shutil  # it takes as long to import as a third of this package
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _beside(target: Path) -> Path:
     """A name beside `target` that nothing else has."""
-    return target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    return target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")

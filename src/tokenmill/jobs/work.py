@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import UsageError
 from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
 from .progress import Meter, Progress
-from .working_folder import WorkingFolder
+
+if TYPE_CHECKING:
+    from .working_folder import WorkingFolder
 
 
 @dataclass(frozen=True)

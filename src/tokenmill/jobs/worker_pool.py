@@ -1,8 +1,7 @@
-"""Processes that work on batches of records, and survive any one record that hangs, crashes or eats the memory.
+"""Processes that work on batches of documents, and survive any document that hangs, crashes or eats the memory.
 
 Each worker is a process that limits its processor time and memory with the operating system's limits, which also hold
-in C code. When a worker dies, the record that it was working on is reported as failed, and a new worker gets the batch
-without it.
+in C code. A batch that fails, or ends its worker, is done again document by document.
 """
 
 from __future__ import annotations
@@ -14,29 +13,39 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import deque
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import TokenmillError
-from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answers, receive, send
+from .in_order import map_in_order
+from .worker_process import NO_MEMORY, OUT_OF_MEMORY, Answer, receive, send
 
 Tag = TypeVar("Tag")
-NO_RECORD = 2**63
+Answers = list[tuple[Any, Answer]]  # of a batch, or of its documents: what the worker got, and what became of it
 
 
 class WorkerPool:
-    """`num_workers` processes that apply a task to batches of records, in order of the batches.
+    """`num_workers` processes that apply a task to batches, in order of the batches.
 
-    task: "module:name" of a callable that makes the Task (see worker_process.py) from `settings`.
-    settings: values that marshal can write, as are records and answers.
-    seconds: the processor time that one record may take. memory: the bytes that a worker may grow by.
+    task: "module:name" of a callable that makes the task, a callable too, from `settings`.
+    settings: values that marshal can write, as are batches and answers.
+    documents: gives the documents of a batch that failed, each as a batch of its own.
+    seconds: the processor time that a batch may take. memory: the bytes that a worker may grow by.
     """
 
-    def __init__(self, task: str, settings: Any, num_workers: int, seconds: float, memory: int) -> None:
+    def __init__(
+        self,
+        task: str,
+        settings: Any,
+        documents: Callable[[Any], list],
+        num_workers: int,
+        seconds: float,
+        memory: int,
+    ) -> None:
         self._start = (task, settings, float(seconds), int(memory))
+        self._documents = documents
         self._num_workers = num_workers
         self._seconds = seconds
         self._idle: queue.SimpleQueue[_Worker | None] = queue.SimpleQueue()
@@ -57,42 +66,42 @@ class WorkerPool:
         for worker in self._all:  # one that a thread was just starting
             worker.kill()
 
-    def map(self, batches: Iterable[tuple[list[tuple], Tag]]) -> Iterator[tuple[Answers, Tag]]:
+    def map(self, batches: Iterable[tuple[Any, Tag]]) -> Iterator[tuple[Answers, Tag]]:
         """For each batch its answers, with what came with it; at most a few batches are held at a time."""
-        waiting: deque[tuple[Future, Tag]] = deque()
-        for records, tag in batches:
-            waiting.append((self._threads.submit(self._run, records), tag))
-            if len(waiting) > 2 * self._num_workers:
-                future, first_tag = waiting.popleft()
-                yield future.result(), first_tag
-        while waiting:
-            future, first_tag = waiting.popleft()
-            yield future.result(), first_tag
+        return map_in_order(
+            self._threads, lambda batch: (self._run(batch[0]), batch[1]), batches, 2 * self._num_workers + 1
+        )
 
-    def _run(self, records: list[tuple]) -> Answers:
-        """The answers to one batch, from as many workers as it kills."""
-        excluded: dict[int, str] = {}
-        while True:
-            worker = self._idle.get()
-            try:
-                if worker is None:
-                    worker = _Worker(self._start)
-                    self._all.append(worker)
-                if self._closed:
-                    raise TokenmillError("the workers were stopped")
-                return worker.work(records, excluded)
-            except _Died as death:
-                assert worker is not None
-                self._all.remove(worker)
-                worker.kill()
-                worker = None
-                if self._closed:
-                    raise TokenmillError("the workers were stopped") from death
-                if death.record is None:
-                    raise TokenmillError(f"a worker process cannot work: {death.reason}") from death
-                excluded[death.record] = self._explain(death)
-            finally:
-                self._idle.put(worker)
+    def _run(self, batch: Any) -> Answers:
+        answer = self._try(batch)
+        if answer[0] == "failed":
+            documents = self._documents(batch)
+            if len(documents) > 1:
+                return [(document, self._try(document)) for document in documents]
+        return [(batch, answer)]
+
+    def _try(self, batch: Any) -> Answer:
+        worker = self._idle.get()
+        try:
+            if worker is None:
+                worker = _Worker()
+                self._all.append(worker)
+                worker.start(self._start)
+            if self._closed:
+                raise TokenmillError("the workers were stopped")
+            return worker.work(batch)
+        except _Died as death:
+            assert worker is not None
+            self._all.remove(worker)
+            worker.kill()
+            worker = None
+            if self._closed:
+                raise TokenmillError("the workers were stopped") from death
+            if not death.started:
+                raise TokenmillError(f"a worker process cannot work: {death.reason}") from death
+            return "failed", self._explain(death)
+        finally:
+            self._idle.put(worker)
 
     def _explain(self, death: _Died) -> str:
         if death.signal == signal.SIGPROF:
@@ -105,56 +114,44 @@ class WorkerPool:
 
 
 class _Died(Exception):
-    def __init__(self, record: int | None, code: int, message: str) -> None:
-        self.record = record
+    def __init__(self, started: bool, code: int, message: str) -> None:
+        self.started = started
         self.code = code
         self.signal = -code if code < 0 else 0
-        # What stands in the messages of a process that a signal ended was printed before, over another record.
+        # A process that a signal ended wrote its messages before, over another document.
         self.reason = signal.Signals(-code).name if code < 0 else f"code {code}: {message}"
 
 
 class _Worker:
     """One process, and the pipes to it."""
 
-    def __init__(self, start: tuple) -> None:
-        self._current = tempfile.TemporaryFile()  # noqa: SIM115  closed in `kill`
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115
-        os.pwrite(self._current.fileno(), NO_RECORD.to_bytes(8, "little"), 0)
+    def __init__(self) -> None:
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115  closed with the process
         package_home = str(Path(__file__).resolve().parents[2])
         self._process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                f"from {__package__}.worker_process import main; main()",
-                str(self._current.fileno()),
-            ],
+            [sys.executable, "-c", f"from {__package__}.worker_process import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            pass_fds=[self._current.fileno()],
             process_group=0,  # Ctrl-C at a terminal is for the process that started this one
             env=os.environ | {"PYTHONPATH": os.pathsep.join([package_home, *filter(None, sys.path)])},
         )
-        self._first: tuple | None = start
+        self._started = False
 
-    def work(self, records: list[tuple], excluded: dict[int, str]) -> Answers:
+    def start(self, start: tuple) -> None:
+        """Wait until the worker is ready; raises _Died where it cannot start."""
+        self._started = self.work(start) == "ready"
+
+    def work(self, batch: Any) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
-            if self._first is not None:
-                send(self._process.stdin, self._first)
-                self._first = None
-            send(self._process.stdin, (len(records), excluded))
-            for number, record in enumerate(records):
-                if number not in excluded:
-                    send(self._process.stdin, record, flush=False)
-            self._process.stdin.flush()
+            send(self._process.stdin, batch)
             return receive(self._process.stdout)
         except (EOFError, OSError, ValueError) as error:
             code = self._process.wait()
-            number = int.from_bytes(os.pread(self._current.fileno(), 8, 0), "little")
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
             message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]
-            raise _Died(number if number != NO_RECORD else None, code, message) from error
+            raise _Died(self._started, code, message) from error
 
     def kill(self) -> None:
         """End the process, whatever it is doing."""

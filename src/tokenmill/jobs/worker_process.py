@@ -1,7 +1,6 @@
-"""The process of a worker (worker_pool.py): it applies a task to records, and may die at any of them.
+"""The process of a worker (worker_pool.py): it applies a task to batches, and may die at any of them.
 
-It gets records from standard input and writes answers to standard output, as marshalled values, each after its length.
-The number of the current record is kept in a file, which the pool reads when this process dies.
+It gets batches from standard input and writes answers to standard output, as marshalled values, each after its length.
 """
 
 from __future__ import annotations
@@ -13,31 +12,22 @@ import os
 import resource
 import signal
 import sys
-from typing import IO, Any, Protocol
+from collections.abc import Callable
+from typing import IO, Any
 
 NO_MEMORY = "it needs more memory than the limit for one document"
-OUT_OF_MEMORY = 3  # the exit code of a worker that could not even receive a record
+OUT_OF_MEMORY = 3  # the exit code of a worker that could not even receive a batch
 
-# For each record ("done", what the task gave) or ("failed", why); and the task's summary of those it did.
-Answers = tuple[list[tuple[str, Any]], Any]
-
-
-class Task(Protocol):
-    """What a worker applies to each record; values in and out are that marshal can write."""
-
-    def __call__(self, record: tuple) -> Any: ...
-
-    def summary(self) -> Any:
-        """What adds up over the records since the last summary."""
+# For each batch ("done", what the task gave) or ("failed", why).
+Answer = tuple[str, Any]
 
 
-def send(pipe: IO[bytes], value: Any, flush: bool = True) -> None:
+def send(pipe: IO[bytes], value: Any) -> None:
     """Write one value that marshal can write."""
     data = marshal.dumps(value)
     pipe.write(len(data).to_bytes(8, "little"))
     pipe.write(data)
-    if flush:
-        pipe.flush()
+    pipe.flush()
 
 
 def receive(pipe: IO[bytes]) -> Any:
@@ -52,47 +42,40 @@ def receive(pipe: IO[bytes]) -> Any:
 def main() -> None:
     """Serve until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
-    current = int(sys.argv[1])
     channel = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints goes to the messages
     try:
         task_name, settings, seconds, memory = receive(sys.stdin.buffer)
         module, _, name = task_name.partition(":")
         task = getattr(importlib.import_module(module), name)(settings)
+        send(channel, "ready")
         _limit_memory(memory)
         while True:
-            count, excluded = receive(sys.stdin.buffer)
-            send(channel, _answers(task, count, excluded, current, seconds))
+            try:
+                batch = receive(sys.stdin.buffer)
+            except MemoryError:  # half of it is still in the pipe
+                os._exit(OUT_OF_MEMORY)
+            send(channel, _answer(task, batch, seconds))
     except (EOFError, BrokenPipeError):
         pass  # the pool is done, or was killed
     os._exit(0)
 
 
-def _answers(task: Task, count: int, excluded: dict[int, str], current: int, seconds: float) -> Answers:
-    answers: list[tuple[str, Any]] = []
-    for number in range(count):
-        if number in excluded:
-            answers.append(("failed", excluded[number]))
-            continue
-        os.pwrite(current, number.to_bytes(8, "little"), 0)
-        try:
-            record = receive(sys.stdin.buffer)
-        except MemoryError:  # half of it is still in the pipe
-            os._exit(OUT_OF_MEMORY)
-        # Both signals end the process, inside of C code too: processor time, and the clock for one that only waits.
-        signal.setitimer(signal.ITIMER_PROF, seconds)
-        signal.setitimer(signal.ITIMER_REAL, 20 * seconds)
-        try:
-            answers.append(("done", task(record)))
-        except MemoryError:
-            answers.append(("failed", NO_MEMORY))
-        except RecursionError:
-            answers.append(("failed", "it is nested too deeply"))
-        except Exception as error:  # a parser that a document confuses must not end a run of days
-            answers.append(("failed", f"{type(error).__name__}: {error}"))
+def _answer(task: Callable[[Any], Any], batch: Any, seconds: float) -> Answer:
+    # Both signals end the process, inside of C code too: processor time, and the clock for one that only waits.
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 20 * seconds)
+    try:
+        return "done", task(batch)
+    except MemoryError:
+        return "failed", NO_MEMORY
+    except RecursionError:
+        return "failed", "it is nested too deeply"
+    except Exception as error:  # a parser that a document confuses must not end a run of days
+        return "failed", f"{type(error).__name__}: {error}"
+    finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return answers, task.summary()
 
 
 def _limit_memory(extra: int) -> None:

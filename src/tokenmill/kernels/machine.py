@@ -5,10 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from ..errors import UsageError
+
 
 def available_cores() -> int:
     """How many processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads_for(num_threads: int | None) -> int:
+    """The number of threads that `num_threads` asks for; None means all cores this process may use."""
+    if num_threads is None:
+        return available_cores()
+    if num_threads < 1:
+        raise UsageError(f"num_threads is {num_threads}; it must be at least 1, or None for all cores")
+    return num_threads
 
 
 def free_memory() -> int:

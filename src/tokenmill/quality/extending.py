@@ -10,14 +10,14 @@ them in order gives the same ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..api import MergeOptions
 from ..errors import UsageError, suggests_options
 from ..formats.rank_merges import merges_of_ranks
-from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from .evaluation_text import EvaluationText, Text
@@ -30,16 +30,7 @@ if TYPE_CHECKING:
 
 
 @suggests_options(*MergeOptions.__optional_keys__)
-def extend(
-    tok: Tokenizer,
-    text: Text,
-    vocab_size: int,
-    *,
-    special_tokens: Iterable[str] = (),
-    num_threads: int | None = None,
-    progress: Progress | None = None,
-    **options: Unpack[MergeOptions],
-) -> Tokenizer:
+def extend(tok: Tokenizer, text: Text, vocab_size: int, **options: Unpack[MergeOptions]) -> Tokenizer:
     """Train a tokenizer further on `text`: files, folders, globs, or word counts cut by its own split pattern.
 
     vocab_size: the number of ids of the result, old ones and special tokens included. New tokens follow the old ids, new
@@ -53,25 +44,14 @@ def extend(
     >>> larger.n_vocab, larger.decode([300]) == tok.decode([300])
     (40000, True)
     """
-    import numpy as np
-
     if options.get("refine") is not None and tok.vocabulary.order != "events":
         tok = _by_events(tok)
-    counts = EvaluationText(text, num_threads).together(tok, progress)
+    progress = options.get("progress")
+    counts = EvaluationText(text, options.get("num_threads")).together(tok, progress)
     ids, numbers = segment(tok, counts, progress)
     offsets = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(numbers, out=offsets[1:])
-    vocabulary = extend_vocabulary(
-        counts,
-        vocab_size,
-        tok.vocabulary,
-        ids,
-        offsets,
-        special_tokens=special_tokens,
-        progress=progress,
-        **options,
-    )
-    return Tokenizer(vocabulary, name=tok.name)
+    return Tokenizer(extend_vocabulary(counts, vocab_size, tok.vocabulary, ids, offsets, **options), name=tok.name)
 
 
 def _by_events(tok: Tokenizer) -> Tokenizer:

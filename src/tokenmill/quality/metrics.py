@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Column, Figure, Table, cell_text
 from .usage import Usage, characters_by_pretoken, ordinary_tokens
-
-if TYPE_CHECKING:
-    import numpy as np
 
 ALPHA = 2.5
 RENYI_CAUTION = (
@@ -39,8 +38,6 @@ def renyi_efficiency(by_id: np.ndarray, vocab_size: int, alpha: float = ALPHA) -
     >>> renyi_efficiency(np.array([5, 5, 5, 5]), 4), renyi_efficiency(np.array([20, 0, 0, 0]), 4)
     (1.0, 0.0)
     """
-    import numpy as np
-
     total = float(by_id.sum(dtype=np.float64))
     if total == 0 or vocab_size < 2:
         return None
@@ -185,8 +182,6 @@ def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], n
 
 def scripts_table(parts: Iterable[tuple[WordCounts, Usage]]) -> Table:
     """Figures by script: a pretoken belongs to the script of its first letter. Separates languages in mixed text."""
-    import numpy as np
-
     sums = np.zeros((len(SCRIPTS), 4))  # pretokens, bytes, characters, tokens
     for counts, usage in parts:
         scripts = script_of_pretokens(counts)
@@ -228,7 +223,6 @@ SCRIPTS = (
 
 def script_of_pretokens(counts: WordCounts) -> np.ndarray:
     """int64: for each pretoken the index in SCRIPTS of the script of its first letter, 0 without a letter."""
-    import numpy as np
     import regex
 
     text = counts.arena.tobytes().decode("utf-8", "surrogateescape")

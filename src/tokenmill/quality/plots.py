@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..errors import require
 from ..tokenizer import Tokenizer
 from .junk import Swallowed
@@ -65,82 +67,70 @@ class Picture:
     svg: str
 
 
-def rank_frequency(usages: Mapping[str, Usage]) -> Picture:
-    """How often the n-th most used token is used, on logarithmic scales."""
+def _picture_of(key: str, title: str, rows: int = 1) -> Callable[..., Callable[..., Picture]]:
+    """Make a function that returns a Picture from one that draws on axes, whose docstring is the caption."""
 
-    def draw(axes: Any) -> None:
-        import numpy as np
+    def decorate(draw: Callable[..., None]) -> Callable[..., Picture]:
+        caption = " ".join((draw.__doc__ or "").split())
+        return lambda *data: _picture(key, title, caption, lambda axes: draw(axes, *data), rows=rows)
 
-        for name, usage, style in zip(usages, usages.values(), _lines(), strict=False):
-            used = np.sort(usage.by_id[usage.by_id > 0])[::-1].astype(np.float64) / usage.tokens
-            at = np.unique(np.geomspace(1, max(1, len(used)), 400).astype(np.int64))[: len(used)]
-            axes.plot(at, used[at - 1], label=name, **style)
-        axes.set(xscale="log", yscale="log", xlabel="rank of the token by use", ylabel="share of all tokens")
-        axes.xaxis.set_major_formatter(_thousands())
-        axes.yaxis.set_major_formatter(_percent())
-        _legend(axes, len(usages))
-
-    description = (
-        "The share of the text's tokens that each token takes, by rank. A straight line falling by one decade a decade is "
-        "Zipf's law; a cliff at the right end is the part of the vocabulary that is hardly used."
-    )
-    return _picture("rank_frequency", "Rank and frequency", description, draw)
+    return decorate
 
 
-def token_lengths(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Picture:
-    """The lengths of the tokens, by the vocabulary and by the text."""
-
-    def draw(axes: Any) -> None:
-        import numpy as np
-
-        top = 20
-        for name, tok, style in zip(tokenizers, tokenizers.values(), _lines(), strict=False):
-            ids = list(ordinary_tokens(tok))
-            lengths = np.minimum([len(token) for token in ordinary_tokens(tok).values()], top)
-            weights = [("vocabulary", np.ones(len(ids)))]
-            if name in usages:
-                weights.append(("text", usages[name].by_id[ids].astype(np.float64)))
-            for place, (of, weight) in enumerate(weights):
-                share = np.bincount(lengths, weight, top + 1)[1:] / max(1.0, weight.sum())
-                label = of if len(tokenizers) == 1 else f"{name}, {of}"
-                line = _lines()[place] if len(tokenizers) == 1 else style | {"alpha": 1.0 if place == 0 else 0.5}
-                axes.plot(range(1, top + 1), share, marker="o", markersize=3.5, label=label, **line)
-        axes.set(xlabel="bytes of the token", ylabel="share of tokens", ylim=(0, None), xlim=(0.5, top + 0.5))
-        axes.set_xticks([1, 5, 10, 15, top], ["1", "5", "10", "15", f"{top}+"])
-        axes.yaxis.set_major_formatter(_percent())
-        axes.legend()
-
-    description = (
-        "The lengths of the tokens in the vocabulary, each counted once, and in the text, each as often as used."
-    )
-    return _picture("token_lengths", "Token length", description, draw)
+@_picture_of("rank_frequency", "Rank and frequency")
+def rank_frequency(axes: Any, usages: Mapping[str, Usage]) -> None:
+    """The share of the text's tokens that each token takes, by rank. A straight line falling by one decade a decade
+    is Zipf's law; a cliff at the right end is the part of the vocabulary that is hardly used.
+    """
+    for name, usage, style in zip(usages, usages.values(), _lines(), strict=False):
+        used = np.sort(usage.by_id[usage.by_id > 0])[::-1].astype(np.float64) / usage.tokens
+        at = np.unique(np.geomspace(1, max(1, len(used)), 400).astype(np.int64))[: len(used)]
+        axes.plot(at, used[at - 1], label=name, **style)
+    axes.set(xscale="log", yscale="log", xlabel="rank of the token by use", ylabel="share of all tokens")
+    axes.xaxis.set_major_formatter(_thousands)
+    axes.yaxis.set_major_formatter(_percent)
+    _legend(axes, len(usages))
 
 
-def ios_distribution(swallowed: Mapping[str, Sequence[Swallowed]], sizes: Mapping[str, int]) -> Picture:
-    """Which share of each vocabulary reaches a threshold of IoS."""
+@_picture_of("token_lengths", "Token length")
+def token_lengths(axes: Any, tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> None:
+    """The lengths of the tokens in the vocabulary, each counted once, and in the text, each as often as used."""
+    top = 20
+    for name, tok, style in zip(tokenizers, tokenizers.values(), _lines(), strict=False):
+        ids = list(ordinary_tokens(tok))
+        lengths = np.minimum([len(token) for token in ordinary_tokens(tok).values()], top)
+        weights = [("vocabulary", np.ones(len(ids)))]
+        if name in usages:
+            weights.append(("text", usages[name].by_id[ids].astype(np.float64)))
+        for place, (of, weight) in enumerate(weights):
+            share = np.bincount(lengths, weight, top + 1)[1:] / max(1.0, weight.sum())
+            label = of if len(tokenizers) == 1 else f"{name}, {of}"
+            line = _lines()[place] if len(tokenizers) == 1 else style | {"alpha": 1.0 if place == 0 else 0.5}
+            axes.plot(range(1, top + 1), share, marker="o", markersize=3.5, label=label, **line)
+    axes.set(xlabel="bytes of the token", ylabel="share of tokens", ylim=(0, None), xlim=(0.5, top + 0.5))
+    axes.set_xticks([1, 5, 10, 15, top], ["1", "5", "10", "15", f"{top}+"])
+    axes.yaxis.set_major_formatter(_percent)
+    axes.legend()
 
-    def draw(axes: Any) -> None:
-        import numpy as np
 
-        thresholds = np.linspace(0.3, 1, 141)
-        for name, style in zip(swallowed, _lines(), strict=False):
-            values = np.sort([token.ios for token in swallowed[name]])
-            reached = len(values) - np.searchsorted(values, thresholds - 1e-12)
-            axes.plot(thresholds, reached / max(1, sizes[name]), label=name, **style)
-            for threshold in (0.6, 0.7, 0.8, 0.9):
-                share = reached[int(np.searchsorted(thresholds, threshold - 1e-9))] / max(1, sizes[name])
-                axes.plot([threshold], [share], "o", color=style["color"], markersize=5)
-                if len(swallowed) == 1:
-                    axes.annotate(f"{100 * share:.1f} %", (threshold, share), (4, 6), textcoords="offset points")
-        axes.set(xlabel="threshold T", ylabel="share with IoS ≥ T", xlim=(0.3, 1.0), ylim=(0, None))
-        axes.yaxis.set_major_formatter(_percent())
-        _legend(axes, len(swallowed))
-
-    description = (
-        "How much of the vocabulary a threshold would call junk: tokens that lost at least that share of their occurrences "
-        "to one merge."
-    )
-    return _picture("ios", "Distribution of IoS", description, draw)
+@_picture_of("ios", "Distribution of IoS")
+def ios_distribution(axes: Any, swallowed: Mapping[str, Sequence[Swallowed]], sizes: Mapping[str, int]) -> None:
+    """How much of the vocabulary a threshold would call junk: tokens that lost at least that share of their
+    occurrences to one merge.
+    """
+    thresholds = np.linspace(0.3, 1, 141)
+    for name, style in zip(swallowed, _lines(), strict=False):
+        values = np.sort([token.ios for token in swallowed[name]])
+        reached = len(values) - np.searchsorted(values, thresholds - 1e-12)
+        axes.plot(thresholds, reached / max(1, sizes[name]), label=name, **style)
+        for threshold in (0.6, 0.7, 0.8, 0.9):
+            share = reached[int(np.searchsorted(thresholds, threshold - 1e-9))] / max(1, sizes[name])
+            axes.plot([threshold], [share], "o", color=style["color"], markersize=5)
+            if len(swallowed) == 1:
+                axes.annotate(f"{100 * share:.1f} %", (threshold, share), (4, 6), textcoords="offset points")
+    axes.set(xlabel="threshold T", ylabel="share with IoS ≥ T", xlim=(0.3, 1.0), ylim=(0, None))
+    axes.yaxis.set_major_formatter(_percent)
+    _legend(axes, len(swallowed))
 
 
 def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, float | None]], note: str) -> Picture:
@@ -149,8 +139,6 @@ def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, flo
     groups = list(known)[:MOST]
 
     def draw(axes: Any) -> None:
-        import numpy as np
-
         height = 0.8 / max(1, len(figures))
         at = np.arange(len(groups), dtype=np.float64)
         for place, (name, of) in enumerate(figures.items()):
@@ -169,37 +157,30 @@ def bars(key: str, title: str, what: str, figures: Mapping[str, Mapping[str, flo
     return _picture(key, title, note, draw, 1.0 + len(groups) * (0.1 + 0.22 * len(figures)))
 
 
-def usage_by_id(tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> Picture:
-    """How often tokens are used, and what share is never used, by id."""
-
-    def draw(axes: Any) -> None:
-        import numpy as np
-
-        used_axes, unused_axes = axes
-        for name, style in zip(tokenizers, _lines(), strict=False):
-            ids = np.array(list(ordinary_tokens(tokenizers[name])), np.int64)
-            by_id = usages[name].by_id[ids].astype(np.float64)
-            edges = np.unique(np.linspace(0, len(ids), min(128, max(1, len(ids) // 64)) + 1).astype(np.int64))
-            if len(edges) < 2:
-                continue
-            middle = (ids[edges[:-1]] + ids[edges[1:] - 1]) / 2
-            sizes = np.diff(edges)
-            uses = np.add.reduceat(by_id, edges[:-1]) / sizes
-            none = np.add.reduceat((by_id == 0).astype(np.float64), edges[:-1]) / sizes
-            used_axes.plot(middle, np.where(uses > 0, uses, np.nan), label=name, drawstyle="steps-mid", **style)
-            unused_axes.plot(middle, none, drawstyle="steps-mid", **style)
-        used_axes.set(yscale="log", ylabel="mean uses")
-        used_axes.yaxis.set_major_formatter(_thousands())
-        unused_axes.set(xlabel="id of the token", ylabel="never used", ylim=(0, 1))
-        unused_axes.yaxis.set_major_formatter(_percent())
-        unused_axes.xaxis.set_major_formatter(_thousands())
-        _legend(used_axes, len(tokenizers))
-
-    description = (
-        "By id, in equal steps: how often a token is used on average, and what share is never used. Ids follow the order "
-        "of training, so the curve of a vocabulary that fits the text falls smoothly."
-    )
-    return _picture("usage_by_id", "Usage by id", description, draw, rows=2)
+@_picture_of("usage_by_id", "Usage by id", rows=2)
+def usage_by_id(axes: Any, tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> None:
+    """By id, in equal steps: how often a token is used on average, and what share is never used. Ids follow the
+    order of training, so the curve of a vocabulary that fits the text falls smoothly.
+    """
+    used_axes, unused_axes = axes
+    for name, style in zip(tokenizers, _lines(), strict=False):
+        ids = np.array(list(ordinary_tokens(tokenizers[name])), np.int64)
+        by_id = usages[name].by_id[ids].astype(np.float64)
+        edges = np.unique(np.linspace(0, len(ids), min(128, max(1, len(ids) // 64)) + 1).astype(np.int64))
+        if len(edges) < 2:
+            continue
+        middle = (ids[edges[:-1]] + ids[edges[1:] - 1]) / 2
+        sizes = np.diff(edges)
+        uses = np.add.reduceat(by_id, edges[:-1]) / sizes
+        none = np.add.reduceat((by_id == 0).astype(np.float64), edges[:-1]) / sizes
+        used_axes.plot(middle, np.where(uses > 0, uses, np.nan), label=name, drawstyle="steps-mid", **style)
+        unused_axes.plot(middle, none, drawstyle="steps-mid", **style)
+    used_axes.set(yscale="log", ylabel="mean uses")
+    used_axes.yaxis.set_major_formatter(_thousands)
+    unused_axes.set(xlabel="id of the token", ylabel="never used", ylim=(0, 1))
+    unused_axes.yaxis.set_major_formatter(_percent)
+    unused_axes.xaxis.set_major_formatter(_thousands)
+    _legend(used_axes, len(tokenizers))
 
 
 def _lines() -> list[dict[str, Any]]:
@@ -214,16 +195,12 @@ def _legend(axes: Any, series: int = 2) -> None:
         axes.figure.legend(handles, labels, loc="outside upper left", ncols=ncols, fontsize=10)
 
 
-def _percent() -> Any:
-    from matplotlib.ticker import FuncFormatter
-
-    return FuncFormatter(lambda value, _: f"{100 * value:.8f}".rstrip("0").rstrip(".") + " %")
+def _percent(value: float, place: int) -> str:
+    return f"{100 * value:.8f}".rstrip("0").rstrip(".") + " %"
 
 
-def _thousands() -> Any:
-    from matplotlib.ticker import FuncFormatter
-
-    return FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+def _thousands(value: float, place: int) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 def _picture(

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
@@ -20,9 +21,6 @@ from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
 from .replay import alphabet_of, events_of
 from .replay import replay as replay_events
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +122,6 @@ def _parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
 
 
 def _renumber(tok: Tokenizer, staying: set[int], needed: list[int]) -> Pruned:
-    import numpy as np
-
     vocabulary = tok.vocabulary
     size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)])
     id_map = np.full(size, -1, np.int32)

@@ -16,6 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..counting import WordCounts
 from ..events import event_table
 from ..jobs.progress import Progress
@@ -24,8 +26,6 @@ from ..vocabulary import Vocabulary
 from .usage import slices
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..events._replay_cy import EventTable
 
 SLICE = 1 << 18  # bytes of pretokens taken at a time
@@ -51,8 +51,6 @@ class Replay:
 
     def ios(self) -> tuple[np.ndarray, np.ndarray]:
         """IoS of the left and of the right part for each event: float64, NaN for removals and where f is 0."""
-        import numpy as np
-
         merge = self.events[:, 1] >= 0
         uses = np.where(self.events[:, 0] == self.events[:, 1], 2.0, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -73,8 +71,6 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     >>> result.happened.tolist(), result.right.tolist(), result.ios()[1].tolist()
     ([10, 7], [10, 10], [1.0, 0.7])
     """
-    import numpy as np
-
     events = events_of(vocabulary)
     table = event_table(vocabulary, events)
     happened = np.zeros(len(events), np.uint64)
@@ -109,8 +105,6 @@ def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
 
 def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
     """The pretokens from `first` to `stop` as ids of the alphabet, uint32, and the end of each pretoken among them."""
-    import numpy as np
-
     missing = len(vocabulary.tokens)
     begin, end = int(counts.offsets[first]), int(counts.offsets[stop])
     data = counts.arena[begin:end]
@@ -136,8 +130,6 @@ def _frequencies(
     events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """f of both tokens of each event before it, from f at the start and how often each event happened."""
-    import numpy as np
-
     f = start.tolist()
     left = np.zeros(len(events), np.uint64)
     right = np.zeros(len(events), np.uint64)

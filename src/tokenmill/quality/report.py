@@ -18,11 +18,12 @@ from typing import Any
 
 from ..errors import require
 from ..jobs.outputs import atomic_file
+from ..tokenizer.display import visible
 from .comparison import Comparison
 from .inspection import Inspection
 from .judgement import Judgement
 from .plots import Picture, bars, ios_distribution, rank_frequency, token_lengths, usage_by_id
-from .tables import NUMERIC, Column, Table, Token, cell_text, visible
+from .tables import NUMERIC, Column, Table, Token, cell_text
 from .usage import ordinary_tokens
 
 Section = tuple[str, str, Sequence[Picture | Table]]  # title, introduction, content

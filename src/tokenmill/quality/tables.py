@@ -12,7 +12,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -177,27 +176,6 @@ def cell_text(value: Any, column: Column) -> str:
     return str(value)
 
 
-def visible(data: bytes) -> list[tuple[str, str]]:
-    """`data` as runs of (kind, text), with every character visible.
-
-    kind: "text" as it is; "space" the sign of white space; "escape" the code of a control or format character, or of a
-        byte that is not part of a character.
-
-    >>> visible(b" a\\n\\xff")
-    [('space', '·'), ('text', 'a'), ('space', '⏎'), ('escape', 'FF')]
-    """
-    runs: list[tuple[str, str]] = []
-    for character in data.decode("utf-8", "surrogateescape"):
-        kind, text = _sign(character)
-        if not runs and kind == "text" and unicodedata.combining(character):
-            text = "\u25cc" + character  # a combining mark would attach to the preceding text
-        if runs and kind == "text" and runs[-1][0] == "text":
-            runs[-1] = ("text", runs[-1][1] + text)
-        else:
-            runs.append((kind, text))
-    return runs
-
-
 def quoted(data: bytes) -> str:
     r"""`data` between quotation marks, as Python would write it; \xHH is a byte that is not part of a character.
 
@@ -218,20 +196,6 @@ def quoted(data: bytes) -> str:
         else:
             out.append(repr(character)[1:-1])
     return '"' + "".join(out) + '"'
-
-
-_SIGNS = {" ": "·", "\t": "⇥", "\n": "⏎", "\r": "␍", "\u00a0": "⍽", "\u3000": "□"}
-
-
-def _sign(character: str) -> tuple[str, str]:
-    code = ord(character)
-    if character in _SIGNS:
-        return "space", _SIGNS[character]
-    if 0xDC80 <= code <= 0xDCFF:
-        return "escape", f"{code - 0xDC00:02X}"
-    if character.isprintable():
-        return "text", character
-    return "space" if character.isspace() else "escape", f"U+{code:04X}"
 
 
 def _json_cell(value: Any) -> Any:

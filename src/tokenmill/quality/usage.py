@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from ..counting import WordCounts
 from ..jobs.progress import Progress
@@ -13,9 +15,6 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from ..vocabulary import Vocabulary
 from .tables import Token
-
-if TYPE_CHECKING:
-    import numpy as np
 
 SLICE = 1 << 18  # about how many bytes of pretokens are encoded at a time
 
@@ -40,8 +39,6 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """The usage of both texts together."""
-        import numpy as np
-
         return Usage(
             self.by_id + other.by_id,
             self.tokens + other.tokens,
@@ -69,8 +66,6 @@ def measure_usage(
     >>> usage.tokens, usage.bytes
     (7, 27)
     """
-    import numpy as np
-
     require_same_split(tok, counts)
     ids, lengths = segment(tok, counts, progress)
     added = added or {}
@@ -101,8 +96,6 @@ def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The ids of every pretoken in sequence (uint32), and the number of ids of each pretoken (int64)."""
-    import numpy as np
-
     vocabulary = tok.vocabulary
     at_once = vocabulary.alphabet == "bytes"
     encode = _encode_at_once if at_once else _encode_one_by_one
@@ -122,8 +115,6 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
 
 def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
     """Consecutive pretokens of about `nbytes` bytes: the first, and the one after the last."""
-    import numpy as np
-
     first = 0
     while first < len(counts):
         stop = int(np.searchsorted(counts.offsets, counts.offsets[first] + np.uint64(nbytes), "right")) - 1
@@ -134,8 +125,6 @@ def slices(counts: WordCounts, nbytes: int) -> Iterator[tuple[int, int]]:
 
 def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Encode pretokens whose tokens add up to their own bytes, so the sizes of the tokens tell which pretoken they belong to."""
-    import numpy as np
-
     ids = np.frombuffer(tok.core.encode_pretokens(data, np.unique(ends[ends > 0]).astype(np.uintp)), np.uint32)
     last = np.searchsorted(np.cumsum(sizes[ids]), ends, "right")
     return ids, np.diff(last, prepend=0)
@@ -145,8 +134,6 @@ def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Encode pretokens whose tokens may stand for other bytes (an unknown token). `tok` does not split."""
-    import numpy as np
-
     ids: list[int] = []
     last, start = [], 0
     for end in ends.tolist():
@@ -158,8 +145,6 @@ def _encode_one_by_one(
 
 def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
     """int64: the number of characters of each pretoken, counted at their first bytes."""
-    import numpy as np
-
     before = np.zeros(len(counts.arena) + 1, np.int64)
     np.cumsum((counts.arena & 0xC0) != 0x80, out=before[1:])
     return np.diff(before[counts.offsets.astype(np.int64)])
@@ -183,6 +168,4 @@ def _ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
 
 def _dot(values: np.ndarray, counts: np.ndarray) -> int:
     """The sum of values * counts, exact below 2**64."""
-    import numpy as np
-
     return int((values.astype(np.uint64) * counts).sum(dtype=np.uint64))

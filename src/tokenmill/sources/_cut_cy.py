@@ -60,7 +60,8 @@ class LineCutter:
 
     blank: whether documents are runs of lines, which are then joined by a newline.
     dense: whether lines of white space are no documents. Empty lines never are.
-    limit: longer documents are left out, and the numbers of their first lines appended to `too_long`; -1 for no limit.
+    limit: documents of more bytes, as they are in the source, are left out, and the numbers of their first lines
+        appended to `too_long`; -1 for no limit. A line of more bytes is not blank.
     line: the number of the next line.
     dropping: whether the text that was given ended inside of a document that is left out.
     """
@@ -99,6 +100,7 @@ class LineCutter:
         written: cython.size_t = 0
         n: cython.Py_ssize_t = 0
         complete: cython.bint
+        begins_blank: cython.bint
         with cython.nogil:
             if self.inside:
                 start = _find(text, 0, length, NEWLINE) + 1
@@ -117,27 +119,27 @@ class LineCutter:
                     newline = _find(text, at, length, NEWLINE)
                     if newline == length and not final:
                         break
-                    end = _line_end(text, at, newline, length)
                     lines += 1
                     if not self.blank:
-                        size = end - at
+                        size = newline - at
                         complete = True
-                    elif _is_space(text, at, end):
+                    elif self._is_blank(text, at, newline):
                         complete = True
                     else:
-                        size += end - at + (size > 0)
+                        size += newline - at + (size > 0)
                         complete = newline + 1 >= length and final
                     at = newline + 1
                 if not complete:
+                    begins_blank = self.blank and self._is_blank(text, at, length)
                     # Only at the front of the buffer, so that what comes before is given out with its place.
-                    if n == 0 and (self.dropping or size + (length - at) > self.limit + 2):
+                    if n == 0 and (self.dropping or size + (0 if begins_blank else length - at) > self.limit):
                         if not self.dropping:
                             with cython.gil:
                                 self.too_long.append(self.line)
                         self.dropping = True
                         self.line += lines
                         start = at
-                        if not (self.blank and _is_space(text, at, length)):  # it may yet be a blank line
+                        if not begins_blank:
                             self.inside = at < length
                             start = length
                     break
@@ -147,13 +149,21 @@ class LineCutter:
                     with cython.gil:
                         self.too_long.append(self.line)
                 elif size > 0 and not (self.dense and _is_space(text, start, min(at, length))):
+                    end = written
                     written = self._move(text, start, min(at, length), length, written)
                     ends[n] = written
                     places[n] = self.line
-                    n += 1
+                    n += written > end  # a line of carriage returns is empty
                 self.line += lines
                 start = at
         return n, min(start, length)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def _is_blank(self, text: cython.pointer(uint8_t), start: cython.size_t, end: cython.size_t) -> cython.bint:
+        """Whether the line text[start:end] is blank, or may become a blank line."""
+        return end - start <= self.limit and _is_space(text, start, end)
 
     @cython.cfunc
     @cython.nogil
@@ -252,12 +262,8 @@ class SeparatorCutter:
 # JSON
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _value_end(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
-               deepest: cython.pointer(cython.size_t)) -> cython.size_t:
-    """Where the array or object that begins at `start` ends; 0 where it does not. How deep it is nested in `deepest`.
+def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
+    """Where the JSON array or object that begins at `start` ends; 0 where it does not end before `length`.
 
     Only brackets and strings are looked at.
     """
@@ -265,59 +271,23 @@ def _value_end(text: cython.pointer(cython.const[uint8_t]), start: cython.size_t
     back: cython.size_t
     depth: cython.size_t = 0
     byte: uint8_t
-    while at < length:
-        byte = text[at]
-        if byte == QUOTE:
-            while True:
-                at = _find(cython.cast(cython.pointer(uint8_t), text), at + 1, length, QUOTE)
-                if at == length:
-                    return 0
-                back = at
-                while text[back - 1] == BACKSLASH:  # the opening quote ends this at the latest
-                    back -= 1
-                if (at - back) & 1 == 0:
-                    break
-        elif byte == 91 or byte == 123:
-            depth += 1
-            deepest[0] = max(deepest[0], depth)
-        elif byte == 93 or byte == 125:
-            depth -= 1
-            if depth == 0:
-                return at + 1
-        at += 1
-    return 0
-
-
-def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
-    """Where the JSON array or object that begins at `start` ends; 0 where it does not end before `length`."""
-    deepest: cython.size_t = 0
-    end: cython.size_t = 0
-    if start < length:
-        with cython.nogil:
-            end = _value_end(cython.address(text[0]), start, length, cython.address(deepest))
-    return end
-
-
-def all_objects(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], depth: cython.size_t):
-    """Whether each document of `text` has the brackets of one JSON object, nested no deeper than `depth`."""
-    n: cython.Py_ssize_t = ends.shape[0] if text.shape[0] > 0 else 0
-    good: cython.bint = n > 0
-    i: cython.Py_ssize_t
-    start: cython.size_t = 0
-    end: cython.size_t
-    deepest: cython.size_t = 0
-    if not good:
-        return False
     base: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), cython.address(text[0]))
     with cython.nogil:
-        for i in range(n):
-            while start < ends[i] and _is_space(base, start, start + 1):
-                start += 1
-            good = start < ends[i] and base[start] == 123
-            if good:
-                end = _value_end(base, start, ends[i], cython.address(deepest))
-                good = end > 0 and deepest <= depth and _is_space(base, end, ends[i])
-            if not good:
-                break
-            start = ends[i]
-    return good
+        while at < length:
+            byte = base[at]
+            if byte == QUOTE:
+                while True:
+                    at = _find(base, at + 1, length, QUOTE)
+                    back = at
+                    while at < length and base[back - 1] == BACKSLASH:  # the opening quote ends this at the latest
+                        back -= 1
+                    if (at - back) & 1 == 0:
+                        break
+            elif byte == 91 or byte == 123:
+                depth += 1
+            elif byte == 93 or byte == 125:
+                depth -= 1
+                if depth == 0:
+                    break
+            at += 1
+    return at + 1 if at < length else 0

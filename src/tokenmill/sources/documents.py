@@ -84,37 +84,27 @@ def open_source(
             format = _format_of(stream.peek(HEAD), format)
         except InputError:  # drawing the first block raises it again
             format = "text"
-    opened = _source(source, options, format or "text", cut, check, span, ids)
+    opened: BlockSource
+    if format == "parquet":
+        opened = ParquetSource(source, options, span, ids)
+    elif format == "jsonl":
+        opened = LinesSource(source, options, span, ids)
+    elif format == "json":
+        opened = ArraySource(source, options, ids)
+    elif format in ("wikipedia", "stackexchange"):
+        from .xml import DumpSource
+
+        opened = DumpSource(source, options, _reader(format), ids)
+    elif options.unit == "file":
+        opened = FileSource(source, options, span, check, cut)
+    else:
+        opened = CutSource(source, options, span, check)
     if stream is not None:
         if isinstance(opened, StreamSource):
             opened.use(stream)
         else:
             stream.close()
     return opened
-
-
-def _source(
-    source: Source,
-    options: ReadOptions,
-    format: str,
-    cut: Cut | None,
-    check: Check | None,
-    span: Span | None,
-    ids: bool,
-) -> BlockSource:
-    if format == "parquet":
-        return ParquetSource(source, options, span, ids)
-    if format == "jsonl":
-        return LinesSource(source, options, span, ids)
-    if format == "json":
-        return ArraySource(source, options, ids)
-    if format in ("wikipedia", "stackexchange"):
-        from .xml import DumpSource
-
-        return DumpSource(source, options, _reader(format), ids)
-    if options.unit == "file":
-        return FileSource(source, options, span, check, cut)
-    return CutSource(source, options, span, check)
 
 
 def _format_of(head: bytes, format: str | None) -> str:

@@ -1,30 +1,24 @@
 """JSON: lines of objects, or one array of objects; the text is in one field of each.
 
 A line or item that has no text there is skipped. Of a key that stands twice, the last value counts. Lone surrogates
-("\\ud800") become U+FFFD, which is counted and reported. Large files are parsed by pyarrow where it is installed, block
-by block; a block with anything unusual in it goes through Python's json, so the result is the same.
+("\\ud800") become U+FFFD, which is counted and reported.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from array import array
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ..errors import InputError
-from ._cut_cy import all_objects, value_end
+from ._cut_cy import value_end
 from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, Record, Span, decode, too_long
 from .find import Skip, Source
 from .text import CutSource
 
-# pyarrow takes a quarter of a second to import: as long as parsing so much without it. With it, training on 256 MB of
-# JSON lines takes 13 % less processor time than without (two cores, November 2026).
-PYARROW_BYTES = 64 << 20
-MAX_DEPTH = 500  # of what pyarrow may parse; Python's json stops at about 1,000
 LONG_NUMBER = 4000  # digits; Python refuses to make an int of a few more
 SCALAR = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\s,\[\]{}"]+')
 SPACE = re.compile(rb"[ \t\r\n]*")
@@ -78,8 +72,7 @@ class LinesSource(CutSource):
 
     def _fill(self, block: Block) -> None:
         super()._fill(block)
-        quick = not self._ids and ("pyarrow" in sys.modules or self._position() > PYARROW_BYTES)
-        block.parse = partial(_parse, options=self._options, ids=self._ids, quick=quick)
+        block.parse = partial(_parse, options=self._options, ids=self._ids)
 
 
 class ArraySource(LinesSource):
@@ -114,7 +107,7 @@ class ArraySource(LinesSource):
         finally:
             block.set_documents(items, range(self._next - len(items), self._next))
             block.leave_out_long(limit)
-            block.parse = partial(_parse, options=self._options, ids=self._ids, quick=False)
+            block.parse = partial(_parse, options=self._options, ids=self._ids)
 
     def _items(self, buffer: bytearray, length: int, items: list[bytes]) -> tuple[int, bool]:
         """Take whole items; where the rest begins, and whether the array has ended."""
@@ -162,10 +155,8 @@ class ArraySource(LinesSource):
         self._rest, self.done = b"", True
 
 
-def _parse(block: Block, options: ReadOptions, ids: bool, quick: bool) -> None:
+def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Put the texts in the place of the objects."""
-    if quick and _parse_quickly(block, options.field):
-        return
     texts: list[bytes] = []
     names: list[str | None] = []
     kept = array("Q")
@@ -190,37 +181,6 @@ def _parse(block: Block, options: ReadOptions, ids: bool, quick: bool) -> None:
     if changed:
         reason = f"{changed:,} lone surrogates in JSON became U+FFFD, from here on"
         block.skips.append(Skip(block.source, first, reason, left_out=False))
-
-
-def _parse_quickly(block: Block, field: str) -> bool:
-    """Parse by pyarrow; False where the block has anything that pyarrow and Python's json may see differently."""
-    if not all_objects(block.data, block.ends, MAX_DEPTH):
-        return False
-    try:
-        import numpy as np
-        import pyarrow as pa
-        from pyarrow import json as reader
-    except ImportError:
-        return False
-    size = block.nbytes
-    data = pa.py_buffer(memoryview(block.data)[:size])
-    bounds = pa.py_buffer(np.array([0, size], np.int64))
-    try:
-        pa.Array.from_buffers(pa.large_string(), 1, [None, bounds, data]).validate(full=True)  # that it is UTF-8
-        texts: Any = reader.read_json(
-            pa.BufferReader(data),
-            reader.ReadOptions(use_threads=False, block_size=size + 1),
-            reader.ParseOptions(explicit_schema=pa.schema([(field, pa.string())]), unexpected_field_behavior="ignore"),
-        ).column(0)
-    except (pa.ArrowException, OverflowError):
-        return False
-    if texts.num_chunks != 1 or len(texts) != len(block.ends) or texts.null_count:
-        return False
-    _, offsets, values = texts.chunk(0).buffers()
-    ends = np.frombuffer(offsets, np.int32, len(texts) + 1).astype(np.uint64)
-    block.data = memoryview(values).cast("B")[int(ends[0]) : int(ends[-1])]
-    block.ends = ends[1:] - ends[0]
-    return True
 
 
 def without_surrogates(text: str) -> tuple[str, int]:

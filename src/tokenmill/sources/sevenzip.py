@@ -11,6 +11,7 @@ import bz2
 import lzma
 import os
 import shutil
+import struct
 import subprocess
 import zlib
 from collections.abc import Iterator
@@ -137,12 +138,5 @@ def _lzma_filter(method: bytes, properties: bytes) -> dict[str, int]:
     if method == LZMA2:
         bits = properties[0]  # the dictionary's size as 7z and xz write it: 2 or 3, shifted
         return {"id": lzma.FILTER_LZMA2, "dict_size": min((2 | bits & 1) << (bits // 2 + 11), 2**32 - 1)}
-    rest, lc = divmod(properties[0], 9)
-    pb, lp = divmod(rest, 5)
-    return {
-        "id": lzma.FILTER_LZMA1,
-        "lc": lc,
-        "lp": lp,
-        "pb": pb,
-        "dict_size": int.from_bytes(properties[1:5], "little"),
-    }
+    packed, size = struct.unpack("<BI", properties)
+    return {"id": lzma.FILTER_LZMA1, "lc": packed % 9, "lp": packed // 9 % 5, "pb": packed // 45, "dict_size": size}

@@ -5,19 +5,10 @@ from __future__ import annotations
 from .blocks import Damaged, Document, Drop, ReadOptions, Record
 from .xml import parse
 
-TAG, ELEMENT, CONTENT = b"<row ", "a row", "a Posts.xml of StackExchange"
+TAG, END, ELEMENT, CONTENT = b"<row ", b"/>", "a row", "a Posts.xml of StackExchange"
 
 
 def context(head: bytes) -> str:
-    return ""
-
-
-def end_of(data: bytes) -> int:
-    end = data.rfind(b"/>")
-    return end + 2 if end >= 0 else -1
-
-
-def title(data: bytes) -> str:
     return ""
 
 

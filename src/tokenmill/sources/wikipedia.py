@@ -21,8 +21,7 @@ REDIRECT = re.compile(
     re.IGNORECASE,
 )
 
-
-TAG, ELEMENT, CONTENT = b"<page>", "a page", "a dump of Wikipedia's pages"
+TAG, END, ELEMENT, CONTENT = b"<page>", b"</page>", "a page", "a dump of Wikipedia's pages"
 
 
 def context(head: bytes) -> str:
@@ -30,15 +29,6 @@ def context(head: bytes) -> str:
     names = {int(key): html.unescape(name.decode(errors="replace")) for key, name in NAMESPACE.findall(head)}
     language = LANGUAGE.search(head)
     return json.dumps({"language": language[1].decode(errors="replace") if language else "", "namespaces": names})
-
-
-def end_of(data: bytes) -> int:
-    return data.find(b"</page>") + 7 if b"</page>" in data else -1
-
-
-def title(data: bytes) -> str:
-    found = re.search(rb"<title>([^<]*)</title>", data)
-    return f" ({html.unescape(found[1].decode(errors='replace'))})" if found else ""
 
 
 def document(record: Record, options: ReadOptions) -> Document | Drop:

@@ -8,6 +8,8 @@ entity, so the tag cannot occur in a text.
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -21,17 +23,16 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element
 
 CHUNK_BYTES = 1 << 18
+TITLE = re.compile(rb"<title>([^<]*)</title>")
 
 
 class DumpSource(StreamSource):
     """An XML dump: each of the elements that begin with a tag is a record.
 
     reader: the module of the format, with
-        TAG: how an element begins
+        TAG, END: how an element begins and ends
         ELEMENT, CONTENT: what messages call an element and the whole dump
         context(head): what the elements need to know of the head
-        end_of(data): where the element in `data` ends, or a negative number
-        title(data): the element's title for messages, as " (title)"
         document(record, options): see documents.py
     """
 
@@ -69,12 +70,14 @@ class DumpSource(StreamSource):
                 self._next = position + (len(data) if data is not None else 0)
                 if data is None:
                     block.leave_out(position, too_long(limit))
-                elif (end := reader.end_of(data)) < 0:
-                    block.leave_out(position, f"{reader.ELEMENT} without its end{reader.title(data)}")
+                elif (end := data.rfind(reader.END)) < 0:
+                    title = TITLE.search(data)
+                    name = f" ({html.unescape(title[1].decode(errors='replace'))})" if title else ""
+                    block.leave_out(position, f"{reader.ELEMENT} without its end{name}")
                 else:
-                    texts.append(data[:end])
+                    texts.append(data[: end + len(reader.END)])
                     numbers.append(position)
-                    size += end
+                    size += len(texts[-1])
                 if size >= BLOCK:
                     return
             if not self._next:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
+import operator
 import zlib
 from array import array
 from base64 import b85decode
@@ -188,6 +189,9 @@ def cover(sets: list[Ranges]) -> list[tuple[int, int, int]]:
     return stretches
 
 
+OPERATIONS = {"or": operator.or_, "and": operator.and_, "xor": operator.xor, "minus": lambda a, b: a & ~b}
+
+
 def evaluate(s: CharSet, leaves: dict[tuple, int], atoms: int) -> int:
     """The atoms of a set, as bits, from those of its leaves."""
     if s.op in ("ranges", "categories"):
@@ -195,16 +199,7 @@ def evaluate(s: CharSet, leaves: dict[tuple, int], atoms: int) -> int:
     first, *rest = [evaluate(a, leaves, atoms) for a in s.args]
     if s.op == "not":
         return ((1 << atoms) - 1) & ~first
-    for other in rest:
-        if s.op == "or":
-            first |= other
-        elif s.op == "and":
-            first &= other
-        elif s.op == "minus":
-            first &= ~other
-        else:
-            first ^= other
-    return first
+    return functools.reduce(OPERATIONS[s.op], rest, first)
 
 
 class Alphabet:

@@ -6,10 +6,10 @@ from array import array
 from dataclasses import dataclass
 
 from .alphabet import Alphabet
-from .automaton import DEAD, compile_tree, sets_of
+from .automaton import DEAD, Automaton, compile_tree, sets_of
 from .simd_tables import SimdTables, make_simd_tables
 from .syntax import NotRegular, parse
-from .transducer import certain_cuts, make_transducer
+from .transducer import Maker, certain_cuts, sure_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,32 @@ class Tables:
     simd: SimdTables | None
 
 
-def compile_pattern(pattern: str) -> Tables:
-    """Compile a pattern. Raises NotRegular for a pattern that only the `regex` module can run."""
+def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:
+    """The automaton of a pattern and its classes. Raises NotRegular where only the `regex` module can run it."""
     tree = parse(pattern)
     alphabet = Alphabet(sets_of(tree))
-    automaton = compile_tree(tree, alphabet)
+    return compile_tree(tree, alphabet), alphabet
+
+
+def covers_all_text(pattern: str) -> bool:
+    """Whether a non-empty match begins at every position of every text; False if that is not known.
+
+    Other patterns leave text between their matches. tokenmill makes that text a pretoken too; other libraries drop it.
+
+    >>> covers_all_text(r"\\p{L}+|\\P{L}"), covers_all_text(r"\\p{L}+|\\p{N}")
+    (True, False)
+    """
+    try:
+        automaton, _ = automaton_of(pattern)
+    except NotRegular:
+        return False
+    sure = sure_states(automaton)
+    return all(state != DEAD and sure[state] for state in automaton.steps[0])
+
+
+def compile_pattern(pattern: str) -> Tables:
+    """Compile a pattern. Raises NotRegular for a pattern that only the `regex` module can run."""
+    automaton, alphabet = automaton_of(pattern)
     width = alphabet.size + 1
     if len(automaton.steps) * width >= 0xFFFF:
         raise NotRegular(f"an automaton of {len(automaton.steps)} states over {alphabet.size} classes")
@@ -57,7 +78,7 @@ def compile_pattern(pattern: str) -> Tables:
 
     steps: list[int] = []
     actions, simd = bytearray(), None
-    transducer = make_transducer(automaton)
+    transducer = Maker(automaton).make()
     if transducer is not None and len(transducer.steps) * width < 0xFFFF:
         for cells, end in zip(transducer.steps, transducer.ends, strict=True):
             steps += [state * width for state, _ in cells] + [0]

@@ -7,8 +7,8 @@ import os
 import warnings
 from array import array
 
-from ..errors import PatternError, UsageError
-from ..vocabulary.patterns import PATTERNS
+from ..errors import UsageError
+from ..vocabulary.patterns import regular_expressions
 from ._scan_cy import Scanner
 from .compiler import Tables, compile_pattern
 from .syntax import NotRegular, shown
@@ -39,7 +39,6 @@ class Splitter:
     a letter, a number or white space.
 
     patterns: the regular expressions.
-    name: the name of the pattern, or the patterns themselves.
     scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
         module splits.
 
@@ -48,16 +47,9 @@ class Splitter:
     """
 
     def __init__(self, *patterns: str):
-        for pattern in patterns:
-            if not isinstance(pattern, str):
-                raise UsageError(f"a split pattern is a name or a regular expression, not {pattern!r}")
-            if not pattern:
-                raise PatternError("the split pattern is empty; give no pattern to keep each text as one pretoken")
         if len(patterns) > MOST_PATTERNS:
             raise UsageError(f"there are {len(patterns)} split patterns; at most {MOST_PATTERNS} can be nested")
-        self.patterns = tuple(PATTERNS.get(pattern, pattern) for pattern in patterns)
-        names = {text: name for name, text in PATTERNS.items()}
-        self.name = ", ".join(names.get(pattern, pattern) for pattern in self.patterns)
+        self.patterns = regular_expressions(patterns)
         self.scanner: Scanner | None = None
         compiled = [tables_of(pattern) for pattern in self.patterns or (r"(?s:.)+",)]
         for pattern, tables in zip(self.patterns, compiled, strict=False):

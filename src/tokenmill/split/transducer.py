@@ -45,10 +45,6 @@ class Transducer:
         self.steps, self.ends = steps, ends
 
 
-class TooMany(Exception):
-    """The machine has too many states."""
-
-
 def sure_states(automaton: Automaton) -> list[bool]:
     """For each state, whether a match is found whatever follows."""
     classes, steps, accepts = automaton.classes, automaton.steps, automaton.accepts
@@ -150,7 +146,8 @@ class Maker:
                 break
         return given
 
-    def make(self) -> Transducer:
+    def make(self) -> Transducer | None:
+        """The machine, or None if it would be too large; then the scanner uses the automaton alone."""
         start = ((), ((0, FRESH, None),))
         numbers = {start: 0}
         queue = [start]
@@ -164,7 +161,7 @@ class Maker:
                     number = numbers.setdefault(after, len(numbers))
                     if number == len(queue):
                         if number == MOST_STATES:
-                            raise TooMany
+                            return None
                         queue.append(after)
                 row.append((number, action))
             steps.append(row)
@@ -185,13 +182,10 @@ def minimal(steps: list[list[tuple[int, int]]], ends: list[int]) -> Transducer:
         if len(names) == max(groups) + 1:
             break
         groups = refined
-    first = {group: state for state, group in reversed(list(enumerate(groups)))}
-    order = sorted(first, key=first.__getitem__)
-    number = {group: i for i, group in enumerate(order)}
-    return Transducer(
-        [[(number[groups[n]], action) for n, action in steps[first[group]]] for group in order],
-        [ends[first[group]] for group in order],
-    )
+    first = [
+        groups.index(group) for group in range(len(names))
+    ]  # groups are numbered in the order of their first states
+    return Transducer([[(groups[n], action) for n, action in steps[i]] for i in first], [ends[i] for i in first])
 
 
 def certain_cuts(automaton: Automaton) -> list[int]:
@@ -234,11 +228,3 @@ def certain_cuts(automaton: Automaton) -> list[int]:
             if leading >> c & 1:
                 certain[c] &= cut
     return certain
-
-
-def make_transducer(automaton: Automaton) -> Transducer | None:
-    """The machine for an automaton, or None if it would be too large; then the scanner uses the automaton alone."""
-    try:
-        return Maker(automaton).make()
-    except TooMany:
-        return None

@@ -19,10 +19,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..jobs.progress import Meter
 from ..jobs.work import Task
+from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut, why_not_utf8
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, report_skips
-from ..tokenizer.batches import threads_for
 from .settings import Settings
 
 if TYPE_CHECKING:

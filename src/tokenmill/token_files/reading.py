@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import operator
 import os
@@ -204,8 +205,6 @@ class _Rows:
         except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             raise FormatError(f"{path}: not a Parquet file of ids: {error}") from error
         self._type = kind.value_type
-        self._offsets: np.ndarray | None = None
-        self._ids: np.ndarray | None = None
         self._group: tuple[int, Any] | None = None
 
     def check(self, path: Path) -> None:
@@ -217,15 +216,13 @@ class _Rows:
         return self._file.metadata.num_rows
 
     def document(self, number: int) -> np.ndarray:
-        first = 0
-        for group in range(self._file.num_row_groups):
-            rows = self._file.metadata.row_group(group).num_rows
-            if number < first + rows:
-                break
-            first += rows
+        rows = [self._file.metadata.row_group(group).num_rows for group in range(self._file.num_row_groups)]
+        lasts = [*itertools.accumulate(rows)]
+        group = bisect.bisect_right(lasts, number)
         if self._group is None or self._group[0] != group:
             self._group = group, self._read(lambda: self._file.read_row_group(group, columns=["ids"]))
-        ids, bounds = self._flat(self._group[1].column("ids").slice(number - first, 1).combine_chunks())
+        row = number - lasts[group] + rows[group]
+        ids, bounds = self._flat(self._group[1].column("ids").slice(row, 1).combine_chunks())
         return ids[bounds[0] : bounds[1]]
 
     def __iter__(self) -> Iterator[np.ndarray]:
@@ -237,20 +234,18 @@ class _Rows:
 
     @property
     def ids(self) -> np.ndarray:
-        return self._whole()[0]
+        return self._whole[0]
 
     @property
     def offsets(self) -> np.ndarray:
-        return self._whole()[1]
+        return self._whole[1]
 
+    @cached_property
     def _whole(self) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 
-        if self._ids is None or self._offsets is None:
-            documents = list(self)
-            self._ids = np.concatenate([np.zeros(0, self._type.to_pandas_dtype()), *documents])
-            self._offsets = np.cumsum([0, *map(len, documents)], dtype=np.int64)
-        return self._ids, self._offsets
+        documents = [np.zeros(0, self._type.to_pandas_dtype()), *self]
+        return np.concatenate(documents), np.cumsum([*map(len, documents)], dtype=np.int64)
 
     def _flat(self, lists: Any) -> tuple[np.ndarray, np.ndarray]:
         """The ids of several rows in one array, and the offsets of the rows in it."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import UsageError, require
+from ..errors import require
+from ..kernels.machine import threads_for
 from .encoding._batch_cy import Batch
 from .gc_pause import gc_paused
 from .special import Plan
@@ -23,15 +23,6 @@ CHUNKS = 8  # per thread: few enough to cost nothing, enough for the threads to 
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-def threads_for(num_threads: int | None) -> int:
-    """The number of threads that `num_threads` asks for; None means all cores this process may use."""
-    if num_threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if num_threads < 1:
-        raise UsageError(f"num_threads is {num_threads}; give 1 or more, or None for all cores")
-    return num_threads
 
 
 def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_threads: int | None) -> list[Result]:

@@ -7,8 +7,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_paused: list[None] = []  # an item for each thread that turned the collector off
-
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
@@ -17,24 +15,19 @@ def gc_paused() -> Iterator[None]:
     Lists of ids hold no cycles, but each collection visits all lists made so far, which takes longer than making them.
     Of several threads inside, the first to leave turns it on again.
     """
+    global _paused
     if not gc.isenabled():
         yield
         return
-    _paused.append(None)
+    _paused = True
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-        _paused.pop()
+        _paused = False
 
 
-def _after_fork() -> None:
-    """The threads that were inside do not exist in the child."""
-    if _paused:
-        _paused.clear()
-        gc.enable()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+_paused = False
+if hasattr(os, "register_at_fork"):  # the threads that were inside do not exist in the child
+    os.register_at_fork(after_in_child=lambda: gc.enable() if _paused else None)

@@ -12,6 +12,7 @@ from ..errors import UnknownTokenError, UsageError
 from ..vocabulary import Event, Vocabulary
 from . import batches, truncation
 from .core import Core
+from .display import TokenView
 from .offsets import Offsets, encode_offsets
 from .stream_decoder import StreamDecoder
 
@@ -125,6 +126,15 @@ class Tokenizer:
         """The ids of each text as a PyArrow array of lists, for a column of a Parquet file."""
         plan = self._core.plan(**special)
         return batches.arrow_lists(*batches.encode_flat(self._core, texts, plan, num_threads))
+
+    def show(self, text: str, **special: Unpack[SpecialOptions]) -> TokenView:
+        """The tokens of `text` for people, coloured in a notebook; options as for `encode`.
+
+        >>> tok.show("low lower")
+        low ·low er
+        310 422  270
+        """
+        return TokenView(self, self.encode(text, **special))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of one token, special tokens included. Raises UnknownTokenError (a KeyError) if it is not in the vocabulary.

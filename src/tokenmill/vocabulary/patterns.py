@@ -1,5 +1,9 @@
 """The named split patterns."""
 
+from collections.abc import Iterable
+
+from ..errors import PatternError
+
 _O200K_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
 PATTERNS: dict[str, str] = {
@@ -32,3 +36,15 @@ PATTERNS: dict[str, str] = {
     # ddtokens: each white-space character begins a new pretoken.
     "whitespace": r"\s\S*+|\S++",
 }
+
+
+def regular_expressions(patterns: Iterable[str]) -> tuple[str, ...]:
+    """The split patterns as regular expressions: a name becomes the pattern it stands for.
+
+    >>> regular_expressions(["whitespace"])
+    ('\\\\s\\\\S*+|\\\\S++',)
+    """
+    for pattern in patterns:
+        if not isinstance(pattern, str) or not pattern:
+            raise PatternError(f"the split pattern {pattern!r:.60} is not a name or a regular expression")
+    return tuple(PATTERNS.get(pattern, pattern) for pattern in patterns)

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FormatError
-from .patterns import PATTERNS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,18 +79,6 @@ def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
 def check_refine(refine: Any, order: str) -> None:
     if order != "events" or isinstance(refine, bool) or not isinstance(refine, int | float) or not 0 < refine <= 1:
         raise VocabularyError(f"refine is {refine!r} for order {order!r}; only 'events' has it, above 0 and at most 1")
-
-
-def checked_patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """The split patterns as regular expressions: a name becomes the pattern it stands for.
-
-    >>> checked_patterns(("whitespace",))
-    ('\\\\s\\\\S*+|\\\\S++',)
-    """
-    for pattern in patterns:
-        if not isinstance(pattern, str) or not pattern:
-            raise VocabularyError(f"the split pattern {show(pattern)} is not a name or a regular expression")
-    return tuple(PATTERNS.get(pattern, pattern) for pattern in patterns)
 
 
 def check_tokens(tokens: _Tokens, distinct: bool) -> None:

@@ -9,8 +9,10 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..errors import PatternError
 from . import validation
 from .dialects import canonical
+from .patterns import regular_expressions
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
@@ -120,7 +122,10 @@ class Vocabulary:
         for step in self.normalizers:
             validation.check_step(step)
         validation.check_added_tokens(self.added_tokens)
-        put("split_patterns", validation.checked_patterns(self.split_patterns))
+        try:
+            put("split_patterns", regular_expressions(self.split_patterns))
+        except PatternError as error:
+            raise VocabularyError(str(error)) from error
         validation.check_tokens(self.tokens, distinct=self.order == "ranks")
         put("events", validation.checked_events(self.events, self.order, self.tokens))
         validation.check_bytes_apart(self.byte_tokens, self.decode_only, self.tokens)

@@ -276,10 +276,23 @@ class Batch:
 
     def lists(self) -> list:
         """The ids of each text as a list."""
+        return self._results(None)
+
+    def flat(self) -> tuple:
+        """The ids of all texts in one array, and n + 1 64-bit offsets into it."""
+        whole: Ids = Ids()
+        self._results(whole)
+        return whole, self.ends
+
+    @cython.cfunc
+    def _results(self, whole: Ids | None) -> list:
+        """Take the ids of all jobs in order: append them to `whole`, or make lists of them."""
         i: cython.Py_ssize_t
-        start: cython.Py_ssize_t
+        n: cython.size_t
+        start: cython.size_t
+        expected: cython.double
         job: cython.pointer(Job)
-        lists: list = [[]] * self.n
+        lists: list = [[]] * self.n if whole is None else []
         state: State = self.encoder.take()
         try:
             while True:
@@ -287,59 +300,30 @@ class Batch:
                 if job == cython.NULL:
                     return lists
                 start = 0
+                # The array grows to what the texts so far let expect, and an eighth more.
+                expected = 0 if whole is None else 1.125 * (whole.used + job.used) / job.last * self.n
                 for i in range(job.first, job.last):
                     if self.end[i + 1] < 0:
-                        lists[i] = self.fallback(self.texts[i])
+                        ids = self.fallback(self.texts[i])
+                        if whole is None:
+                            lists[i] = ids
+                        else:
+                            whole.extend(array("I", ids))
                     else:
-                        lists[i] = self.encoder.list_of(job.ids + start, self.end[i + 1] - start)
-                        start = self.end[i + 1]
-                self._collected(job)
-        finally:
-            self.encoder.give(state)
-
-    def flat(self) -> tuple:
-        """The ids of all texts in one array, and n + 1 64-bit offsets into it."""
-        i: cython.Py_ssize_t
-        copied: cython.size_t  # ids of the job
-        position: cython.size_t  # in the job, the end of the last text
-        job: cython.pointer(Job)
-        whole: Ids = Ids()
-        state: State = self.encoder.take()
-        try:
-            while True:
-                job = self._collect(state)
-                if job == cython.NULL:
-                    return whole, self.ends
-                copied = position = 0
-                for i in range(job.first, job.last):
-                    if self.end[i + 1] < 0:
-                        self._append(whole, job, copied, position)
-                        copied = position
-                        whole.extend(array("I", self.fallback(self.texts[i])))
+                        n = self.end[i + 1] - start
+                        if whole is None:
+                            lists[i] = self.encoder.list_of(job.ids + start, n)
+                        else:
+                            if not whole.reserve(n, cython.cast(cython.size_t, expected)):
+                                raise MemoryError
+                            memcpy(whole.data + whole.used, job.ids + start, 4 * n)
+                            whole.used += n
+                        start += n
+                    if whole is not None:
                         self.end[i + 1] = whole.used
-                    else:
-                        position = self.end[i + 1]
-                        self.end[i + 1] = whole.used + position - copied
-                self._append(whole, job, copied, job.used)
                 self._collected(job)
         finally:
             self.encoder.give(state)
-
-    @cython.cfunc
-    @cython.exceptval(-1)
-    def _append(self, whole: Ids, job: cython.pointer(Job), first: cython.size_t, last: cython.size_t) -> cython.int:
-        """Append ids first to last of a job. The array grows to what the texts so far let expect, and an eighth more."""
-        n: cython.size_t = last - first
-        expected: cython.double = cython.cast(cython.double, whole.used + n) / job.last * self.n * 1.125
-        done: cython.bint
-        with cython.nogil:
-            done = whole.reserve(n, cython.cast(cython.size_t, expected))
-            if done and n > 0:
-                memcpy(whole.data + whole.used, job.ids + first, 4 * n)
-                whole.used += n
-        if not done:
-            raise MemoryError
-        return 0
 
 
 @cython.cfunc

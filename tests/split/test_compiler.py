@@ -5,7 +5,7 @@ import itertools
 import pytest
 import tiktoken
 
-from tokenmill.split.coverage import covers_all_text
+from tokenmill.split.compiler import covers_all_text
 from tokenmill.vocabulary.patterns import PATTERNS
 
 
