@@ -18,6 +18,7 @@ from typing import NamedTuple
 import zstandard
 
 import tokenmill
+from tokenmill.errors import TokenmillError
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1")) > 1
 _RUN = 100_000 if SWEEP else 5_000
@@ -132,7 +133,7 @@ def differences(tok: tokenmill.Tokenizer, engine: Engine, texts: list[str]) -> l
     for text in texts:
         try:
             ids = tok.encode(text, allowed_special="all") if engine.specials else tok.encode_ordinary(text)
-        except tokenmill.TokenmillError as error:
+        except TokenmillError as error:
             found.append(f"encode {text[:60]!r}: {error}")
             continue
         expected = engine.encode(text)
@@ -169,7 +170,7 @@ def main(paths: list[str]) -> None:
         try:
             options = {"split": "cl100k"} if path.name.endswith((".tiktoken", ".tiktoken.zst")) else {}
             tok = tokenmill.load(path, **options)
-        except tokenmill.TokenmillError as error:
+        except TokenmillError as error:
             print(f"{path.name} | refused | {error}")
             continue
         if ".gguf" in path.name:

@@ -41,7 +41,7 @@ def read_normalizer(node: Json) -> tuple[Step, ...]:
         return ((kind, *(node.get(name, bool, None if name == "strip_accents" else True) for name in _BERT)),)
     if kind == "Precompiled":
         return ((kind, node["precompiled_charsmap"].expect(str)),)
-    if STEPS.get(kind) != 0:
+    if STEPS.get(kind) != 0 or kind == "CharacterMap":
         node.fail(f"the normalizer {kind!r} is not one that tokenmill has ({', '.join(STEPS)})")
     return (kind,)
 
@@ -56,6 +56,10 @@ def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
     if name in ("Replace", "ReplaceRegex"):
         old = {"String": arguments[0]} if name == "Replace" else {"Regex": to_oniguruma(arguments[0])}
         return {"type": "Replace", "pattern": old, "content": arguments[1]}
+    if name == "CharacterMap":
+        raise ConversionError(
+            "tokenizer.json cannot hold a SentencePiece character map: tokenizers applies it by grapheme"
+        )
     names = {
         "Prepend": ("prepend",),
         "Strip": ("strip_left", "strip_right"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -26,6 +27,7 @@ FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
 # A vocabulary, and whether its file tells how text is split.
 _Found = tuple[Vocabulary, bool]
 
+_MODEL = re.compile(rb'"model"\s*:\s*\{')
 _PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
 
 
@@ -39,7 +41,8 @@ def read(
     """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
 
     path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
-        merges.ddtok, or the name of a published encoding, such as "o200k_base".
+        merges.ddtok, tokenizer.model of SentencePiece, tekken.json, a .gguf file, or the name of a published encoding, such
+        as "o200k_base".
     split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
         .tiktoken). It is never guessed: without it, reading such a file is a UsageError.
     special_tokens: text -> id, for a file that does not hold them.
@@ -68,10 +71,12 @@ def read(
 
 def _file_in(folder: Path) -> Path:
     """The file of `folder` to begin with."""
-    names = ["tokenizer.json", *(vocab for vocab, _ in _PAIRS)]
-    found = [folder / name for name in names if (folder / name).is_file()] or sorted(folder.glob("*.tiktoken"))
+    names = ["tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab, _ in _PAIRS)]
+    found = [folder / name for name in names if (folder / name).is_file()]
+    found = found or [*sorted(folder.glob("*.tiktoken")), *sorted(folder.glob("*.gguf"))]
     if not found:
-        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {', '.join(names)} or a .tiktoken file.")
+        wanted = f"{', '.join(names)}, a .tiktoken or a .gguf file"
+        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {wanted}.")
     return found[0]
 
 
@@ -81,7 +86,7 @@ def _read_file(place: Path, data: bytes) -> _Found:
         return gguf.parse_gguf(data, str(place)), True
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
-    if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
+    if start.startswith(b"{") and _MODEL.search(data):
         return _read_huggingface(place, data)
     has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
     if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:

@@ -84,19 +84,22 @@ def _steps(normalizer: Any) -> list[Step]:
 
     steps: list[Step] = []
     if normalizer.precompiled_charsmap:
-        steps.append(("Precompiled", base64.b64encode(normalizer.precompiled_charsmap).decode()))
+        steps.append(("CharacterMap", base64.b64encode(normalizer.precompiled_charsmap).decode()))
     if normalizer.remove_extra_whitespaces:
-        steps += [("ReplaceRegex", "^ +| +$", ""), ("ReplaceRegex", " {2,}", " ")]
+        steps += [("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " ")]
     return steps
 
 
 def added_tokens(pieces: Pieces) -> list[AddedToken]:
-    """The tokens that are found before merging: control tokens, the unknown token, and those that the user defined."""
+    """The tokens that are found before merging: control tokens, the unknown token, and those that the user defined.
+
+    One with a space in it is never found, because the text has the mark there.
+    """
     kinds = {CONTROL: True, UNKNOWN: True, USER_DEFINED: False}
     return [
         AddedToken(text, id, special=kinds[kind], normalized=not kinds[kind])
         for id, (text, kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True))
-        if kind in kinds and text
+        if kind in kinds and text and not (kind == USER_DEFINED and " " in text)
     ]
 
 
@@ -114,6 +117,7 @@ def scored_vocabulary(pieces: Pieces, *, fallback: bool, **fields: Any) -> Vocab
     tokens: list[bytes | None] = [None] * len(kinds)
     byte_tokens: list[int | None] = [None] * 256
     ids: dict[str, int] = {}
+    decode_only: dict[int, bytes] = {}
     for id, (text, kind) in enumerate(zip(pieces.texts, kinds, strict=True)):
         if kind == BYTE:
             byte = _byte_of(text, id, pieces.file)
@@ -122,6 +126,8 @@ def scored_vocabulary(pieces: Pieces, *, fallback: bool, **fields: Any) -> Vocab
             if ids.setdefault(text, id) != id:
                 fail(pieces.file, f"piece {id}", f"{show(text)} is piece {ids[text]} already")
             tokens[id] = text.replace(MARK, " ").encode()
+        elif kind == USER_DEFINED and " " in text:
+            decode_only[id] = text.encode()
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
     return Vocabulary(
@@ -136,6 +142,7 @@ def scored_vocabulary(pieces: Pieces, *, fallback: bool, **fields: Any) -> Vocab
         space_mark=MARK,
         byte_tokens=tuple(byte_tokens) if used else (),
         fuse_unknown=unknown is not None,
+        decode_only=tuple(decode_only.items()),
         **fields,
     )
 

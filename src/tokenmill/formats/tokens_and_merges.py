@@ -153,7 +153,7 @@ def tokens_and_merges(
     notes: list[str] = []
     tokens = list(vocabulary.tokens)
     only_so = None
-    if vocabulary.order == "merges":
+    if vocabulary.order in ("merges", "scores"):
         rows = vocabulary.events.tolist()
         if vocabulary.whole_pretokens and not whole_pretokens:
             only_so = only_whole(tokens, rows)
@@ -168,10 +168,11 @@ def tokens_and_merges(
             f"{tokens[only_so]!r} (id {only_so}) is made only where a whole pretoken is this token, and {target} does not "
             "have that rule, so text would get other ids. Write tokenizer.json instead."
         )
-    last = {token: id for id, token in enumerate(tokens)}
+    apart = {*vocabulary.byte_tokens}
+    last = {token: id for id, token in enumerate(tokens) if id not in apart}
     made = {new for _, _, new in rows}
     for id, token in enumerate(tokens):
-        if token is not None and last[token] != id:
+        if token is not None and id not in apart and last[token] != id:
             if id in made or vocabulary.whole_pretokens:
                 two_ids = f"{token!r} has two ids, {id} and {last[token]}"
                 raise ConversionError(f"{two_ids}, and {target} can hold only one for each token")

@@ -59,7 +59,7 @@ class Core:
             raise UsageError(f"cache_bytes is {cache_bytes}; give 0 (no cache) or more")
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
         self.added = AddedTokens(vocabulary)
-        self.tokens = _tokens_by_id(vocabulary)
+        self.tokens = _tokens_by_id(vocabulary, self.added)
         self.decoder = Decoder(self.tokens)
 
     @lazy
@@ -249,14 +249,18 @@ def repair(text: str | bytes) -> str:
     return text
 
 
-def _tokens_by_id(vocabulary: Vocabulary) -> list[bytes | None]:
-    """The bytes of each id that encoding may give, added tokens included."""
+def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | None]:
+    """The bytes of each id that encoding may give, added tokens included: as they are in text after normalisation."""
     tokens = list(vocabulary.tokens)
     for id in vocabulary.removed:
         tokens[id] = None
     tokens += [None] * (vocabulary.n_vocab - len(tokens))
     for id, token in vocabulary.bytes_apart.items():
         tokens[id] = token
+    for found in vocabulary.added_tokens:
+        if found.normalized and vocabulary.normalizers:
+            text = added.normalize(found.content)
+            tokens[found.id] = (text.replace(vocabulary.space_mark, " ") if vocabulary.space_mark else text).encode()
     return tokens[: vocabulary.n_vocab]
 
 

@@ -1,11 +1,12 @@
 """The steps that change text before it is split, as in Hugging Face tokenizers, on every Python.
 
     "NFC" "NFD" "NFKC" "NFKD"                 Unicode normalisation, with the tables of Unicode 9.0
-    "Lowercase" "StripAccents" "Nmt"          each character in lower case; without nonspacing marks; Nmt of sentencepiece
+    "Lowercase" "StripAccents" "Nmt"          each character in lower case; without marks; Nmt of sentencepiece
     ("Prepend", text)                         text before a text that is not empty
     ("Replace", old, new)                     every `old`; ("ReplaceRegex", pattern, new) every match
     ("Strip", left, right)                    without white space at the start, at the end
-    ("Precompiled", base64)                   the character map of a SentencePiece model
+    ("Precompiled", base64)                   the character map of a SentencePiece model, as tokenizers applies it
+    ("CharacterMap", base64)                  the same as sentencepiece applies it
     ("BertNormalizer", clean_text, handle_chinese_chars, strip_accents, lowercase)
 
 A character that Unicode 9.0 does not assign never changes in a Unicode normalisation there, never moves and never composes,
@@ -26,6 +27,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ..vocabulary.validation import NORMALIZERS
+from .character_map import CharacterMap
 from .normalization_table import UNASSIGNED
 
 if TYPE_CHECKING:
@@ -67,16 +69,14 @@ def _change_of(name: str, *arguments) -> Change:
     if name == "Replace":
         return lambda text: text.replace(*arguments)
     if name == "ReplaceRegex":
-        import regex
+        from ..split.reference import to_regex  # late: the regex module takes long to import
 
-        pattern, new = regex.compile(arguments[0], regex.V1), arguments[1]
+        pattern, new = to_regex(arguments[0]), arguments[1]
         return lambda text: pattern.sub(lambda _: new, text)
     if name == "Strip":
         return partial(_strip, left=arguments[0], right=arguments[1])
-    if name == "Precompiled":
-        from .character_map import CharacterMap
-
-        return CharacterMap(arguments[0])
+    if name in ("Precompiled", "CharacterMap"):
+        return CharacterMap(arguments[0], by_grapheme=name == "Precompiled")
     if name == "BertNormalizer":
         return partial(_bert, options=arguments)
     return {"Lowercase": _lowercase, "StripAccents": _strip_accents, "Nmt": _nmt}[name]
@@ -92,8 +92,12 @@ def _lowercase(text: str) -> str:
     return text.lower() if text.isascii() else "".join(map(str.lower, text))
 
 
-def _strip_accents(text: str) -> str:
-    return text if text.isascii() else "".join(c for c in text if unicodedata.category(c) != "Mn")
+def _strip_accents(text: str, kind: str = "M") -> str:
+    """Without marks of any kind, or without those of one category, as far as Unicode 9.0 has them."""
+    if text.isascii():
+        return text
+    unassigned = _unassigned()
+    return "".join(c for c in text if not unicodedata.category(c).startswith(kind) or unassigned[ord(c)])
 
 
 def _nmt(text: str) -> str:
@@ -107,7 +111,7 @@ def _bert(text: str, options: tuple[bool, bool, bool | None, bool]) -> str:
     if ideographs:
         text = _IDEOGRAPHS.sub(r" \1 ", text)
     if lowercase if strip_accents is None else strip_accents:
-        text = _strip_accents(_normalize(text, "NFD"))
+        text = _strip_accents(_normalize(text, "NFD"), "Mn")
     return _lowercase(text) if lowercase else text
 
 
