@@ -176,14 +176,29 @@ class Core:
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
         """What a method of the kernel returns, or None for a text that the kernel does not take."""
-        if self.whole_texts:
-            try:
-                return getattr(self.kernel, method)(text, plan.refused_finder, plan.token_finder)
-            except ForbiddenText as found:
+        if not self.whole_texts:
+            if (
+                not self.added.plain
+                or plan.token_finder is not None
+                or self.scanner is None
+                or not isinstance(text, str)
+            ):
+                return None
+            text = self._with_prefix(text)
+        try:
+            return getattr(self.kernel, method)(text, plan.refused_finder, plan.token_finder)
+        except ForbiddenText as found:
+            if str(found) != self.added.mark:
                 refuse(str(found))
-            except UnicodeEncodeError:
-                pass  # lone surrogates
+        except UnicodeEncodeError:
+            pass  # lone surrogates
         return None
+
+    def _with_prefix(self, text: str) -> str:
+        """A text that is one section, with the space that is put before it."""
+        rule = self.vocabulary.add_prefix_space
+        bare = self.added.prepends or rule == "text" or (rule and not text.startswith(" "))
+        return f" {text}" if text and bare else text
 
     def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
         """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it.

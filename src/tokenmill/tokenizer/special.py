@@ -51,7 +51,9 @@ class Plan:
 class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
-    simple: whether the kernel's search is enough: nothing is normalised, and no token has a flag about the text beside it.
+    plain: whether nothing in a text changes except for spaces, and no token has a flag about the text beside it.
+    simple: whether the kernel's search is enough besides: no space is put before a text.
+    Texts with the mark for a space in them are neither; the finders of a Plan refuse them.
     """
 
     def __init__(self, vocabulary: Vocabulary):
@@ -64,7 +66,10 @@ class AddedTokens:
         tokens = self.by_content.values()
         flags = any(token.lstrip or token.rstrip or token.single_word for token in tokens)
         one_pass = len({token.normalized for token in tokens}) <= 1
-        self.simple = not flags and one_pass and not steps and not mark and not vocabulary.add_prefix_space
+        self.mark = mark
+        of_spaces = {("Prepend", mark), ("Replace", " ", mark)} if mark else set()
+        self.plain = not flags and one_pass and {*steps} <= of_spaces
+        self.simple = self.plain and not self.prepends and not vocabulary.add_prefix_space
         self._tables = lru_cache(maxsize=64)(self._make_tables)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
 
@@ -84,7 +89,7 @@ class AddedTokens:
 
     def _make_plan(self, allowed: frozenset[str], refused: frozenset[str]) -> Plan:
         tokens = {content.encode(): self.by_content[content].id for content in self.always | allowed}
-        texts = {content.encode(): 0 for content in refused if content}
+        texts = {content.encode(): 0 for content in {*refused, self.mark} if content}
         return Plan(allowed, refused, Finder(texts) if texts else None, Finder(tokens) if tokens else None)
 
     def check(self, text: str, refused: frozenset[str]) -> None:
