@@ -82,7 +82,12 @@ class Core:
         elif cache is None:
             cache = token_cache(merger, vocabulary.tokens, vocabulary.removed)
         n_ids = max(len(vocabulary.tokens), vocabulary.n_vocab)
-        return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, _cutter(vocabulary))
+        return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
+
+    @lazy
+    def cutter(self) -> Cutter | None:
+        """Cuts a text that is one pretoken where no token spans; None where there is a split pattern."""
+        return _cutter(self.vocabulary)
 
     @lazy
     def whole_texts(self) -> bool:
@@ -292,7 +297,8 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
     if vocabulary.order == "events":
         return event_merger(vocabulary, byte_ids, characters), None
-    return list_merger(vocabulary, vocabulary.events, byte_ids, characters), None
+    extra = (vocabulary.order == "scores", bool(vocabulary.byte_tokens), vocabulary.fuse_unknown)
+    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown, *extra), None
 
 
 def _cutter(vocabulary: Vocabulary) -> Cutter | None:

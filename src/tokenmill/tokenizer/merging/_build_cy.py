@@ -162,19 +162,19 @@ def _cut(merger: BacktrackMerger, table: PretokenCache, trie: Trie, start: cytho
     return 0
 
 
-def list_merger(vocabulary, events: cython.const[int32_t][:, ::1], byte_ids, characters) -> Merger:
-    """The merger of the orders "merges" and "scores": the pairs of `events`, whose rows are (left id, right id, new id)."""
+def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, characters, unknown,
+                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False) -> Merger:
+    """The merger of the orders "merges" and "scores": the pairs of `events`, whose rows are (left id, right id, new id).
+
+    scores: the order is "scores". fallback, fuse: see Merger."""
     n: uint32_t = events.shape[0]
     row: uint32_t
     rank: uint32_t = 0
-    tokens: tuple = vocabulary.tokens
-    scores: cython.bint = vocabulary.order == "scores"
     if characters is None and None not in byte_ids and len(tokens) < MAX_IDS and not scores:
         fast: BacktrackMerger = BacktrackMerger(len(tokens), byte_ids, None, None, n)
         if _build_listed(fast, tokens, events):
             return fast
-    fallback: cython.bint = len(vocabulary.byte_tokens) > 0
-    merger: Merger = Merger(len(tokens), byte_ids, vocabulary.unknown, characters, n, fallback, vocabulary.fuse_unknown)
+    merger: Merger = Merger(len(tokens), byte_ids, unknown, characters, n, fallback, fuse)
     _set_made(merger, events)
     for row in range(n):
         if row & CHECK == 0:
