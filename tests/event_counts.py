@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from tokenmill.events.naive import Event, apply_event, removal_parts
+from naive_replay import Event, apply_event, removal_parts
 
 
 def count_events(pretokens: Iterable[tuple[Sequence[int], int]], events: Sequence[Event]) -> list[tuple[int, int, int]]:

@@ -7,7 +7,7 @@ characters where the alphabet is characters. Then
              Repeat until no neighbours join (tiktoken).
     merges   Of all neighbours that are a listed merge, merge the one listed first, the leftmost of several. Repeat until
              none is listed (Hugging Face, plain training).
-    events   Replay merges and removals in training order (Picky BPE): see events/naive.py.
+    events   Replay merges and removals in training order (Picky BPE): see naive_replay.py.
 
 >>> merge_by_ranks(b"aaab", {b"a": 0, b"b": 1, b"aa": 2, b"ab": 3})
 [2, 3]
@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+from naive_replay import NaiveReplay
 from tokenmill.errors import UsageError
-from tokenmill.events.naive import NaiveReplay
 from tokenmill.vocabulary import Vocabulary
 
 __all__ = ["NaiveEncoder", "characters", "merge_by_list", "merge_by_ranks"]

@@ -8,9 +8,9 @@ import pytest
 from quality_examples import BYTES, make_vocabulary, random_events, random_pretokens
 
 from event_counts import count_events
+from naive_replay import replay_events
 from tokenmill import WordCounts, count_iterator
 from tokenmill.errors import UsageError
-from tokenmill.events.naive import replay_events
 from tokenmill.formats import read
 from tokenmill.quality import replay as module
 from tokenmill.quality.replay import replay

@@ -6,9 +6,9 @@ import random
 import pytest
 
 import tokenmill
+from naive_replay import removal_parts, replay_events
 from tokenmill import WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.events.naive import removal_parts, replay_events
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.training import Options, loops, train_from_counts
 from tokenmill.training.alphabet import byte_alphabet

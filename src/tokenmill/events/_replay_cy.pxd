@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 from tokenmill.kernels._pair_map cimport tm_pair_map
+from tokenmill.kernels._token_list cimport Node
 from tokenmill.training._take_apart cimport Made
 
 cdef enum:
@@ -16,11 +17,6 @@ cdef struct Event:
 cdef struct Parts:
     size_t start  # in `part`
     uint32_t size
-
-# A symbol or token of a long pretoken, in the place of its first symbol. `event` is the next event of the token or of the
-# pair that begins with it, NO_EVENT for none.
-cdef struct Node:
-    uint32_t id, prev, next, event
 
 
 cdef class EventTable:

@@ -22,13 +22,13 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
+from cython.cimports.tokenmill.kernels._token_list import NOTHING, Node, join_next, link_tokens, list_ids
 from cython.cimports.tokenmill.training._take_apart import Made, take_apart
 
 from ..errors import UsageError
 from ..kernels.random_seed import random_seed
 
 NO_EVENT = cython.declare(uint32_t, 0xFFFFFFFF)  # above all events, and what tm_pair_map_get gives for no pair
-NOWHERE = cython.declare(uint32_t, 0xFFFFFFFF)
 CHECK = cython.declare(cython.size_t, 1 << 16)  # steps between two looks for signals
 
 
@@ -200,7 +200,7 @@ class EventTable:
         """Replay all events over pretokens: pretoken i is symbols[ends[i - 1]:ends[i]], seen weights[i] times.
 
         Adds to `happened`, by event, how often it applied, and to `final`, by id, how often that token is left. The ids that
-        are left of a pretoken stand at its beginning in `symbols`. A symbol may be any id that spans one symbol, or an id
+        are left of a pretoken are at its beginning in `symbols`. A symbol may be any id that spans one symbol, or an id
         without a token.
         """
         i: cython.Py_ssize_t
@@ -292,7 +292,7 @@ class EventTable:
                 waits[i] = _next_event(self, ids[i], ids[i + 1] if i + 1 < n else NO_EVENT, event + 1)
 
     def replay_long(self, ids, n, memory, happened, weight):
-        # With a heap of (event, place). A token stands at the place of its first symbol, so its parts have places of their
+        # With a heap of (event, place). A token is at the place of its first symbol, so its parts have places of their
         # own when it is taken apart.
         nodes: cython.pointer(Node) = cython.cast(cython.pointer(Node), memory)
         heap: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), nodes + n)
@@ -302,11 +302,7 @@ class EventTable:
         place: uint32_t
         last: uint32_t
         event: uint32_t
-        for i in range(n):
-            nodes[i].id = ids[i]
-            nodes[i].prev = cython.cast(uint32_t, i - 1) if i > 0 else NOWHERE
-            nodes[i].next = cython.cast(uint32_t, i + 1) if i + 1 < n else NOWHERE
-            nodes[i].event = NO_EVENT
+        link_tokens(nodes, ids, cython.cast(uint32_t, n))
         for i in range(n):
             used = _wait(self, nodes, heap, used, cython.cast(uint32_t, i), 0)
         while used > 0:
@@ -316,32 +312,26 @@ class EventTable:
             steps += 1
             if steps % CHECK == 0 and signalled():
                 return SIGNALLED_REPLAY
-            if nodes[place].event != event:
+            if nodes[place].due != event:
                 continue  # the token or pair that waited here is gone
             if happened != cython.NULL:
                 happened[event] += weight
             last = place
             if self.event[event].right != NO_EVENT:
-                _merge(nodes, place, self.event[event].result)
+                join_next(nodes, place, self.event[event].result)
             else:
                 last = _split(self, nodes, place, self.event[event].result)
             if used + n + 2 > heap_room(n):
                 used = _without_stale(nodes, heap)
             # The token before, then the new ones, wait for later events.
-            if nodes[place].prev != NOWHERE:
+            if nodes[place].prev != NOTHING:
                 used = _wait(self, nodes, heap, used, nodes[place].prev, event + 1)
             while True:
                 used = _wait(self, nodes, heap, used, place, event + 1)
                 if place == last:
                     break
                 place = nodes[place].next
-        i = 0
-        place = 0 if n else NOWHERE
-        while place != NOWHERE:
-            ids[i] = nodes[place].id
-            i += 1
-            place = nodes[place].next
-        return i
+        return list_ids(nodes, n, ids)
 
 
 @cython.cfunc
@@ -389,25 +379,11 @@ def _wait(table: EventTable, nodes: cython.pointer(Node), heap: cython.pointer(u
           place: uint32_t, first: uint32_t) -> cython.size_t:
     """Push the next event of the token or pair at `place`, unless it is there; returns the size of the heap."""
     after: uint32_t = nodes[place].next
-    event: uint32_t = _next_event(table, nodes[place].id, NO_EVENT if after == NOWHERE else nodes[after].id, first)
-    if event == nodes[place].event:
+    event: uint32_t = _next_event(table, nodes[place].id, NO_EVENT if after == NOTHING else nodes[after].id, first)
+    if event == nodes[place].due:
         return used
-    nodes[place].event = event
+    nodes[place].due = event
     return used if event == NO_EVENT else tm_heap_push(heap, used, cython.cast(uint64_t, event) << 32 | place)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _merge(nodes: cython.pointer(Node), place: uint32_t, id: uint32_t) -> cython.void:
-    """Join the nodes at `place` and after it."""
-    gone: uint32_t = nodes[place].next
-    nodes[gone].event = NO_EVENT
-    nodes[place].id = id
-    nodes[place].next = nodes[gone].next
-    if nodes[place].next != NOWHERE:
-        nodes[nodes[place].next].prev = place
 
 
 @cython.cfunc
@@ -430,7 +406,7 @@ def _split(table: EventTable, nodes: cython.pointer(Node), place: uint32_t, numb
         nodes[after].prev = place
         place = after
     nodes[place].next = end
-    if end != NOWHERE:
+    if end != NOTHING:
         nodes[end].prev = place
     return place
 
@@ -439,11 +415,11 @@ def _split(table: EventTable, nodes: cython.pointer(Node), place: uint32_t, numb
 @cython.nogil
 @cython.exceptval(check=False)
 def _without_stale(nodes: cython.pointer(Node), heap: cython.pointer(uint64_t)) -> cython.size_t:
-    """Fill the heap anew with what waits now, at most one entry for each place; returns its size."""
+    """Replace the heap by what waits now, at most one entry for each place; returns its size."""
     used: cython.size_t = 0
     place: uint32_t = 0
-    while place != NOWHERE:
-        if nodes[place].event != NO_EVENT:
-            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[place].event) << 32 | place)
+    while place != NOTHING:
+        if nodes[place].due != NO_EVENT:
+            used = tm_heap_push(heap, used, cython.cast(uint64_t, nodes[place].due) << 32 | place)
         place = nodes[place].next
     return used

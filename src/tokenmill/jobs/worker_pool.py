@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -89,7 +90,7 @@ class WorkerPool:
                 worker.start(self._start)
             if self._closed:
                 raise TokenmillError("the workers were stopped")
-            return worker.work(batch)
+            return worker.work(batch, 20 * self._seconds)
         except _Died as death:
             assert worker is not None
             self._all.remove(worker)
@@ -104,22 +105,23 @@ class WorkerPool:
             self._idle.put(worker)
 
     def _explain(self, death: _Died) -> str:
-        if death.signal == signal.SIGPROF:
-            return f"it took more than {self._seconds:g} s of processor time"
-        if death.signal == signal.SIGALRM:
+        if death.too_slow:
             return f"it took more than {20 * self._seconds:g} s"
+        if death.signal == "SIGPROF":
+            return f"it took more than {self._seconds:g} s of processor time"
         if death.code == OUT_OF_MEMORY:
             return NO_MEMORY
         return f"it crashed the process that read it ({death.reason})"
 
 
 class _Died(Exception):
-    def __init__(self, started: bool, code: int, message: str) -> None:
+    def __init__(self, started: bool, too_slow: bool, code: int, message: str) -> None:
         self.started = started
+        self.too_slow = too_slow  # by the clock
         self.code = code
-        self.signal = -code if code < 0 else 0
+        self.signal = signal.Signals(-code).name if code < 0 else ""
         # A process that a signal ended wrote its messages before, over another document.
-        self.reason = signal.Signals(-code).name if code < 0 else f"code {code}: {message}"
+        self.reason = self.signal or f"code {code}: {message}"
 
 
 class _Worker:
@@ -142,8 +144,18 @@ class _Worker:
         """Wait until the worker is ready; raises _Died where it cannot start."""
         self._started = self.work(start) == "ready"
 
-    def work(self, batch: Any) -> Any:
+    def work(self, batch: Any, seconds: float | None = None) -> Any:
+        """The worker's answer; raises _Died if it ends, or gives none within `seconds` by the clock."""
         assert self._process.stdin is not None and self._process.stdout is not None
+        too_slow = threading.Event()
+
+        def end() -> None:
+            too_slow.set()
+            self._process.kill()
+
+        clock = threading.Timer(seconds or 0, end)
+        if seconds:
+            clock.start()
         try:
             send(self._process.stdin, batch)
             return receive(self._process.stdout)
@@ -151,7 +163,9 @@ class _Worker:
             code = self._process.wait()
             self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - 500))
             message = self._messages.read().decode(errors="replace").strip().rpartition("\n")[2]
-            raise _Died(self._started, code, message) from error
+            raise _Died(self._started, too_slow.is_set(), code, message) from error
+        finally:
+            clock.cancel()
 
     def kill(self) -> None:
         """End the process, whatever it is doing."""

@@ -5,15 +5,15 @@ It gets batches from standard input and writes answers to standard output, as ma
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import marshal
 import os
-import resource
 import signal
 import sys
 from collections.abc import Callable
 from typing import IO, Any
+
+from ..kernels.machine import limit_memory_growth
 
 NO_MEMORY = "it needs more memory than the limit for one document"
 OUT_OF_MEMORY = 3  # the exit code of a worker that could not even receive a batch
@@ -49,7 +49,7 @@ def main() -> None:
         module, _, name = task_name.partition(":")
         task = getattr(importlib.import_module(module), name)(settings)
         send(channel, "ready")
-        _limit_memory(memory)
+        limit_memory_growth(memory)
         while True:
             try:
                 batch = receive(sys.stdin.buffer)
@@ -62,9 +62,7 @@ def main() -> None:
 
 
 def _answer(task: Callable[[Any], Any], batch: Any, seconds: float) -> Answer:
-    # Both signals end the process, inside of C code too: processor time, and the clock for one that only waits.
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_REAL, 20 * seconds)
+    _limit_time(seconds)
     try:
         return "done", task(batch)
     except MemoryError:
@@ -74,16 +72,10 @@ def _answer(task: Callable[[Any], Any], batch: Any, seconds: float) -> Answer:
     except Exception as error:  # a parser that a document confuses must not end a run of days
         return "failed", f"{type(error).__name__}: {error}"
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _limit_time(0)
 
 
-def _limit_memory(extra: int) -> None:
-    """Let this process grow by `extra` bytes beyond what it has now, where the system can hold it to that."""
-    try:
-        with open("/proc/self/statm") as file:
-            now = int(file.read().split()[0]) * resource.getpagesize()
-    except OSError:
-        now = 1 << 30
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_AS, (now + extra, now + extra))
+def _limit_time(seconds: float) -> None:
+    """End the process, inside of C code too, after so much processor time; 0 for no limit."""
+    if hasattr(signal, "setitimer"):  # Windows has only the pool's limit of time by the clock
+        signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -13,7 +13,6 @@ A state is written by rename, after the files that it describes are on disk. So 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
+from ..kernels.machine import lock_file
 from ..sources.find import size_of
 from .outputs import atomic_file, output_errors, replace_folder
 
@@ -113,7 +113,7 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
         lock = open(path / "lock", "wb")  # noqa: SIM115  # closed by the with block
     with lock, output_errors(output):
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(lock)
         except OSError as error:
             raise UsageError(
                 f"another process is writing {output}. Wait until it ends, or choose another output."
@@ -131,6 +131,8 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
                 shutil.rmtree(path, ignore_errors=True)
             raise
         folder.clear()
+        shutil.rmtree(path, ignore_errors=True)
+    if os.name == "nt":  # Windows does not delete open files, and the lock was one
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-cdef extern from "tokenmill/kernels/_lock.h" nogil:
+cdef extern from "tokenmill/kernels/_platform.h" nogil:
     ctypedef struct tm_lock:
         pass
 

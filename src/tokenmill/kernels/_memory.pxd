@@ -1,4 +1,4 @@
-cdef extern from "tokenmill/kernels/_memory.h" nogil:
+cdef extern from "tokenmill/kernels/_platform.h" nogil:
     void* tm_pages_new(size_t size)
     void* tm_pages_small(size_t size)
     void tm_pages_free(void* p, size_t size)

@@ -6,7 +6,7 @@
 #ifndef TOKENMILL_PAIR_MAP_H
 #define TOKENMILL_PAIR_MAP_H
 
-#include "tokenmill/kernels/_memory.h"
+#include "tokenmill/kernels/_platform.h"
 
 #define TM_NO_VALUE 0xFFFFFFFFu /* of a pair that is not there; no pair can have it */
 

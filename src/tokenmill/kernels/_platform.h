@@ -1,11 +1,26 @@
-/* What the kernels ask of the compiler and the processor. Other code uses these names and no __builtin_ or intrinsic
- * guard of its own. Compile with -DTM_PORTABLE to take the plain C branch everywhere. */
+/* What the kernels ask of the compiler, the processor and the operating system. Other code uses these names, and has no
+ * __builtin_, intrinsic guard or system call of its own. Compile with -DTM_PORTABLE to take the plain C branch everywhere. */
 #ifndef TOKENMILL_PLATFORM_H
 #define TOKENMILL_PLATFORM_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* mremap */
+#endif
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <windows.h>
+#undef near
+#undef far
+#else
+#include <pthread.h>
+#include <time.h>
+#endif
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "tokenmill's kernels are written for little-endian machines"
@@ -98,6 +113,231 @@ static inline int tm_has_avx2(void) {
 #else
 static inline int tm_has_sse41(void) { return 0; }
 static inline int tm_has_avx2(void) { return 0; }
+#endif
+
+/* Memory.
+ *
+ * tm_pages_*: zeroed memory straight from the system, given back at once when freed (malloc would keep it). The caller
+ * remembers the size. tm_alloc, tm_free: uninitialized memory like malloc's.
+ *
+ * Both put large blocks on huge pages where the system has them: random access to a large table of small pages misses the TLB
+ * almost every time. Page sizes are asked of the system. NULL always means that there is no memory.
+ */
+#if (defined(__unix__) || defined(__APPLE__)) && !defined(TM_PORTABLE)
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if !defined(MAP_ANONYMOUS)
+#define MAP_ANONYMOUS MAP_ANON
+#endif
+
+static inline size_t tm_page_size(void) {
+    static size_t size; /* threads that set it at once set the same */
+    if (!size) size = (size_t)sysconf(_SC_PAGESIZE);
+    return size;
+}
+
+/* The size of a huge page, or 0 where there are none, or only ones of more than 32 MB. */
+static inline size_t tm_huge_page_size(void) {
+#ifdef MADV_HUGEPAGE
+    static size_t known = 1;
+    if (known == 1) {
+        char text[24] = "0";
+        int file = open("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", O_RDONLY | O_CLOEXEC);
+        if (file >= 0) {
+            if (read(file, text, sizeof text - 1) <= 0) text[0] = 0;
+            close(file);
+        }
+        size_t size = (size_t)strtoull(text, NULL, 10);
+        known = size <= ((size_t)32 << 20) ? size : 0;
+    }
+    return known;
+#else
+    return 0;
+#endif
+}
+
+static inline size_t tm_round_up(size_t size, size_t unit) { return (size + unit - 1) / unit * unit; }
+
+/* `size` bytes of addresses, aligned to `align` where that is not 0. Both are whole pages. */
+static inline void *tm_pages_map(size_t size, size_t align, int protection) {
+    uint8_t *p = (uint8_t *)mmap(NULL, size + align, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == (uint8_t *)MAP_FAILED) return NULL;
+    if (align) {
+        size_t head = (align - (uintptr_t)p % align) % align;
+        if (head) munmap(p, head);
+        p += head;
+        if (align > head) munmap(p + size, align - head);
+    }
+    return p;
+}
+
+static inline void tm_ask_for_huge_pages(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+    madvise(p, size, MADV_HUGEPAGE);
+#else
+    (void)p, (void)size;
+#endif
+}
+
+/* `size` zeroed bytes in pages of the usual size. */
+static inline void *tm_pages_small(size_t size) {
+    return tm_pages_map(tm_round_up(size, tm_page_size()), 0, PROT_READ | PROT_WRITE);
+}
+
+/* `size` zeroed bytes, on huge pages where they fill one. */
+static inline void *tm_pages_new(size_t size) {
+    size_t huge = tm_huge_page_size();
+    if (!huge || size < huge) return tm_pages_small(size);
+    size = tm_round_up(size, tm_page_size());
+    void *p = tm_pages_map(size, huge, PROT_READ | PROT_WRITE);
+    if (p) tm_ask_for_huge_pages(p, size);
+    return p;
+}
+
+static inline void tm_pages_free(void *p, size_t size) {
+    if (p) munmap(p, tm_round_up(size, tm_page_size()));
+}
+
+/* `size` bytes that begin with the `old` bytes at p and end with zeros; p is gone then. Where the system can, pages are
+ * moved, not copied. On failure NULL, and p stays as it is. */
+static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
+    if (!p) return tm_pages_new(size);
+#ifdef MREMAP_MAYMOVE
+    size_t page = tm_page_size(), huge = tm_huge_page_size();
+    old = tm_round_up(old, page);
+    size = tm_round_up(size, page);
+    if (!huge || size < huge) {
+        p = mremap(p, old, size, MREMAP_MAYMOVE);
+        return p == MAP_FAILED ? NULL : p;
+    }
+    if (mremap(p, old, size, 0) == MAP_FAILED) { /* it cannot grow in place */
+        void *place = tm_pages_map(size, huge, PROT_NONE);
+        if (!place) return NULL;
+        if (mremap(p, old, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == MAP_FAILED) {
+            munmap(place, size);
+            return NULL;
+        }
+        p = place;
+    }
+    tm_ask_for_huge_pages(p, size);
+    return p;
+#else
+    void *fresh = tm_pages_new(size);
+    if (fresh) {
+        memcpy(fresh, p, old);
+        tm_pages_free(p, old);
+    }
+    return fresh;
+#endif
+}
+
+/* Get the whole pages within size bytes at p now, huge ones where they fit, which are about to be written from front to back:
+ * one call instead of a page fault for each. Nothing happens on systems that cannot. */
+static inline void tm_pages_populate(void *p, size_t size) {
+#ifdef __linux__
+    uintptr_t page = tm_page_size(), start = ((uintptr_t)p + page - 1) / page * page, end = ((uintptr_t)p + size) / page * page;
+    if (start >= end) return;
+    if (tm_huge_page_size() && end - start >= tm_huge_page_size()) tm_ask_for_huge_pages((void *)start, end - start);
+    madvise((void *)start, end - start, 23); /* MADV_POPULATE_WRITE, Linux 5.14 */
+#else
+    (void)p, (void)size;
+#endif
+}
+
+/* Uninitialized memory, to be freed with tm_free. */
+static inline void *tm_alloc(size_t size) {
+    size_t huge = tm_huge_page_size();
+    void *block = NULL;
+    if (!huge || size < 2 * huge) return malloc(size ? size : 1);
+    if (posix_memalign(&block, huge, size) != 0) return NULL;
+    tm_ask_for_huge_pages(block, size);
+    return block;
+}
+
+#else /* no mmap: calloc gives zeros as well */
+
+static inline size_t tm_page_size(void) { return 4096; }
+static inline size_t tm_huge_page_size(void) { return 0; }
+static inline void *tm_pages_new(size_t size) { return calloc(size ? size : 1, 1); }
+static inline void *tm_pages_small(size_t size) { return tm_pages_new(size); }
+static inline void tm_pages_free(void *p, size_t size) { (void)size, free(p); }
+static inline void *tm_pages_grow(void *p, size_t old, size_t size) {
+    uint8_t *fresh = (uint8_t *)realloc(p, size);
+    if (fresh) memset(fresh + old, 0, size - old);
+    return fresh;
+}
+static inline void tm_pages_populate(void *p, size_t size) { (void)p, (void)size; }
+static inline void *tm_alloc(size_t size) { return malloc(size ? size : 1); }
+
+#endif
+
+static inline void tm_free(void *p) { free(p); }
+
+/* Make room for `wanted` items of `size` bytes in an array from malloc, doubling it, so that appending is linear. Returns
+ * the array, or NULL, and the old one stays as it is. */
+static inline void *tm_reserve(void *items, size_t *room, size_t wanted, size_t size) {
+    if (items && wanted <= *room) return items;
+    size_t more = 2 * *room > wanted ? 2 * *room : wanted + 16;
+    void *fresh = realloc(items, more * size);
+    if (fresh) *room = more;
+    return fresh;
+}
+
+/* A lock for threads without the GIL, and a way to wait until another thread has changed something. tm_lock_wait releases
+ * the lock, waits for tm_lock_notify_all or for a twentieth of a second, and acquires the lock again. */
+#ifdef _WIN32
+
+typedef struct {
+    SRWLOCK mutex;
+    CONDITION_VARIABLE changed;
+} tm_lock;
+
+static inline void tm_lock_init(tm_lock *lock) {
+    InitializeSRWLock(&lock->mutex);
+    InitializeConditionVariable(&lock->changed);
+}
+
+static inline void tm_lock_destroy(tm_lock *lock) { (void)lock; }
+static inline void tm_lock_acquire(tm_lock *lock) { AcquireSRWLockExclusive(&lock->mutex); }
+static inline void tm_lock_release(tm_lock *lock) { ReleaseSRWLockExclusive(&lock->mutex); }
+static inline void tm_lock_notify_all(tm_lock *lock) { WakeAllConditionVariable(&lock->changed); }
+static inline void tm_lock_wait(tm_lock *lock) { SleepConditionVariableSRW(&lock->changed, &lock->mutex, 50, 0); }
+
+#else
+
+typedef struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+} tm_lock;
+
+static inline void tm_lock_init(tm_lock *lock) {
+    pthread_mutex_init(&lock->mutex, NULL);
+    pthread_cond_init(&lock->changed, NULL);
+}
+
+static inline void tm_lock_destroy(tm_lock *lock) {
+    pthread_mutex_destroy(&lock->mutex);
+    pthread_cond_destroy(&lock->changed);
+}
+
+static inline void tm_lock_acquire(tm_lock *lock) { pthread_mutex_lock(&lock->mutex); }
+static inline void tm_lock_release(tm_lock *lock) { pthread_mutex_unlock(&lock->mutex); }
+static inline void tm_lock_notify_all(tm_lock *lock) { pthread_cond_broadcast(&lock->changed); }
+
+static inline void tm_lock_wait(tm_lock *lock) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 50000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&lock->changed, &lock->mutex, &until);
+}
+
 #endif
 
 #endif

@@ -1,9 +1,18 @@
-"""What Python code asks of the operating system: memory and processors."""
+"""What Python code asks of the operating system, with a fallback for systems that lack it: processors, memory, locks."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 from pathlib import Path
+from typing import IO
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+    import resource
 
 from ..errors import UsageError
 
@@ -28,8 +37,8 @@ def free_memory() -> int:
     try:
         text = Path("/proc/meminfo").read_text()
         free.append(int(text.split("MemAvailable:")[1].split()[0]) * 1024)
-    except (OSError, IndexError, ValueError):
-        free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)  # not Linux: half of all there is
+    except (OSError, IndexError, ValueError):  # not Linux: half of all there is
+        free.append(physical_memory() // 2)
     for limit, used in (
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
@@ -40,3 +49,39 @@ def free_memory() -> int:
         except (OSError, ValueError):  # no such control group, or "max"
             continue
     return max(0, min(free))
+
+
+def physical_memory() -> int:
+    """Bytes of memory that this machine has; 8 GiB where the system does not tell Python."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 8 << 30
+
+
+def peak_memory() -> int:
+    """The peak resident memory of this process in bytes; 0 where the system does not tell Python."""
+    if sys.platform == "win32":
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def lock_file(file: IO[bytes]) -> None:
+    """Lock an open file for this process until it is closed; raises OSError if another process has locked it."""
+    if sys.platform == "win32":
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def limit_memory_growth(extra: int) -> None:
+    """Let this process grow by at most `extra` bytes, where the system can hold it to that."""
+    if sys.platform == "win32":
+        return
+    try:
+        now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        now = 1 << 30
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (now + extra, now + extra))

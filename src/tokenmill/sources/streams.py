@@ -200,16 +200,22 @@ def _open_file(source: Source, pause: Pause) -> Any:
     try:
         if source == STDIN:
             try:
-                return _Pipe(os.dup(sys.stdin.fileno()), pause)
+                return _pipe(os.dup(sys.stdin.fileno()), pause)
             except (OSError, ValueError):  # an object that a program put in the place of standard input
                 return sys.stdin.buffer
         if stat.S_ISREG(os.stat(source).st_mode):
             return open(source, "rb", buffering=0)  # blocks are large: no copy in between
         if stat.S_ISDIR(os.stat(source).st_mode):
             raise IsADirectoryError(21, "it is a folder")
-        return _Pipe(os.open(source, os.O_RDONLY | os.O_NONBLOCK), pause)
+        return _pipe(os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), pause)
     except (OSError, ValueError) as error:
         raise InputError(f"{shown(source)}: cannot be read: {reason_of(error)}") from error
+
+
+def _pipe(descriptor: int, pause: Pause) -> io.RawIOBase:
+    if os.name == "nt":  # select takes only sockets there
+        return io.FileIO(descriptor)
+    return _Pipe(descriptor, pause)
 
 
 class _Pipe(io.RawIOBase):

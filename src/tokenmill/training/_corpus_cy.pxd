@@ -23,7 +23,10 @@ cdef class Corpus:
     cdef readonly size_t n_nodes
     cdef Run* runs
     cdef size_t n_runs
+    cdef size_t runs_room
     cdef readonly bint wide
+
+    cdef int _reserve_runs(self) except -1 nogil
 
 
 cdef struct Cursor:

@@ -23,7 +23,7 @@ for a position, rarely two.
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.tokenmill.kernels._arrays import new_array
+from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
 
 BREAK = 0x3FFFFFFF  # as a token id in a pretoken: a symbol that never merges
 Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint32_t])
@@ -32,31 +32,18 @@ Ids = cython.fused_type(cython.const[uint8_t], cython.const[uint32_t])
 @cython.final
 @cython.cclass
 class Corpus:
-    """The nodes of pretokens of two nodes or more, by falling count. `load` fills them.
+    """The nodes of pretokens of two nodes or more, by falling count. `load` adds them.
 
-    n_nodes: with the sentinels, of which the first is not part of a pretoken.
-    starts, counts: the first node and the count of each run.
+    room: the most nodes that there can be, with one sentinel for each pretoken and one before the first.
     wide: positions have 64 bits.
     """
 
-    def __cinit__(
-        self,
-        n_nodes: cython.size_t,
-        starts: cython.const[uint64_t][::1],
-        counts: cython.const[uint64_t][::1],
-        wide: bool,
-    ):
-        i: cython.size_t
-        self.n_nodes = n_nodes
-        self.n_runs = starts.shape[0]
+    def __cinit__(self, room: cython.size_t, wide: bool):
         self.wide = wide
-        self.node = cython.cast(cython.pointer(uint32_t), new_array(n_nodes + 1, 4))
-        self.runs = cython.cast(cython.pointer(Run), new_array(self.n_runs + 1, cython.sizeof(Run)))
+        self.node = cython.cast(cython.pointer(uint32_t), new_array(room + 1, 4))
         self.node[0] = SENTINEL
-        for i in range(self.n_runs):
-            self.runs[i].start = starts[i]
-            self.runs[i].count = counts[i]
-        self.runs[self.n_runs].start = n_nodes
+        self.n_nodes = 1
+        self._reserve_runs()
 
     def __dealloc__(self):
         free(self.node)
@@ -66,11 +53,11 @@ class Corpus:
         self,
         ids: Ids[::1],
         offsets: cython.const[uint64_t][::1],
+        counts: cython.const[uint64_t][::1],
         order: cython.const[cython.longlong][::1],
-        first: cython.size_t,
         spans: cython.const[uint32_t][::1],
     ):
-        """Write the pretokens order[0], order[1], ... from the node `first` on.
+        """Add the pretokens order[0], order[1], ..., whose counts must not rise, also from one call to the next.
 
         Pretoken i is ids[offsets[i]:offsets[i + 1]], token ids or BREAK. A token has spans[id] nodes; one if `spans` is empty.
         """
@@ -80,11 +67,13 @@ class Corpus:
         end: cython.size_t
         span: cython.size_t
         spread: cython.bint = spans.shape[0] > 0
-        node: cython.pointer(uint32_t) = self.node + first
+        first: cython.pointer(uint32_t)
+        node: cython.pointer(uint32_t) = self.node + self.n_nodes
         with cython.nogil:
             for k in range(order.shape[0]):
                 i = offsets[order[k]]
                 end = offsets[order[k] + 1]
+                first = node
                 if not spread:
                     for i in range(i, end):
                         node[0] = FREE | ids[i]
@@ -98,5 +87,23 @@ class Corpus:
                             node[span - 1] = LAST | cython.cast(uint32_t, span)
                         node[0] = FREE | ids[i]
                         node += span
+                if node - first < 2:  # it has no pairs
+                    node = first
+                    continue
+                if self.n_runs == 0 or self.runs[self.n_runs - 1].count != counts[order[k]]:
+                    self.runs[self.n_runs].start = first - self.node
+                    self.runs[self.n_runs].count = counts[order[k]]
+                    self.n_runs += 1
+                    self._reserve_runs()
                 node[0] = SENTINEL
                 node += 1
+        self.n_nodes = node - self.node
+        self.runs[self.n_runs].start = self.n_nodes
+
+    def _reserve_runs(self):
+        """Make room for one more run, or for the end of the last one."""
+        self.runs = cython.cast(
+            cython.pointer(Run),
+            grown_array(self.runs, cython.address(self.runs_room), self.n_runs + 1, cython.sizeof(Run)),
+        )
+        return 0

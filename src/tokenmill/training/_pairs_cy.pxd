@@ -6,10 +6,16 @@ from tokenmill.training._corpus_cy cimport FREE
 cdef extern from *:
     """
     #include "tokenmill/kernels/_heap.h"
+    #include "tokenmill/kernels/_platform.h"
     typedef struct {
         uint64_t count, key;
         uint32_t pair;
     } tm_queued;
+    /* log2 in steps of a sixteenth, below 16 in steps of 1: rises with x, which is not 0. */
+    static inline int tm_queue_level(uint64_t x) {
+        int shift = x < 32 ? 0 : tm_log2(x) - 4;
+        return 16 * shift + (int)(x >> shift);
+    }
     #define TM_QUEUED_BEFORE(a, b) ((a)->count > (b)->count || ((a)->count == (b)->count && (a)->key < (b)->key))
     TM_HEAP(tm_queue, tm_queued, TM_QUEUED_BEFORE)
     """
@@ -18,6 +24,8 @@ cdef extern from *:
         uint64_t key  # left << 32 | right
         uint32_t pair
     size_t heap_push "tm_queue_push" (Item* heap, size_t used, Item item) nogil
+    int queue_level "tm_queue_level" (uint64_t count) nogil
+    bint before "TM_QUEUED_BEFORE" (Item* a, Item* b) nogil
     size_t heap_pop "tm_queue_pop" (Item* heap, size_t used) nogil
 
 cdef struct Pair:
@@ -33,8 +41,9 @@ cdef struct Bucket:
     size_t size
     size_t room
 
-cdef struct Block:
+cdef struct Block:  # at the beginning of memory for segments, and of a segment's memory that is free again
     Block* next
+    size_t size
 
 
 cdef class Pairs:
@@ -47,13 +56,16 @@ cdef class Pairs:
     cdef tm_pair_map ids  # (left, right) -> id, while it is needed
     # the queue: pairs wait in buckets, those of the bucket `open` and above in the heap
     cdef int open
-    cdef Bucket[64] buckets
+    cdef Bucket[976] buckets
     cdef Item* heap
     cdef size_t heap_size
     cdef size_t heap_room
-    # segment memory: the rest of the block that segments are cut from, and all blocks
+    cdef Item near[16]  # NEAR pairs that come before those in the heap, in order
+    cdef size_t n_near
+    # segment memory: what segments are cut from, other free memory by log2 of its size, and all blocks
     cdef char* free_at
     cdef size_t free_size
+    cdef Block* holes[64]
     cdef Block* blocks
 
     cdef int reserve(self, size_t more) except -1 nogil
@@ -61,8 +73,10 @@ cdef class Pairs:
     cdef int add_ids(self, size_t first) except -1 nogil
     cdef int enqueue(self, uint32_t pair) except -1 nogil
     cdef uint32_t pop(self) except? 0 nogil
+    cdef int _draw_near(self) except -1 nogil
     cdef int _open_next(self) except -1 nogil
-    cdef char* _next_block(self, size_t size) except NULL nogil
+    cdef char* _next_region(self, size_t size) except NULL nogil
+    cdef void _add_hole(self, char* at, size_t size) noexcept nogil
     cdef void free_places(self, char* places, size_t entries) noexcept nogil
     cdef void _free_blocks(self) noexcept nogil
 
@@ -97,7 +111,7 @@ cdef inline char* new_places(Pairs self, size_t entries) except NULL nogil:
     cdef size_t size = entries * self.width
     cdef char* at = self.free_at
     if size > self.free_size:
-        at = self._next_block(size)
+        at = self._next_region(size)
     self.free_at = at + size
     self.free_size -= size
     return at

@@ -34,17 +34,15 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     SENTINEL,
     TOKEN,
     Corpus,
-    Cursor,
     count_at,
     get_place,
     left_of,
     put_place,
 )
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, token_at
-from cython.cimports.tokenmill.training._segments_cy import Segments, new_position
+from cython.cimports.tokenmill.training._segments_cy import Segments
+from cython.cimports.tokenmill.training._step_cy import AHEAD, Step, add_position
 from cython.cimports.tokenmill.training._tokens_cy import Part, Token, Tokens
-
-AHEAD = cython.declare(cython.size_t, 16)  # how many entries ahead nodes are prefetched
 
 IDLE = cython.declare(cython.int, 0)
 SWEEP = cython.declare(cython.int, 1)
@@ -67,15 +65,13 @@ def _reaches(a: uint64_t, b: uint64_t, p: uint64_t, q: uint64_t) -> cython.bint:
 
 @cython.final
 @cython.cclass
-class PickyLoop:
+class PickyLoop(Step):
     """Merges and removals over a corpus whose pairs are all in `pairs` (made with the threshold 1).
 
     numerator, denominator: T; with denominator 0 nothing is removed, and this is plain BPE.
     expected_pairs: how many more pairs to make room for at once.
     """
 
-    corpus: Corpus
-    pairs: Pairs
     tokens: Tokens
     numerator: uint64_t
     denominator: uint64_t
@@ -85,26 +81,11 @@ class PickyLoop:
     # the step under way
     stage: cython.int
     turn: cython.int  # which of x1 and x2 is judged next: 0, 1; 2 for neither
-    step: uint32_t
-    x1: uint32_t
-    x2: uint32_t
-    x3: uint32_t
     unseen: cython.bint  # x3 was made in this step
     first_successor: cython.size_t  # the pairs from this one on are of this step
     times: uint64_t  # m
-    moved: uint64_t  # occurrences of the pair or the removed token, so far
     counts: uint64_t[2]  # f of x1 and x2 before the merge
-    merged: uint32_t  # the pair
     removed: uint32_t  # the token, in SPLIT
-    swapped: uint32_t  # the pair (x2, x1), once it was met
-    after_swapped: uint32_t  # then also the pair (x3, x1)
-    doubled: uint32_t  # and the pair (x3, x3)
-    places: cython.p_char  # the positions to visit: of the pair, or of the token that is removed
-    size: cython.size_t
-    live: cython.size_t  # how many of these were valid; they are moved to the front
-    at: cython.size_t
-    cursor: Cursor
-    before: cython.size_t
 
     def __cinit__(
         self,
@@ -124,6 +105,7 @@ class PickyLoop:
         self.denominator = denominator
         self.least = min_pair_count
         self.max_bytes = max_bytes
+        self.keep_live = True
         self.segments = Segments(pairs, corpus.wide, expected_pairs)
         self.pairs.add_ids(1)
 
@@ -146,12 +128,19 @@ class PickyLoop:
                         break
                     self._begin(self.pairs, self.tokens, pair)
                     spent += 8
-                elif self.stage != LAY_OUT:
-                    spent += self._visit(work)
-                else:
-                    spent += self.segments.n_fresh
-                    if self.segments.lay_out(work):
+                elif self.stage == LAY_OUT:
+                    spent += self.n_fresh
+                    if self.lay_out(work):
                         self._judge(self.pairs, self.tokens)
+                else:
+                    spent += self.sweep(work) if self.stage == SWEEP else self._split(work)
+                    if self.at == self.size:
+                        self.at = 0
+                        if self.stage == SWEEP:
+                            self._end_sweep(self.pairs, self.tokens)
+                        else:
+                            self._end_split(self.pairs, self.tokens)
+                        self.stage = LAY_OUT
         return spent >= work
 
     @cython.cfunc
@@ -159,35 +148,20 @@ class PickyLoop:
     @cython.exceptval(-1)
     def _begin(self, pairs: Pairs, tokens: Tokens, merged: uint32_t) -> cython.int:
         known: uint32_t = tokens.n_tokens
-        self.merged = merged
-        self.x1 = pairs.pair[merged].left
-        self.x2 = pairs.pair[merged].right
-        self.counts[0] = tokens.token[self.x1].count
-        self.counts[1] = tokens.token[self.x2].count
-        self.x3 = tokens.join(self.x1, self.x2)
-        self.unseen = self.x3 == known
+        x1: uint32_t = pairs.pair[merged].left
+        x2: uint32_t = pairs.pair[merged].right
+        x3: uint32_t = tokens.join(x1, x2)
+        self.counts[0] = tokens.token[x1].count
+        self.counts[1] = tokens.token[x2].count
+        self.unseen = x3 == known
         self.first_successor = pairs.n_pairs
-        self._take(self.segments.gather_pair(self.corpus, merged))
-        self.segments.reserve(2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + 3, 2 * self.size)
-        self.before = 0
-        self.swapped = 0
+        size: cython.size_t = self.segments.gather_pair(self.corpus, merged)
+        self.visit(self.segments.gathered, size)
+        self.merge_at(merged, x3, tokens.token[x1].span, tokens.token[x3].span)
+        self.segments.reserve()
         self.turn = 0
         self.stage = SWEEP
         return 0
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _take(self, size: cython.size_t) -> cython.void:
-        """Begin to visit the positions that were gathered."""
-        self.places = self.segments.gathered
-        self.size = size
-        self.live = 0
-        self.moved = 0
-        self.at = 0
-        self.cursor.run = 0
-        self.cursor.end = 0
-        self.step += 1
 
     @cython.cfunc
     @cython.inline
@@ -202,12 +176,17 @@ class PickyLoop:
     @cython.exceptval(0)
     def _wanted(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """What the node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is too long."""
-        return FREE | left if self._too_long(left, right) else self.pairs.find(left, right)
+        pair: uint32_t
+        if self._too_long(left, right):
+            return FREE | left
+        pair = self.pairs.find(left, right)
+        self.segments.retire(pair)
+        return pair
 
     @cython.cfunc
     @cython.nogil
-    @cython.exceptval(0)
-    def _with_new(self, left: uint32_t, right: uint32_t) -> uint32_t:
+    @cython.exceptval(0, check=False)
+    def successor(self, left: uint32_t, right: uint32_t) -> uint32_t:
         """As `_wanted`, for a pair with x3 that is asked for once in this step.
 
         If x3 is new, so is the pair, and it is not looked up before the end of the sweep. It gets its place in the map then.
@@ -217,113 +196,14 @@ class PickyLoop:
         return new_pair(self.pairs, left, right)
 
     @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _make_successor(self, old: uint32_t, on_left: cython.bint) -> cython.int:
-        """Set the successor of `old` in this merge: of (a, x1) if on_left, else of (x2, b)."""
-        left: uint32_t = self.pairs.pair[old].left
-        right: uint32_t = self.pairs.pair[old].right
-        swapped: cython.bint = left == self.x2 and right == self.x1
-        if on_left or swapped:
-            self.pairs.pair[old].successor = self._with_new(left, self.x3)
-        else:
-            self.pairs.pair[old].successor = self._with_new(self.x3, right)
-        if swapped:
-            self.swapped = old
-            self.after_swapped = self._with_new(self.x3, right)
-            self.doubled = self._with_new(self.x3, self.x3)
-        self.pairs.pair[old].step = self.step
-        return 0
-
-    @cython.cfunc
     @cython.inline
     @cython.nogil
     @cython.exceptval(check=False)
     def _put(self, place: cython.size_t, held: uint32_t, count: uint64_t) -> cython.void:
         """Let the node at `place` hold the pair or token `held`; a pair gains `count` occurrences."""
-        pair: cython.pointer(Pair) = self.pairs.pair
         self.corpus.node[place] = held
         if held < FREE:
-            pair[held].count += count
-            new_position(self.segments, held, place)
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _visit(self, work: cython.size_t) -> cython.longlong:
-        """Merge or take apart at the next `work` positions, in ascending order."""
-        node: cython.pointer(uint32_t) = self.corpus.node
-        wide: cython.bint = self.corpus.wide
-        merging: cython.bint = self.stage == SWEEP
-        begin: cython.size_t = self.at
-        stop: cython.size_t = self.size if self.size - begin < work else begin + work
-        span: cython.size_t = self.tokens.token[self.x3 if merging else self.removed].span
-        cursor: Cursor = self.cursor
-        count: uint64_t
-        i: cython.size_t
-        place: cython.size_t
-        for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
-            tm_prefetch(node + get_place(self.places, i, wide))
-        for i in range(begin, stop):
-            if i + AHEAD < self.size:
-                place = get_place(self.places, i + AHEAD, wide)
-                tm_prefetch(node + place - 1)
-                tm_prefetch(node + place + span)
-            place = get_place(self.places, i, wide)
-            if merging:
-                if node[place] != self.merged:
-                    continue
-            elif token_at(node, self.pairs.pair, place) != self.removed:
-                continue
-            count = count_at(self.corpus, cython.address(cursor), place)
-            self.moved += count
-            put_place(self.places, self.live, wide, place)
-            self.live += 1
-            if merging:
-                self._merge_at(place, left_of(node, place), count)
-            else:
-                self._split_at(place, left_of(node, place), count)
-        self.cursor = cursor
-        self.at = stop
-        if stop == self.size:
-            if merging:
-                self._end_sweep(self.pairs, self.tokens)
-            else:
-                self._end_split(self.pairs, self.tokens)
-        return stop - begin
-
-    # ---- a merge
-
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(-1)
-    def _merge_at(self, place: cython.size_t, left: cython.size_t, count: uint64_t) -> cython.int:
-        node: cython.pointer(uint32_t) = self.corpus.node
-        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room for all successors
-        middle: cython.size_t = self.tokens.token[self.x1].span
-        whole: cython.size_t = self.tokens.token[self.x3].span
-        held: uint32_t = FREE | self.x3
-        old: uint32_t = node[left]
-        # If the token on the left was made just now, the pair of the two was made with it.
-        if old < FREE and left != self.before:
-            if pair[old].step != self.step:
-                self._make_successor(old, True)
-            pair[old].count -= count
-            self._put(left, pair[old].successor, count)
-        old = node[place + middle]
-        if old < FREE:
-            if pair[old].step != self.step:
-                self._make_successor(old, False)
-            pair[old].count -= count
-            held = pair[old].successor
-            if old == self.swapped:  # where x1 x2 x1 x2 was, the pair is (x3, x3)
-                held = self.doubled if node[place + whole] == self.merged else self.after_swapped
-        self._put(place, held, count)
-        node[place + middle] = FREE
-        node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
-        self.before = place
-        return 0
+            self.n_fresh = add_position(self, self.pairs.pair, self.n_fresh, self.corpus.wide, held, place, count)
 
     @cython.cfunc
     @cython.nogil
@@ -332,14 +212,10 @@ class PickyLoop:
         if self.unseen:
             pairs.add_ids(self.first_successor)
         self.times = self.moved
-        pairs.pair[self.merged].count = 0
         tokens.token[self.x1].count -= self.times
         tokens.token[self.x2].count -= self.times
         tokens.token[self.x3].count += self.times
-        self._keep_births(pairs, tokens, self.x3)
-        self.at = 0
-        self.stage = LAY_OUT
-        return 0
+        return self._keep_births(pairs, tokens, self.x3)
 
     @cython.cfunc
     @cython.nogil
@@ -377,17 +253,45 @@ class PickyLoop:
     @cython.exceptval(-1)
     def _begin_split(self, pairs: Pairs, tokens: Tokens, x: uint32_t) -> cython.int:
         i: cython.size_t
+        size: cython.size_t
         tokens.remove(x)
         self.removed = x
-        self._take(self.segments.gather(self.corpus, x, True, cython.address(tokens.token[x].births)))
-        self.segments.reserve(
-            2 * (self.size if self.size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart,
-            self.size * (tokens.n_apart + 1),
-        )
+        size = self.segments.gather(self.corpus, x, True, cython.address(tokens.token[x].births))
+        self.visit(self.segments.gathered, size)
+        self.reserve(2 * (size if size < tokens.n_tokens else tokens.n_tokens) + tokens.n_apart, size * (tokens.n_apart + 1))
+        self.segments.reserve()
         for i in range(tokens.n_apart - 1):
             tokens.apart[i].held = self._wanted(tokens.apart[i].token, tokens.apart[i + 1].token)
         self.stage = SPLIT
         return 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(-1)
+    def _split(self, work: cython.size_t) -> cython.Py_ssize_t:
+        """Take the removed token apart at the next `work` positions; returns how many were visited."""
+        node: cython.pointer(uint32_t) = self.corpus.node
+        wide: cython.bint = self.corpus.wide
+        begin: cython.size_t = self.at
+        stop: cython.size_t = self.size if self.size - begin < work else begin + work
+        span: cython.size_t = self.tokens.token[self.removed].span
+        count: uint64_t
+        i: cython.size_t
+        place: cython.size_t
+        for i in range(begin, stop):
+            if i + AHEAD < self.size:
+                place = get_place(self.places, i + AHEAD, wide)
+                tm_prefetch(node + place - 1)
+                tm_prefetch(node + place + span)
+            place = get_place(self.places, i, wide)
+            if token_at(node, self.pairs.pair, place) == self.removed:
+                count = count_at(self.corpus, cython.address(self.cursor), place)
+                self.moved += count
+                put_place(self.places, self.live, wide, place)
+                self.live += 1
+                self._split_at(place, left_of(node, place), count)
+        self.at = stop
+        return stop - begin
 
     @cython.cfunc
     @cython.nogil
@@ -404,9 +308,9 @@ class PickyLoop:
         span: uint32_t
         j: cython.size_t
         if old < FREE:
-            if pair[old].step != self.step:
+            if pair[old].step != self.number:
                 pair[old].successor = self._wanted(pair[old].left, apart[0].token)
-                pair[old].step = self.step
+                pair[old].step = self.number
             pair[old].count -= count
             self._put(left, pair[old].successor, count)
         elif old != SENTINEL:  # too long with the whole token, perhaps not with its first part
@@ -417,9 +321,9 @@ class PickyLoop:
             if j + 1 < n_apart:
                 held = apart[j].held
             elif old < FREE:
-                if pair[old].step != self.step:
+                if pair[old].step != self.number:
                     pair[old].successor = self._wanted(last, pair[old].right)
-                    pair[old].step = self.step
+                    pair[old].step = self.number
                 held = pair[old].successor
                 pair[old].count -= count
             elif node[place + span] == SENTINEL:
@@ -447,7 +351,4 @@ class PickyLoop:
             if j > 0 and part >= tokens.n_alphabet and self.live:
                 self.segments.add_moved(cython.address(tokens.token[part].births), self.places, self.live, offset)
             offset += tokens.token[part].span
-        self._keep_births(pairs, tokens, tokens.apart[0].token)
-        self.at = 0
-        self.stage = LAY_OUT
-        return 0
+        return self._keep_births(pairs, tokens, tokens.apart[0].token)

@@ -1,9 +1,7 @@
 """Segments of pairs and tokens that get new positions again and again, as they do when tokens are removed.
 
-A pair has its segment in `pairs` and a list of late segments, for positions that came later. A token has a list of births.
-Both are linked lists in one table. The new positions of a step are first recorded in the order in which they are found
-(`new_position`). At the end of the step `lay_out` knows the sizes of their segments, and fills them. When a pair is merged or
-a token removed, its segments are gathered into one.
+A pair has its newest segment in `pairs` and a list of the older ones. A token has a list of births. Both are linked lists in
+one table. When a pair is merged or a token removed, its segments are gathered into one.
 """
 
 import cython
@@ -14,8 +12,7 @@ from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import Corpus, get_place, put_place
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places, token_at
-
-AHEAD = cython.declare(cython.size_t, 24)  # how many entries ahead nodes are prefetched
+from cython.cimports.tokenmill.training._step_cy import AHEAD
 
 
 @cython.cfunc
@@ -41,80 +38,39 @@ def _compare_64(a: cython.p_const_void, b: cython.p_const_void) -> cython.int:
 class Segments:
     """The late segments and births of one training.
 
-    wide: positions have 64 bits. expected: how many pairs to make room for at once, since it costs time to move them.
+    expected: how many pairs to make room for at once, since it costs time to move them.
     """
 
     def __cinit__(self, pairs: Pairs, wide: bool, expected: cython.size_t):
         self.wide = wide
         self.n_segments = 1  # 0 is none
         self.pairs = pairs
-        self.reserve(expected, 1)
+        pairs.reserve(expected)
+        self.reserve()
 
     def __dealloc__(self):
         free(self.late)
-        free(self.growth)
         free(self.segment)
-        free(self.fresh)
-        free(self.fresh_entry)
 
-    def reserve(self, more, fresh):
-        """Make room for `more` new pairs and `fresh` new positions before a step."""
-        late: cython.pointer(Late)
-        self.pairs.reserve(more)
+    def reserve(self):
+        """Make room for as many lists as there is room for pairs."""
+        late: cython.pointer(uint32_t)
         if self.late_room < self.pairs.room:
-            late = cython.cast(cython.pointer(Late), new_array(self.pairs.room, cython.sizeof(Late)))
-            memcpy(late, self.late, self.late_room * cython.sizeof(Late))
-            memset(late + self.late_room, 0, (self.pairs.room - self.late_room) * cython.sizeof(Late))
+            late = cython.cast(cython.pointer(uint32_t), new_array(self.pairs.room, 4))
+            memcpy(late, self.late, self.late_room * 4)
+            memset(late + self.late_room, 0, (self.pairs.room - self.late_room) * 4)
             free(self.late)
             self.late = late
             self.late_room = self.pairs.room
-        if self.fresh_room < fresh:
-            free(self.growth)
-            free(self.fresh)
-            free(self.fresh_entry)
-            self.growth, self.fresh, self.fresh_entry = cython.NULL, cython.NULL, cython.NULL
-            self.fresh_room = 0
-            fresh += (fresh >> 1) + 64
-            self.growth = cython.cast(cython.pointer(Growth), new_array(fresh, cython.sizeof(Growth)))
-            self.fresh = cython.cast(cython.p_char, new_array(fresh, self.pairs.width))
-            self.fresh_entry = cython.cast(cython.pointer(uint32_t), new_array(fresh, 4))
-            self.fresh_room = fresh
         return 0
 
-    def lay_out(self, work):
-        """Write the next `work` new positions into segments of their pairs, and queue the pairs. True at the end."""
-        stop: cython.size_t = self.n_fresh if self.n_fresh - self.at < work else self.at + work
-        growth: cython.pointer(Growth) = self.growth
-        pair: cython.pointer(Pair) = self.pairs.pair
-        width: cython.size_t = self.pairs.width
-        id: uint32_t
-        entry: cython.size_t
-        i: cython.size_t
-        if self.at == 0:
-            for i in range(self.n_growth):
-                id = growth[i].pair
-                growth[i].at = cython.NULL
-                if pair[id].count == 0:  # came and went within the step
-                    continue
-                growth[i].at = new_places(self.pairs, growth[i].size)
-                if pair[id].size == 0:
-                    self.pairs.places[id] = growth[i].at
-                    pair[id].size = growth[i].size
-                else:
-                    self.add(cython.address(self.late[id].list), growth[i].at, growth[i].size)
-                self.pairs.enqueue(id)
-        for i in range(self.at, stop):
-            entry = self.fresh_entry[i]
-            if growth[entry].at != cython.NULL:
-                put_place(growth[entry].at, 0, self.wide, get_place(self.fresh, i, self.wide))
-                growth[entry].at += width
-        self.at = stop
-        if stop < self.n_fresh:
-            return False
-        self.n_growth = 0
-        self.n_fresh = 0
-        self.at = 0
-        return True
+    def retire(self, pair):
+        """Move the newest segment of a pair into its list."""
+        if self.pairs.places[pair] != cython.NULL:
+            self.add(self.late + pair, self.pairs.places[pair], self.pairs.pair[pair].size)
+            self.pairs.places[pair] = cython.NULL
+            self.pairs.pair[pair].size = 0
+        return 0
 
     def add(self, head, places, size):
         """Add a segment to a list, unless it is empty."""
@@ -157,11 +113,8 @@ class Segments:
 
     def gather_pair(self, corpus, pair):
         """Move all positions of a pair, in ascending order, into `gathered`; returns how many there are."""
-        head: cython.pointer(uint32_t) = cython.address(self.late[pair].list)
-        self.add(head, self.pairs.places[pair], self.pairs.pair[pair].size)
-        self.pairs.places[pair] = cython.NULL
-        self.pairs.pair[pair].size = 0
-        return self.gather(corpus, pair, False, head)
+        self.retire(pair)
+        return self.gather(corpus, pair, False, self.late + pair)
 
     def gather(self, corpus, key, of_token, head):
         """Join the segments of a list, of the pair `key` or of the token `key`, into `gathered`; returns how many positions.

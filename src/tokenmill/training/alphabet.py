@@ -30,7 +30,7 @@ class Alphabet:
     tokens: the bytes of each token by id; None for the unknown token.
     ids: uint8 or uint32 array, the pretokens one after the other as token ids or BREAK.
     offsets: uint64 array: pretoken i is ids[offsets[i]:offsets[i + 1]].
-    spans, nodes: if tokens have several nodes: the number of each, and `offsets` counted in nodes.
+    spans: if tokens have several nodes: the number of each.
     """
 
     tokens: tuple[bytes | None, ...]
@@ -38,7 +38,6 @@ class Alphabet:
     offsets: np.ndarray
     unknown: int | None = None
     spans: list[int] | None = None
-    nodes: np.ndarray | None = None
 
 
 def byte_alphabet(counts: WordCounts) -> Alphabet:

@@ -177,4 +177,4 @@ def _encoded_pretokens(counts: WordCounts, spelt: list[bytes], ids: np.ndarray, 
         raise UsageError(
             f"the encoded pretokens are not those of the word counts: pretoken {int(wrong[0]) - 1} is of another length"
         )
-    return Alphabet(tuple(spelt), ids, offsets, spans=spans, nodes=counts.offsets)
+    return Alphabet(tuple(spelt), ids, offsets, spans=spans)

@@ -29,21 +29,12 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
 
     from ._corpus_cy import Corpus
 
-    sizes = np.diff(start.offsets if start.nodes is None else start.nodes)[order]
-    paired = sizes > 1  # other pretokens have no pairs
-    order, sizes = order[paired], sizes[paired]
-    counts = counts[order]
-    sizes += np.uint64(1)
-    first = np.zeros(len(order) + 1, np.uint64)
-    np.cumsum(sizes, out=first[1:])
-    first += np.uint64(1)  # there is a sentinel before the first pretoken, and one after each
-    runs = np.flatnonzero(np.concatenate([counts[:1] > 0, counts[1:] != counts[:-1]]))
-    n_nodes = int(first[-1])
-    corpus = Corpus(n_nodes, first[runs], counts[runs], n_nodes > _MAX_NODES_32)
     spans = np.asarray(start.spans or (), np.uint32)
+    room = len(order) + 1 + (int(spans[start.ids].sum()) if len(spans) else len(start.ids))
+    corpus = Corpus(room, room > _MAX_NODES_32)
     for done in range(0, len(order), _PRETOKENS):
         progress("load", done, len(order))
-        corpus.load(start.ids, start.offsets, order[done : done + _PRETOKENS], first[done], spans)
+        corpus.load(start.ids, start.offsets, counts, order[done : done + _PRETOKENS], spans)
     progress("load", len(order), len(order))
     return corpus
 

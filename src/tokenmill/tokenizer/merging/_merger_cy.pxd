@@ -18,10 +18,6 @@ cdef struct Workspace:
     uint8_t* memory
     size_t room
 
-# A part or token of a long pretoken; `rank` is that of the pair that begins here.
-cdef struct Node:
-    uint32_t id, prev, next, rank
-
 
 cdef class Merger:
     cdef uint32_t byte_ids[256]

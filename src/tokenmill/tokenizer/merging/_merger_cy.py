@@ -24,9 +24,8 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._signals import signalled
+from cython.cimports.tokenmill.kernels._token_list import NOTHING, Node, join_next, link_tokens, list_ids
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
-
-NOWHERE = cython.declare(uint32_t, 0xFFFFFFFF)
 
 
 def reserve(work, size):
@@ -230,14 +229,10 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
     heap: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), nodes + n)
     used: cython.size_t = 0
     place: uint32_t
-    gone: uint32_t
     rank: uint32_t
     steps: cython.size_t = 0
     i: cython.Py_ssize_t
-    for i in range(n):
-        nodes[i].id = ids[i]
-        nodes[i].prev = i - 1 if i > 0 else NOWHERE
-        nodes[i].next = i + 1 if i + 1 < n else NOWHERE
+    link_tokens(nodes, ids, cython.cast(uint32_t, n))
     for i in range(n):
         used = _push(self, nodes, cython.cast(uint32_t, i), heap, used)
     while used > 0:
@@ -247,24 +242,13 @@ def _by_heap(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
         steps += 1
         if steps & 0x3FFFF == 0 and signalled():
             return SIGNALLED
-        if nodes[place].rank != rank:
-            continue  # the pair that stood here is gone
-        gone = nodes[place].next
-        nodes[gone].rank = NO_ID
-        nodes[place].id = self.made[rank] if self.made != cython.NULL else rank
-        nodes[place].next = nodes[gone].next
-        if nodes[place].next != NOWHERE:
-            nodes[nodes[place].next].prev = place
+        if nodes[place].due != rank:
+            continue  # the pair is gone
+        join_next(nodes, place, self.made[rank] if self.made != cython.NULL else rank)
         used = _push(self, nodes, place, heap, used)
-        if nodes[place].prev != NOWHERE:
+        if nodes[place].prev != NOTHING:
             used = _push(self, nodes, nodes[place].prev, heap, used)
-    i = 0
-    place = 0
-    while place != NOWHERE:
-        ids[i] = nodes[place].id
-        i += 1
-        place = nodes[place].next
-    return i
+    return list_ids(nodes, n, ids)
 
 
 @cython.cfunc
@@ -276,7 +260,7 @@ def _push(merger: Merger, nodes: cython.pointer(Node), place: uint32_t, heap: cy
     """Look up the rank of the pair at `place`; if it merges, put it in the heap. Returns the size of the heap."""
     after: uint32_t = nodes[place].next
     rank: uint32_t = NO_ID
-    if after != NOWHERE:
+    if after != NOTHING:
         rank = tm_pair_map_get(cython.address(merger.pairs), nodes[place].id, nodes[after].id)
-    nodes[place].rank = rank
+    nodes[place].due = rank
     return used if rank == NO_ID else tm_heap_push(heap, used, cython.cast(uint64_t, rank) << 32 | place)

@@ -105,7 +105,7 @@ class Slots:
     """The double array while it grows, in blocks of 256."""
 
     nodes: cython.pointer(uint64_t)
-    taken: cython.pointer(uint8_t)  # 1: a node stands here; 2: this is a node's base
+    taken: cython.pointer(uint8_t)  # 1: a node is here; 2: this is a node's base
     n: cython.size_t
     room: cython.size_t
     cursor: cython.size_t

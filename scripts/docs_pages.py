@@ -1,0 +1,88 @@
+"""The generated pages of the documentation site; mkdocs calls this file as a hook.
+
+- index.md, contributing.md and changelog.md are the files of those names in the project's root.
+- reference/cli.md has the help of every command.
+- reference/python.md has every public name with its signature and docstring, from src/tokenmill/__init__.pyi.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+from mkdocs.structure.files import File, Files
+from typer.testing import CliRunner
+
+from tokenmill.cli.main import VERBS, app
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config) -> Files:
+    """Replace docs/README.md, which is for readers of the repository, and add the generated pages."""
+    if readme := files.get_file_from_path("README.md"):
+        files.remove(readme)
+    for source, page in ROOT_PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / source).read_text(encoding="utf-8")))
+    files.append(File.generated(config, "reference/cli.md", content=command_reference()))
+    files.append(File.generated(config, "reference/python.md", content=python_reference()))
+    return files
+
+
+def on_page_markdown(markdown: str, page, config, files: Files) -> str:
+    """Point links to files of the repository at the pages of the site; what is not on it becomes plain text."""
+    here = PurePosixPath(page.file.src_uri)
+    sources = {page: source for source, page in ROOT_PAGES.items()}
+    folder = PurePosixPath(".") if str(here) in sources else PurePosixPath("docs", here).parent
+
+    def replace(match: re.Match[str]) -> str:
+        target, anchor = match[1], match[2] or ""
+        path = PurePosixPath(os.path.normpath(folder / target))
+        if str(path) in ROOT_PAGES:
+            found = ROOT_PAGES[str(path)]
+        elif path.parts[:1] == ("docs",):
+            found = str(path.relative_to("docs"))
+        else:
+            found = ""
+        if found and files.get_file_from_path(found):
+            return f"]({os.path.relpath(found, here.parent)}{anchor})"
+        return f"]({target}{anchor})"
+
+    markdown = LINK.sub(replace, markdown)
+    # What is only in the repository: keep the words, drop the link.
+    return re.sub(
+        r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)#\s]+)\)", lambda m: m[0] if exists(m[2], here, files) else m[1], markdown
+    )
+
+
+def exists(target: str, here: PurePosixPath, files: Files) -> bool:
+    """Whether a link of the page `here` leads to a file of the site."""
+    return files.get_file_from_path(os.path.normpath(here.parent / target)) is not None
+
+
+def command_reference() -> str:
+    """The help of every command, as the terminal shows it."""
+    lines = ["# Command line", "", "What `tokenmill COMMAND --help` prints, for every command.", ""]
+    for name in VERBS:
+        help = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "100", "NO_COLOR": "1"}, prog_name="tokenmill")
+        lines += [f"## tokenmill {name}", "", "```text", help.output.strip("\n"), "```", ""]
+    return "\n".join(lines)
+
+
+def python_reference() -> str:
+    """Every public name, in the order of the package's list."""
+    stub = (ROOT / "src/tokenmill/__init__.pyi").read_text(encoding="utf-8")
+    names = re.findall(r"^from (\.\S*) import (\w+) as \w+$", stub, re.MULTILINE)
+    lines = [
+        "# Python",
+        "",
+        "Every public name. All of them are imported from `tokenmill`: `from tokenmill import load`.",
+        "",
+    ]
+    for module, name in names:
+        where = "tokenmill" + (module if module != "." else "")
+        lines += [f"::: {where}.{name}", ""]
+    return "\n".join(lines)

@@ -1,0 +1,62 @@
+from libc.stdint cimport uint32_t, uint64_t
+
+from tokenmill.training._corpus_cy cimport Corpus, Cursor, put_place
+from tokenmill.training._pairs_cy cimport Pair, Pairs
+
+cdef extern from *:
+    """
+    #define TM_AHEAD 32
+    """
+    # How many entries ahead nodes are prefetched. Without this, 20 languages took twice as long (docs/experiments/training.md).
+    const size_t AHEAD "TM_AHEAD"
+
+
+cdef class Step:
+    cdef Corpus corpus
+    cdef Pairs pairs
+    cdef uint32_t number    # of the step: a pair whose record has it knows its successor
+    cdef uint32_t x1, x2, x3
+    cdef size_t middle      # span of x1
+    cdef size_t whole       # span of x3
+    cdef uint32_t merged    # the pair
+    cdef uint32_t swapped   # the pair (x2, x1), once it was met
+    cdef uint32_t after_swapped  # then also the pair (x3, x1)
+    cdef uint32_t doubled   # and the pair (x3, x3)
+    # the entries to visit, and of those before `at` the live ones, if they are kept: they are moved to the front
+    cdef char* places
+    cdef size_t size
+    cdef size_t at
+    cdef bint keep_live
+    cdef size_t live
+    cdef uint64_t moved     # occurrences of the pair so far
+    cdef Cursor cursor
+    cdef size_t before      # the position merged last
+    # the new positions in the order in which they were found, with their pairs; the pairs that have some
+    cdef char* fresh
+    cdef uint32_t* fresh_pair
+    cdef size_t n_fresh
+    cdef size_t fresh_room
+    cdef uint32_t* grown
+    cdef size_t n_grown
+    cdef size_t grown_room
+
+    cdef int reserve(self, size_t pairs, size_t positions) except -1 nogil
+    cdef void visit(self, char* places, size_t size) noexcept nogil
+    cdef int merge_at(self, uint32_t merged, uint32_t new, size_t middle, size_t whole) except -1 nogil
+    cdef uint32_t successor(self, uint32_t left, uint32_t right) except 0 nogil
+    cdef int _set_successor(self, uint32_t old, bint on_left) except -1 nogil
+    cdef Py_ssize_t sweep(self, size_t work) except -1 nogil
+    cdef bint lay_out(self, size_t work) except -1 nogil
+
+
+cdef inline size_t add_position(
+    Step self, Pair* pair, size_t n_fresh, bint wide, uint32_t id, size_t place, uint64_t count) noexcept nogil:
+    # Gives the pair `id` a position, which it did not have before; returns the number of new positions.
+    if pair[id].size == 0:
+        self.grown[self.n_grown] = id
+        self.n_grown += 1
+    pair[id].size += 1
+    pair[id].count += count
+    put_place(self.fresh, n_fresh, wide, place)
+    self.fresh_pair[n_fresh] = id
+    return n_fresh + 1

@@ -1,0 +1,220 @@
+"""One step of a merge loop: a pair is merged at all its positions, and the pairs beside them change.
+
+When (x1, x2) becomes x3, each pair next to it has a successor in this step: (a, x1) becomes (a, x3), and (x2, b) becomes
+(x3, b). Only (x2, x1) has three: (x2, x3), (x3, x1) and, where both sides merge, (x3, x3). So the successor is found through
+the pair that the node held, without a lookup. It occurs at most as often as that pair.
+
+`sweep` walks along the positions in ascending order (in any other order `aaa` comes out wrong). It moves counts from the old
+pairs to the successors and records the new positions. Then the sizes of the new segments are known, and `lay_out` fills
+them (a counting sort). A pair that stays below the threshold is dropped: its nodes become FREE.
+
+Both loops, _merge_cy.py and _picky_cy.py, are made of such steps. They say which successor a pair has.
+"""
+
+import cython
+from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free
+from cython.cimports.tokenmill.kernels._arrays import new_array
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.training._corpus_cy import (
+    FREE,
+    LAST,
+    Cursor,
+    count_at,
+    get_place,
+    left_of,
+    put_place,
+)
+from cython.cimports.tokenmill.training._pairs_cy import Pair, new_places
+
+
+@cython.cclass
+class Step:
+    """The step under way. A subclass sets `corpus` and `pairs` and defines `successor`."""
+
+    def __dealloc__(self):
+        free(self.fresh)
+        free(self.fresh_pair)
+        free(self.grown)
+
+    def reserve(self, pairs, positions):
+        """Make room for so many successors and new positions. Records of pairs may move."""
+        self.pairs.reserve(pairs)
+        if self.grown_room < pairs:
+            free(self.grown)
+            self.grown = cython.NULL
+            self.grown = cython.cast(cython.pointer(uint32_t), new_array(2 * pairs, 4))
+            self.grown_room = 2 * pairs
+        if self.fresh_room < positions:
+            free(self.fresh)
+            free(self.fresh_pair)
+            self.fresh, self.fresh_pair = cython.NULL, cython.NULL
+            positions += positions >> 1
+            self.fresh = cython.cast(cython.p_char, new_array(positions, self.pairs.width))
+            self.fresh_pair = cython.cast(cython.pointer(uint32_t), new_array(positions, 4))
+            self.fresh_room = positions
+        return 0
+
+    def visit(self, places, size):
+        """Begin to visit these positions."""
+        self.places = places
+        self.size = size
+        self.at = 0
+        self.live = 0
+        self.moved = 0
+        self.cursor.run = 0
+        self.cursor.end = 0
+        self.n_fresh = 0
+        self.n_grown = 0
+        self.number += 1
+
+    def merge_at(self, merged, new, middle, whole):
+        """Begin to merge the pair `merged` into the token `new` at the positions to visit.
+
+        middle, whole: the spans of the left token and of the new one.
+        """
+        self.merged = merged
+        self.x1 = self.pairs.pair[merged].left
+        self.x2 = self.pairs.pair[merged].right
+        self.x3 = new
+        self.middle = middle
+        self.whole = whole
+        self.swapped = 0
+        self.before = 0
+        # Successors have the new token on one side and an older one on the other; each comes from a position.
+        return self.reserve(2 * (self.size if self.size < new else new) + 3, 2 * self.size)
+
+    def successor(self, left, right):
+        """What a node of `left` holds with `right` beside it: the id of the pair, or FREE | left if it is not wanted."""
+        return FREE | left
+
+    def _set_successor(self, old, on_left):
+        """Set the successor of `old`: of (a, x1) if on_left, else of (x2, b)."""
+        pair: cython.pointer(Pair) = self.pairs.pair  # does not move: there is room
+        left: uint32_t = pair[old].left
+        right: uint32_t = pair[old].right
+        pair[old].step = self.number
+        if left == self.x2 and right == self.x1:
+            self.swapped = old
+            pair[old].successor = self.successor(left, self.x3)
+            self.after_swapped = self.successor(self.x3, right)
+            self.doubled = self.successor(self.x3, self.x3)
+        elif pair[old].count < self.pairs.threshold:
+            pair[old].successor = FREE | (left if on_left else self.x3)
+        elif on_left:
+            pair[old].successor = self.successor(left, self.x3)
+        else:
+            pair[old].successor = self.successor(self.x3, right)
+        return 0
+
+    def sweep(self, work):
+        """Merge at the next `work` entries; returns how many were visited. At the end, `at` is `size`."""
+        node: cython.pointer(uint32_t) = self.corpus.node
+        pair: cython.pointer(Pair) = self.pairs.pair
+        wide: cython.bint = self.corpus.wide
+        places: cython.p_char = self.places
+        merged: uint32_t = self.merged
+        number: uint32_t = self.number
+        x3: uint32_t = FREE | self.x3
+        middle: cython.size_t = self.middle
+        whole: cython.size_t = self.whole
+        begin: cython.size_t = self.at
+        stop: cython.size_t = self.size if self.size - begin < work else begin + work
+        n_fresh: cython.size_t = self.n_fresh
+        before: cython.size_t = self.before
+        cursor: Cursor = self.cursor
+        count: uint64_t
+        i: cython.size_t
+        place: cython.size_t
+        left: cython.size_t
+        old: uint32_t
+        held: uint32_t
+        for i in range(begin, begin + AHEAD if stop - begin > AHEAD else stop):
+            tm_prefetch(node + get_place(places, i, wide))
+        for i in range(begin, stop):
+            if i + AHEAD < self.size:
+                place = get_place(places, i + AHEAD, wide)
+                tm_prefetch(node + place - 1)
+                tm_prefetch(node + place + whole)
+            place = get_place(places, i, wide)
+            if node[place] != merged:
+                continue
+            count = count_at(self.corpus, cython.address(cursor), place)
+            left = left_of(node, place)
+            old = node[left]
+            # If the token on the left was made just now, the pair of the two was made with it.
+            if old < FREE and left != before:
+                if pair[old].step != number:
+                    self._set_successor(old, True)
+                pair[old].count -= count
+                held = pair[old].successor
+                node[left] = held
+                if held < FREE:
+                    n_fresh = add_position(self, pair, n_fresh, wide, held, left, count)
+            old = node[place + middle]
+            held = x3
+            if old < FREE:
+                if pair[old].step != number:
+                    self._set_successor(old, False)
+                pair[old].count -= count
+                held = pair[old].successor
+                if old == self.swapped:  # where x1 x2 x1 x2 was, the pair is (x3, x3)
+                    held = self.doubled if node[place + whole] == merged else self.after_swapped
+                if held < FREE:
+                    n_fresh = add_position(self, pair, n_fresh, wide, held, place, count)
+            node[place] = held
+            node[place + middle] = FREE
+            node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
+            before = place
+            self.moved += count
+            if self.keep_live:
+                put_place(places, self.live, wide, place)
+                self.live += 1
+            pair[merged].count -= count
+            if pair[merged].count == 0:  # the other entries are dead
+                stop = self.size
+                break
+        self.n_fresh = n_fresh
+        self.before = before
+        self.cursor = cursor
+        self.at = stop
+        return stop - begin
+
+    def lay_out(self, work):
+        """Write the next `work` new positions into segments of their pairs, and queue the pairs. True at the end.
+
+        Pairs that are dropped have no segment then.
+        """
+        pair: cython.pointer(Pair) = self.pairs.pair
+        places: cython.pp_char = self.pairs.places
+        node: cython.pointer(uint32_t) = self.corpus.node
+        wide: cython.bint = self.corpus.wide
+        width: cython.size_t = self.pairs.width
+        stop: cython.size_t = self.n_fresh if self.n_fresh - self.at < work else self.at + work
+        id: uint32_t
+        i: cython.size_t
+        place: cython.size_t
+        if self.at == 0:
+            for i in range(self.n_grown):
+                id = self.grown[i]
+                if pair[id].count >= self.pairs.threshold:
+                    places[id] = new_places(self.pairs, pair[id].size)
+                    self.pairs.enqueue(id)
+        for i in range(self.at, stop):
+            id = self.fresh_pair[i]
+            place = get_place(self.fresh, i, wide)
+            if places[id] != cython.NULL:
+                put_place(places[id], 0, wide, place)
+                places[id] += width
+            elif node[place] == id:
+                node[place] = FREE | pair[id].left
+        self.at = stop
+        if stop < self.n_fresh:
+            return False
+        for i in range(self.n_grown):
+            id = self.grown[i]
+            if places[id] != cython.NULL:
+                places[id] -= pair[id].size * width
+            else:
+                pair[id].size = 0
+        return True
