@@ -56,7 +56,7 @@ def job(library: str, cores: int, source: str, program: str) -> dict:
     try:
         if library == "tokenmill":
             command = [sys.executable, "-m", "tokenmill", "clean", "wikipedia", source, "-o", f"{folder}/out", "--json"]
-            command += ["--num-workers", str(cores), "--time-limit", "1000"]
+            command += ["--num-threads", str(cores), "--time-limit", "1000"]
             report = json.loads(subprocess.run(command, check=True, capture_output=True, cwd=ROOT).stdout)
             return {
                 "pages": report["documents_kept"],

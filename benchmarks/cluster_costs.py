@@ -56,7 +56,7 @@ def run(folder: Path) -> dict:
 
     source = dump()
     plain = len(bz2.decompress(source.read_bytes()))
-    seconds, made = cost("clean", "wikipedia", "--num-workers", "1", source=str(source), tiny=str(small_dump))
+    seconds, made = cost("clean", "wikipedia", "--num-threads", "1", source=str(source), tiny=str(small_dump))
     results["clean wikipedia"] = {"bytes": plain, "cpu": seconds, "stored": size(made)}
     shards = [str(made)] * 4  # the form that every later step reads: JSON lines in zstandard
     once, often = (
@@ -65,7 +65,7 @@ def run(folder: Path) -> dict:
     text = json.loads(made.with_name(f"{made.name}.report.json").read_text())["bytes_out"]
     results["count shards"] = {"bytes": 3 * text, "cpu": often - once, "stored": 0}
     parquet = [str(SHARED / "corpus" / "fineweb-schema-sample.parquet")] * 4
-    options = ["clean", "fineweb", "--num-workers", "1"]
+    options = ["clean", "fineweb", "--num-threads", "1"]
     runs = [step(*options, *parquet) for _ in range(2)]
     seconds, made = (
         min(run["cpu"] for run, _ in runs) - step(*options, "--min-chars", "0", str(small_parquet))[0]["cpu"],

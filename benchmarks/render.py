@@ -87,6 +87,37 @@ def count(results: dict) -> list[str]:
     ]
 
 
+def token_files(results: dict) -> list[str]:
+    """Whole commands, then the share of each stage in the processor time of one thread."""
+    rows, shares = [], []
+    stages = ("start", "decompress", "read", "parse", "encode", "write")
+    for name, kept in results.items():
+        ours, theirs = kept["commands"]["tokenmill"], kept["commands"]["gigatoken"]
+        speed = f"{kept['bytes'] / 1e6 / min(each['wall'] for each in ours):,.0f} MB/s"
+        gains = (f"{ratio(theirs, ours, key):.2f}x" for key in ("wall", "cpu"))
+        memory = (f"{median(each, 'peak_mib'):.0f} MiB" for each in (ours, theirs))
+        rows.append([name, speed, *gains, *memory])
+        spent = {stage: statistics.median(each.get(stage, 0) for each in kept["stages"]) for stage in stages}
+        total = sum(spent.values())
+        slowest = max(stages[1:], key=spent.__getitem__)
+        shares.append([name, f"{total:.2f} s", *(f"{spent[stage] / total:.0%}" for stage in stages), slowest])
+    return [
+        "## Token files",
+        "",
+        "Whole commands that encode 150 MB of English with cl100k_base to a file of ids on two cores, start-up included: "
+        "`tokenmill encode`, best round, and the time and memory of gigatoken's `encode_files` with a file written. "
+        "Documents of JSONL and Parquet have 3 kB; lines have 30 bytes on average.",
+        "",
+        *table(["", "tokenmill", "gigatoken's time", "its CPU time", "memory", "gigatoken's memory"], rows),
+        "",
+        "The stages of `tokenmill encode`, one after the other in one thread: the processor time, and its shares. `read` "
+        "includes cutting text into documents, and for Parquet decompressing and decoding the column; `encode` includes "
+        "splitting. The last column names the slowest stage after the start.",
+        "",
+        *table(["", "in all", *stages, "slowest"], shares),
+    ]
+
+
 def rate(rounds: list[dict], key: str) -> str:
     """MB/s of the best round, because other work on the machine only ever makes a round slower."""
     return f"{max(each['bytes'] / each[key] for each in rounds) / 1e6:,.0f}"
@@ -224,6 +255,7 @@ TOPICS = {
     "split": split,
     "count": count,
     "encode": encode,
+    "token_files": token_files,
     "playground": playground,
 }
 

@@ -11,8 +11,8 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
+from click.testing import CliRunner
 from mkdocs.structure.files import File, Files
-from typer.testing import CliRunner
 
 from tokenmill.cli.main import VERBS, app
 

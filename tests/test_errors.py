@@ -42,3 +42,24 @@ def test_an_unknown_option_names_the_nearest():
 
 def test_a_printable_path_has_no_surrogates():
     assert errors.printable("a\udcff/é") == "a\ufffd/é"
+
+
+def test_web_addresses_need_an_extra(monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+
+    def refuse(url):
+        raise ImportError('HTTPFileSystem requires "requests" and "aiohttp" to be installed')
+
+    from tokenmill.sources.find import find_sources
+
+    monkeypatch.setattr(fsspec.core, "url_to_fs", refuse)
+    with pytest.raises(errors.MissingExtraError, match=r"pip install 'tokenmill\[corpus\]'"):
+        find_sources("https://example.org/a.txt")
+
+
+def test_the_extra_brings_what_web_addresses_need():
+    import tomllib
+    from pathlib import Path
+
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    assert any(name.startswith("aiohttp") for name in project["optional-dependencies"]["corpus"])

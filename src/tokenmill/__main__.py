@@ -1,5 +1,5 @@
 """python -m tokenmill: the command line."""
 
-from .cli.main import app
+from .cli import entry
 
-app()
+entry()

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
     stems = ["".join(rng.choices("abcde", k=rng.randrange(1, 7))) for _ in range(60)]
     corpus.write_text(" ".join(rng.choice(stems) + rng.choice(["", "", "ed", "ade"]) for _ in range(3000)))
     (tmp_path / "other.txt").write_text(" ".join(stem + "ade" for stem in stems))
-    wanted = ("train", corpus, "--vocab-size", 330, "--refine", 0.6, "-o", tmp_path / "tok")
+    wanted = ("train", corpus, "--vocab-size", 330, "--refine", 0.6, "--force", "-o", tmp_path / "tok")
     told = run(*wanted).stderr
     tok = tokenmill.load(tmp_path / "tok")
     assert f"{export_loss(tok, corpus)}, on a share of the text trained on" in told
@@ -83,12 +84,14 @@ def test_rare_pretokens_of_saved_counts_are_not_loaded_and_the_need_of_memory_is
     assert len(pruned) < len(whole)
     made = []
     for source in (tmp_path / "counts", corpus):
-        result = run("train", source, "--vocab-size", 300, "--min-count", 2, "-o", tmp_path / "t", "--json")
+        result = run("train", source, "--vocab-size", 300, "--min-count", 2, "-o", tmp_path / "t", "--json", "--force")
         assert result.returncode == 0, result.stderr
-        assert result.stderr.startswith("training will need up to 1 MiB of memory\n")
+        announced = re.match(r"training will need up to (\d+) MiB of memory\n", result.stderr)
+        peak = next(value for key, value in json.loads(result.stdout).items() if key.startswith("peak_memory"))
+        assert announced and int(announced[1]) <= 1.5 * peak
         made.append((tmp_path / "t" / "tokenizer.json").read_bytes())
     assert made[0] == made[1]
-    result = run("train", tmp_path / "counts", "--vocab-size", 300, "--min-count", 10**6, "-o", tmp_path / "t")
+    result = run("train", tmp_path / "counts", "--vocab-size", 300, "--min-count", 10**6, "-o", tmp_path / "t2")
     assert result.returncode == 1
     assert "Lower min_count" in result.stderr
 
@@ -189,3 +192,40 @@ def test_ctrl_c_ends_with_130_and_nothing_half_written(tmp_path):
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     assert not (tmp_path / "tok").exists()
+
+
+@pytest.mark.parametrize("suffix", [".ddfreq", ".tsv"])
+def test_saved_counts_in_other_formats_train_the_same_tokenizer(corpus, tmp_path, suffix):
+    counts = tmp_path / f"counts{suffix}"
+    assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
+    assert run("count", "--merge", tmp_path / "counts", "-o", counts).returncode == 0
+    nameless = run("train", counts, "--vocab-size", 280, "-o", tmp_path / "a")
+    assert nameless.returncode == 2 and "without their split pattern: name it with --split" in nameless.stderr
+    assert run("train", counts, "--vocab-size", 280, "--split", "cl100k", "-o", tmp_path / "a").returncode == 0
+    assert run("train", corpus, "--vocab-size", 280, "-o", tmp_path / "b").returncode == 0
+    made = [(tmp_path / name / "tokenizer.json").read_bytes() for name in "ab"]
+    assert made[0] == made[1]
+    text = run("count", counts, "-o", tmp_path / "c")
+    assert text.returncode == 2 and "holds word counts, not text" in text.stderr
+
+
+def test_a_tsv_that_may_be_counts_is_refused(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("low\t5\nnewest\t6\n")
+    for verb in (["train", path, "--vocab-size", 280], ["count", path]):
+        result = run(*verb, "-o", tmp_path / "t")
+        assert result.returncode == 2 and "may hold word counts" in result.stderr and ".txt" in result.stderr
+    path.write_text("a sentence\tof two columns\nlow\t5\n")  # text
+    assert run("train", path, "--vocab-size", 280, "-o", tmp_path / "t").returncode == 0
+
+
+def test_standard_input_is_counted_and_trained_on_like_a_file(corpus, tmp_path):
+    made = []
+    for name, source in (("a", "-"), ("b", corpus)):
+        given = corpus.read_text() if source == "-" else None
+        for verb in (["train", source, "--vocab-size", 280], ["count", source]):
+            result = run(*verb, "-o", tmp_path / f"{verb[0]}-{name}", input=given)
+            assert result.returncode == 0, result.stderr
+        counts = tokenmill.WordCounts.load(tmp_path / f"count-{name}")
+        made.append(((tmp_path / f"train-{name}" / "tokenizer.json").read_bytes(), dict(counts.items())))
+    assert made[0] == made[1]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import tokenmill
 from tokenmill import Tokenizer, Vocabulary
@@ -55,8 +55,8 @@ def test_the_certificate_as_json(folder, tmp_path):
     result = run("convert", folder / "trained", tmp_path / "out", "--to", "huggingface", "--json")
     found = json.loads(result.stdout)
     assert found["difference"] is None and found["notes"] == [] and found["format"] == "huggingface"
-    assert found["read_by_tokenmill"]["proof"] and found["read_by_tokenmill"]["texts"] > 5000
-    assert any(key.startswith("read_by_tokenizers") for key in found)
+    assert found["readers"]["tokenmill"]["proof"] and found["readers"]["tokenmill"]["texts"] > 5000
+    assert any(name.startswith("tokenizers ") for name in found["readers"])
 
 
 def test_a_file_without_pattern_and_special_tokens(folder, tmp_path):
@@ -106,7 +106,7 @@ def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
         and "without events: " in result.stderr
         and "read by tokenmill: the same ids" in result.stderr
     )
-    result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface")
+    result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--force")
     assert "give --sample SRC to measure" in result.stderr
 
 

@@ -1,14 +1,11 @@
 """Errors on the command line name its options, not Python arguments."""
 
 import pytest
-from typer import Context
-from typer.main import get_command
-from typer.testing import CliRunner
+from click import Context
+from click.testing import CliRunner
 
 from tokenmill.cli._messages import name_options
 from tokenmill.cli.main import app
-
-GROUP = get_command(app)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +29,7 @@ GROUP = get_command(app)
     ],
 )
 def test_arguments_become_options(verb, message, expected):
-    assert name_options(message, GROUP.get_command(Context(GROUP), verb)) == expected
+    assert name_options(message, app.get_command(Context(app), verb)) == expected
 
 
 @pytest.mark.parametrize("option", ["--min-count", "--vocab-size", "--max-token-bytes"])

@@ -18,6 +18,7 @@ from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.errors import InputError, TokenmillError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.jobs.worker_pool import WorkerPool
+from tokenmill.sources.blocks import ReadOptions
 
 SENTENCE = "The quick brown fox jumps over a lazy dog while nobody in particular looks at what it does. "
 BODY = SENTENCE * 3
@@ -216,9 +217,11 @@ def test_dumps_that_were_cut_off(tmp_path, suffix):
 
 MEASURE = """
 import json, sys
-from tokenmill.corpus import clean
+from tokenmill.corpus import CleanOptions, clean
 from tokenmill.jobs.work import JobOptions
-report = clean(*sys.argv[1:], job=JobOptions(num_workers=1))
+from tokenmill.sources.blocks import MAX_DOCUMENT_BYTES, ReadOptions
+options = CleanOptions(read=ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES))
+report = clean(*sys.argv[1:], options, job=JobOptions(num_workers=1))
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(json.dumps([report.documents_kept, [str(skip) for skip in report.skipped], peak // 1024]))
 """
@@ -271,7 +274,7 @@ def test_a_mixed_bag(tmp_path):
     (folder / "f.txt.gz").write_bytes(b"no gzip at all")
     (folder / "g.7z").write_bytes(b"7z\xbc\xaf\x27\x1c and no more")
     (folder / "h.txt").write_bytes(b"")
-    texts, skipped = cleaned("text", folder, tmp_path)
+    texts, skipped = cleaned("text", folder, tmp_path, read=ReadOptions("line"))
     assert texts == [BODY] * 4
     assert [skip.removeprefix("in/")[:40] for skip in skipped] == [
         "a.txt, line 2: not UTF-8: the byte 0xe9 ",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tokenmill.cli.main import app
 from tokenmill.corpus import CleaningReport, CleanOptions, clean, cleaning, read_documents
@@ -200,16 +200,16 @@ def test_a_finished_run_is_not_done_again_and_a_foreign_one_is_left_alone(corpus
     report = clean("text", corpus[:1], tmp_path)
     before = digest(tmp_path)
     assert clean("text", corpus[:1], tmp_path) == report
-    with pytest.raises(UsageError, match="holds the output of a finished run"):
+    with pytest.raises(OutputError, match="holds the output of a finished run"):
         clean("text", corpus[:1], tmp_path, CleanOptions(min_chars=50))
-    with pytest.raises(UsageError, match="holds the output"):
+    with pytest.raises(OutputError, match="holds the output"):
         clean("text", corpus[:2], tmp_path)
     assert digest(tmp_path) == before
-    assert clean("text", corpus[:1], tmp_path, CleanOptions(min_chars=50), overwrite=True).documents_kept < (
-        report.documents_kept
-    )
+    assert clean(
+        "text", corpus[:1], tmp_path, CleanOptions(min_chars=50), job=JobOptions(overwrite=True)
+    ).documents_kept < (report.documents_kept)
     report_path(tmp_path).unlink()
-    with pytest.raises(UsageError, match="an earlier run"):
+    with pytest.raises(OutputError, match="an earlier run"):
         clean("text", corpus[:1], tmp_path)
 
 
@@ -336,7 +336,7 @@ def test_the_command(corpus, tmp_path):
     assert answer["documents_in"] == 300
     assert "urls" not in answer["settings"]["options"]["filters"]
     assert answer["settings"]["options"]["min_chars"] == 50
-    ran = runner.invoke(app, [*arguments, "--overwrite", "--filters", "careful"])
+    ran = runner.invoke(app, [*arguments, "--force", "--filters", "careful"])
     assert ran.exit_code == 0
     assert not ran.stdout
     for shown in (
@@ -347,8 +347,8 @@ def test_the_command(corpus, tmp_path):
         "line 14: not JSON",
     ):
         assert shown in ran.stderr
-    assert runner.invoke(app, [*arguments, "--min-chars", "7"]).exit_code == 2
-    assert runner.invoke(app, [*arguments, "--overwrite", "--strict"]).exit_code == 1
+    assert runner.invoke(app, [*arguments, "--min-chars", "7"]).exit_code == 1
+    assert runner.invoke(app, [*arguments, "--force", "--strict"]).exit_code == 1
     assert runner.invoke(app, ["clean", "books", "x", "-o", "y"]).exit_code == 2
 
 

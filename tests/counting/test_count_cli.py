@@ -35,7 +35,7 @@ def test_counting_saves_and_reports(tmp_path):
         4,
     )
     assert dict(WordCounts.load(tmp_path / "c").items()) == {b"low": 2, b" low": 1, b" lower": 1}
-    result = run(tmp_path / "a.txt", "--split", WORDS, "-o", tmp_path / "c")
+    result = run(tmp_path / "a.txt", "--split", WORDS, "-o", tmp_path / "c", "--force")
     assert result.returncode == 0
     assert result.stdout == ""
     assert "distinct pretokens" in result.stderr

@@ -198,7 +198,7 @@ def test_a_full_disk_while_spilling_is_one_error_and_nothing_else_is_touched(ful
     output = full_disk / "counts"
     WordCounts.from_mapping({b"old": 1}).save(output)
     with pytest.raises(OutputError, match="No space left on device"):
-        count_to_folder(corpus, output, WORDS, CountOptions(memory_limit=1))
+        count_to_folder(corpus, output, WORDS, CountOptions(memory_limit=1), job=JobOptions(overwrite=True))
     assert dict(WordCounts.load(output).items()) == {b"old": 1}
     assert no_thread_left()
 

@@ -136,12 +136,15 @@ def test_adding_up_is_the_same_as_merging_in_memory(tmp_path, monkeypatch):
     parts[1].save(tmp_path / "b")
     parts[2].save(tmp_path / "c")
     for limit in (None, 500_000):
-        add_up([tmp_path / "a", tmp_path / "b", tmp_path / "c"], tmp_path / "sum", memory_limit=limit)
+        add_up([tmp_path / "a", tmp_path / "b", tmp_path / "c"], tmp_path / "sum", memory_limit=limit, overwrite=True)
         assert folder_bytes(tmp_path / "sum") == folder_bytes(tmp_path / "expected")
     add_up([tmp_path / "b"], tmp_path / "b.ddfreq")
     add_up([tmp_path / "c"], tmp_path / "c.tsv")
     summary = add_up(
-        [tmp_path / "c.tsv", tmp_path / "a", tmp_path / "b.ddfreq"], tmp_path / "sum", memory_limit=500_000
+        [tmp_path / "c.tsv", tmp_path / "a", tmp_path / "b.ddfreq"],
+        tmp_path / "sum",
+        memory_limit=500_000,
+        overwrite=True,
     )
     assert folder_bytes(tmp_path / "sum") == folder_bytes(tmp_path / "expected")
     assert (summary.distinct, summary.pretokens) == (len(expected), int(expected.counts.sum()))
@@ -157,10 +160,10 @@ def test_many_files_and_few(tmp_path, monkeypatch):
         for name, counts, files in (("a", parts[0], files_a), ("b", parts[1], files_b)):
             with monkeypatch.context() as patch:
                 patch.setattr("tokenmill.counting.storage.files_for", lambda total, files=files: files)
-                counts.save(tmp_path / name)
+                counts.save(tmp_path / name, overwrite=True)
         with monkeypatch.context() as patch:
             patch.setattr("tokenmill.counting.storage.files_for", lambda total, files=files_sum: files)
-            add_up([tmp_path / "a", tmp_path / "b"], tmp_path / "sum")
+            add_up([tmp_path / "a", tmp_path / "b"], tmp_path / "sum", overwrite=True)
         assert len(list((tmp_path / "sum").iterdir())) == files_sum
         assert list(WordCounts.load(tmp_path / "sum").items()) == list(expected.items())
 

@@ -298,6 +298,6 @@ def test_a_full_disk_is_one_error_and_the_older_counts_stay(full_disk):
     rng = np.random.default_rng(1)
     large = WordCounts.from_mapping({rng.bytes(100): 1 for _ in range(20_000)})
     with pytest.raises(OutputError, match="No space left on device"):
-        large.save(folder)
+        large.save(folder, overwrite=True)
     assert dict(WordCounts.load(folder).items()) == {b"a": 1}
     assert [path.name for path in full_disk.iterdir()] == ["counts"]

@@ -244,7 +244,7 @@ def test_files_beside_stay_and_an_older_output_goes(plain, picky, tmp_path):
     write(picky, tmp_path / "it")
     assert (tmp_path / "it" / "events.txt").exists()
     (tmp_path / "it" / "model.safetensors").write_bytes(b"weights")
-    write(plain, tmp_path / "it")
+    write(plain, tmp_path / "it", overwrite=True)
     assert (tmp_path / "it" / "model.safetensors").read_bytes() == b"weights"
     assert not (tmp_path / "it" / "events.txt").exists()
     assert read(tmp_path / "it").fingerprint() == plain.fingerprint()

@@ -69,7 +69,9 @@ def test_what_is_none_of_the_formats_is_told(tmp_path):
     (tmp_path / "binary").write_bytes(bytes(range(256)))
     (tmp_path / "vector.json").write_text("[1, 2]")
     for name in ("text", "binary", "vector.json"):
-        with pytest.raises(FormatError, match=r"not a vocabulary in a format that tokenmill reads \(huggingface, "):
+        with pytest.raises(
+            FormatError, match=r"this is not a vocabulary. The formats that can be read are huggingface, "
+        ):
             read(tmp_path / name)
     (tmp_path / "config.json").write_text('{"vocab_size": 5}')
     with pytest.raises(InputError, match="half of a vocabulary, and its name does not tell the name of the other half"):

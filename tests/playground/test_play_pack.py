@@ -131,9 +131,9 @@ def test_the_export_is_a_whole_site(vocabulary, tmp_path):
     ]
     assert "opens" not in listing
     before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
-    export([("mine", vocabulary), ("other", vocabulary)], tmp_path / "site")
+    export([("mine", vocabulary), ("other", vocabulary)], tmp_path / "site", overwrite=True)
     assert before == {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
-    export([("mine", vocabulary)], tmp_path / "site")
+    export([("mine", vocabulary)], tmp_path / "site", overwrite=True)
     assert not (tmp_path / "site" / "packs" / "1.tmpack").exists()
 
 

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from quality_examples import random_text
-from typer.testing import CliRunner
 
 import tokenmill
 from tokenmill.cli.main import app
@@ -46,11 +46,11 @@ def test_inspect(folder):
     assert answer["fingerprint"] == tok.vocabulary.fingerprint() and answer["domains"] == ["a", "b"]
     rows = {row["domain"]: row for row in table(result, "domains")["rows"]}
     assert rows["a"]["tokens"] == len(tok.encode(TEXT)) and rows["a"]["bytes"] == len(TEXT)
-    assert rows["a"]["tokens per word"] == len(tok.encode(TEXT)) / len(TEXT.split())
+    assert rows["a"]["tokens_per_word"] == len(tok.encode(TEXT)) / len(TEXT.split())
     assert table(result, "longest")["total"] == 278 and len(table(result, "longest")["rows"]) == 5
     base = table(result, "baseline")["rows"][0]
-    assert base["baseline tokens"] == len(tokenmill.load(folder / "small").encode(TEXT))
-    assert {row["T"] for row in table(result, "thresholds")["rows"]} == {0.6, 0.7, 0.8, 0.9, 1.0}
+    assert base["baseline_tokens"] == len(tokenmill.load(folder / "small").encode(TEXT))
+    assert {row["t"] for row in table(result, "thresholds")["rows"]} == {0.6, 0.7, 0.8, 0.9, 1.0}
 
 
 def test_inspect_for_people(folder):
@@ -74,7 +74,7 @@ def test_compare(folder):
     result = run(folder, "compare", "large", "small", "--on", "a.txt", "b.txt", "--json")
     rows = table(result, "compression")["rows"]
     assert [row["tokenizer"] for row in rows] == ["large", "small"]
-    assert rows[0]["relative"] == 1 < rows[1]["relative"]
+    assert rows[0]["relative_share"] == 1 < rows[1]["relative_share"]
     assert table(result, "domain_fertility")["rows"][1]["domain"] == "b"
     first = run(folder, "compare", "--on", "a.txt", "b.txt", "--html", "both.html", "--json", "large", "small")
     assert first.stdout == result.stdout and (folder / "both.html").exists()
@@ -101,7 +101,7 @@ def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
     (folder / "words.txt").write_text(random_text(0), encoding="utf-8")
     tokenmill.train(folder / "words.txt", 330, refine=0.6).save(folder / "picky")
     (folder / "some").write_text("\n".join(map(str, range(320, 330))), encoding="utf-8")
-    wanted = ("prune", "picky", "--ids", "some", "-o", "picky-small")
+    wanted = ("prune", "picky", "--ids", "some", "-o", "picky-small", "--force")
     result = run(folder, *wanted, "--sample", "words.txt", "b.txt", "--json")
     found = json.loads(result.stdout)["without_events"]
     cost = export_loss(tokenmill.load(folder / "picky-small"), [folder / "words.txt", folder / "b.txt"])
@@ -145,7 +145,7 @@ def test_extend_a_picky_tokenizer(folder):
     for seed, name in enumerate(("first", "second")):
         (folder / f"{name}.txt").write_text(random_text(seed), encoding="utf-8")
     tokenmill.train(folder / "first.txt", 300, refine=0.6).save(folder / "picky-a")
-    wanted = ("extend", "picky-a", "first.txt", "second.txt", "--vocab-size", "350", "-o", "picky-b")
+    wanted = ("extend", "picky-a", "first.txt", "second.txt", "--vocab-size", "350", "-o", "picky-b", "--force")
     result = run(folder, *wanted, "--json", "--sample", "second.txt")
     found = json.loads(result.stdout)
     small, larger = tokenmill.load(folder / "picky-a"), tokenmill.load(folder / "picky-b")

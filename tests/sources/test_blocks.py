@@ -5,6 +5,7 @@ import gzip
 import itertools
 import json
 import random
+from array import array
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from tokenmill.sources import blocks as blocks_module
 from tokenmill.sources import jsonl
+from tokenmill.sources._json_cy import text_fields
 from tokenmill.sources.blocks import Block, ReadOptions
 from tokenmill.sources.documents import open_source, spans_of
 
@@ -70,6 +72,8 @@ def slow_parts(data, separator, limit):
         at += len(part) + len(separator)
 
 
+@example([b"a", b"\r", b"\r", b"\r\n"], 1, 1)
+@example([b" ", b" ", b" ", b" "], 1, 1)
 @settings(max_examples=300, deadline=None)
 @given(
     st.lists(
@@ -170,11 +174,53 @@ ODD = [
 ]
 
 
-@pytest.mark.parametrize("line", ODD)
-def test_an_odd_line_does_not_change_its_neighbours(tmp_path, line):
-    (tmp_path / "a.jsonl").write_text("\n".join(['{"text": "good", "id": 3}', line, '{"text": "end"}']))
-    texts, _, _ = drawn(tmp_path / "a.jsonl")
-    assert (texts[0][1], texts[-1][1]) == (b"good", b"end")
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(
+        st.builds(
+            lambda value, text, ascii: json.dumps({"a": value, "text": text, "b": value}, ensure_ascii=ascii),
+            JSON_VALUES,
+            JSON_VALUES | st.text(),
+            st.booleans(),
+        )
+        | st.sampled_from(ODD),
+        min_size=1,
+        max_size=4,
+    ),
+    st.integers(0, 3),
+)
+def test_the_json_kernel_sees_what_pythons_json_sees(tmp_path_factory, lines, good):
+    path = tmp_path_factory.mktemp("odd") / "a.jsonl"
+    lines = ['{"text": "good", "id": 3}'] * good + lines + [""] * good + ['{"text": "end"}']
+    path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    quick = drawn(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsonl, "text_fields", lambda text, ends, field: (b"", [0] * len(ends), range(len(ends))))
+        assert drawn(path) == quick
+
+
+@given(st.binary(max_size=12), st.binary(max_size=12))
+def test_the_json_kernel_takes_nothing_that_python_refuses(before, inside):
+    line = before + b'{"text": "' + inside + b'"}'
+    texts, ends, odd = text_fields(line, array("Q", [len(line)]), b"text")
+    if not odd:
+        assert bytes(texts[: ends[0]]) == json.loads(line.decode())["text"].encode()
+
+
+def test_the_json_kernel_takes_ordinary_lines():
+    texts = ["", "é", '\U0001f600 a\n\t"\\ \x7f', "漢字" * 50, "a" * 1000, "\u2028/"]
+    for ascii in (True, False):
+        lines = [json.dumps({"n": [1, -2.5e9, {}], "text": text}, ensure_ascii=ascii).encode() for text in texts]
+        data, ends, odd = text_fields(b"".join(lines), array("Q", itertools.accumulate(map(len, lines))), b"text")
+        assert not odd
+        assert bytes(data[: ends[-1]]).decode() == "".join(texts)
 
 
 def test_lone_surrogates_are_replaced_counted_and_told_of(tmp_path):

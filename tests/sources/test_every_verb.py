@@ -192,16 +192,16 @@ def test_standard_input(tmp_path, tok):
     write(tmp_path / "a.txt", LINES)
     outputs = {}
     for source, given in (("a.txt", b""), ("-", LINES.encode())):
-        run("count", source, "--split", WHOLE, "-o", "counts", "--no-resume", cwd=tmp_path, input=given)
+        run("count", source, "--split", WHOLE, "-o", "counts", "--no-resume", "--force", cwd=tmp_path, input=given)
         outputs.setdefault("count", []).append(dict(tokenmill.WordCounts.load(tmp_path / "counts").items()))
-        run("train", source, "--vocab-size", 260, "-o", "t", cwd=tmp_path, input=given)
+        run("train", source, "--vocab-size", 260, "-o", "t", "--force", cwd=tmp_path, input=given)
         outputs.setdefault("train", []).append(tokenmill.load(tmp_path / "t").events)
-        run("encode", source, "--tokenizer", "tok", "-o", "t.bin", cwd=tmp_path, input=given)
+        run("encode", source, "--tokenizer", "tok", "-o", "t.bin", "--force", cwd=tmp_path, input=given)
         outputs.setdefault("encode", []).append((tmp_path / "t.bin").read_bytes())
         outputs.setdefault("lines", []).append(
             run("encode", source, "--tokenizer", "tok", cwd=tmp_path, input=given).stdout
         )
-        run("clean", "text", source, "-o", "c", "--min-chars", 0, "--overwrite", cwd=tmp_path, input=given)
+        run("clean", "text", source, "-o", "c", "--min-chars", 0, "--force", cwd=tmp_path, input=given)
         outputs.setdefault("clean", []).append([d.text for d in read_documents((tmp_path / "c").glob("shard*"))])
         run("check", "tok", "--against", "tok", source, "--fuzz", 0, cwd=tmp_path, input=given)
         found = json.loads(run("inspect", "tok", source, "--json", cwd=tmp_path, input=given).stdout)

@@ -9,8 +9,9 @@ from token_file_examples import corpus, expected_ids, read_megatron, stream_of, 
 import tokenmill
 from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
+from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions
-from tokenmill.token_files import FORMATS, EncodeOptions, encoding
+from tokenmill.token_files import FORMATS, EncodeOptions, encoding, parts
 from tokenmill.token_files.settings import dtype_for
 
 
@@ -99,6 +100,19 @@ def test_any_number_of_threads_and_any_parts_give_the_same_bytes(tok, sources, t
     assert outputs[0] == outputs[1] == outputs[2] == outputs[3]
 
 
+@pytest.mark.parametrize("block", [1, 3, 100])
+@pytest.mark.parametrize("unit", ["file", "line", "blank"])
+def test_blocks_of_any_size_give_the_same_bytes(tok, sources, tmp_path, monkeypatch, block, unit):
+    options = EncodeOptions(read=ReadOptions(unit))
+    tokenmill.encode_files(tok, sources[0], tmp_path / "whole" / "t.parquet", "parquet", options)
+    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(jsonl, "BLOCK", block)
+    monkeypatch.setattr(parquet, "BLOCK", block)
+    monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
+    tokenmill.encode_files(tok, sources[0], tmp_path / "small" / "t.parquet", "parquet", options)
+    assert files_in(tmp_path / "small") == files_in(tmp_path / "whole")
+
+
 @pytest.mark.parametrize(("n_vocab", "dtype"), [(65_536, "uint16"), (65_537, "uint32")])
 def test_ids_never_wrap(tmp_path, n_vocab, dtype):
     tok = wide_tokenizer(n_vocab)
@@ -134,6 +148,7 @@ def test_units_and_fields(tok, tmp_path):
             [tmp_path / s for s in sources],
             tmp_path / "t.bin",
             options=EncodeOptions(read=ReadOptions(unit, **options)),
+            job=JobOptions(overwrite=True),
         )
         return [tok.decode(ids) for ids in tokenmill.load_tokens(made.path, tok)]
 
@@ -147,8 +162,9 @@ def test_special_tokens_in_text_only_where_asked_for(tok, tmp_path):
     (tmp_path / "a.txt").write_text("a<|endoftext|>b")
     tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(False))
     assert tok.eot_token not in stream_of(tmp_path / "t.bin", "<u2")
-    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "t.bin", options=EncodeOptions(False, special=True))
-    assert stream_of(tmp_path / "t.bin", "<u2") == tok.encode("a<|endoftext|>b", allowed_special="all")
+    special = EncodeOptions(False, special=True)
+    tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / "s.bin", options=special)
+    assert stream_of(tmp_path / "s.bin", "<u2") == tok.encode("a<|endoftext|>b", allowed_special="all")
 
 
 def test_without_the_end_of_text_token_the_error_names_the_ways_out(tmp_path):

@@ -53,7 +53,7 @@ folder, format = Path(sys.argv[3]), sys.argv[4]
 tok = tokenmill.load(sys.argv[1])
 
 def encode():
-    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, job=JobOptions(num_workers=2, checkpoint_every=0))
+    tokenmill.encode_files(tok, sys.argv[2] + "/*", folder / "out", format, job=JobOptions(num_workers=2, checkpoint_every=0, overwrite=True))
 
 def files():
     return {path.name: path.read_bytes() for path in folder.iterdir()}

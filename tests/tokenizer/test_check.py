@@ -7,7 +7,8 @@ import pytest
 
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
-from tokenmill.errors import UsageError
+from tokenmill.errors import InputError, UsageError
+from tokenmill.sources.blocks import ReadOptions
 from tokenmill.tokenizer.check import check, document_texts, proof
 from tokenmill.tokenizer.export_loss import compare_on_counts
 from tokenmill.vocabulary.patterns import PATTERNS
@@ -165,10 +166,21 @@ def test_the_loss_from_other_ids_is_weighted_by_how_often_pretokens_are_seen():
 
 
 def test_documents_come_in_stretches_that_name_their_beginning(tmp_path):
-    (tmp_path / "a.txt").write_text("".join(f"line {i}\n" for i in range(20_000)))
+    whole = "".join(f"line {i}\n\n" for i in range(20_000))
+    (tmp_path / "a.txt").write_text(whole)
     (tmp_path / "b.txt").write_text("one\ntwo\n")
     found = list(document_texts([tmp_path / "a.txt", tmp_path / "b.txt"]))
-    assert len(found) > 2 and found[-1] == (f"{tmp_path / 'b.txt'}:1", "one\ntwo")
-    assert found[0][0] == f"{tmp_path / 'a.txt'}:1" and found[0][1].startswith("line 0\nline 1\n")
-    assert "\n".join(text for _, text in found[:-1]) == "\n".join(f"line {i}" for i in range(20_000))
+    assert len(found) > 2 and found[-1] == (f"{tmp_path / 'b.txt'}:1", "one\ntwo\n")
+    assert "".join(text for _, text in found[:-1]) == whole
+    for place, text in found[:-1]:
+        line = int(place.removeprefix(f"{tmp_path / 'a.txt'}:"))
+        assert text.startswith(f"line {(line - 1) // 2}\n" if line % 2 else "\n")
     assert list(document_texts([])) == []
+    joined = list(document_texts([tmp_path / "b.txt"], ReadOptions("line")))
+    assert joined == [(f"{tmp_path / 'b.txt'}:1", "one\ntwo")]
+
+
+def test_text_that_is_not_utf_8_is_an_error(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"good\nbad \xff\n")
+    with pytest.raises(InputError, match="not UTF-8"):
+        list(document_texts([tmp_path / "a.txt"]))

@@ -1,1 +1,24 @@
-"""The command line: options and messages, no logic."""
+"""The command line: options and messages, no logic. `--help` and `--version` are answered here, without any library."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+
+def entry() -> None:
+    """The program `tokenmill`."""
+    from ._verbs import help_text
+
+    arguments = sys.argv[1:]
+    if arguments in ([], ["-h"], ["--help"]) and "_TOKENMILL_COMPLETE" not in os.environ:
+        print(help_text())
+        sys.exit(0 if arguments else 2)
+    if arguments == ["--version"]:
+        from .. import __version__
+
+        print(f"tokenmill {__version__}")
+        return
+    from .main import app
+
+    app(prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..jobs.progress import Progress
@@ -13,81 +16,161 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..counting import WordCounts
+    from ..sources.blocks import ReadOptions
     from ..sources.find import Skip
     from ..tokenizer import Tokenizer
 
 SHOWN_SKIPS = 20
 SAMPLE_PRETOKENS = 1 << 18  # of the training text, to measure the cost of an export; takes about 100 ms
+LONG_DOCUMENT = 10_000_000  # bytes; a note says that --unit cuts longer ones
+STAGES = {
+    "clean": "Cleaning",
+    "count": "Counting",
+    "encode": "Encoding",
+    "segment": "Encoding pretokens",
+    "replay": "Replaying merges",
+    "reachable tokens": "Reaching tokens",
+    "load": "Loading",
+    "merge": "Merging",
+    "index": "Indexing",
+}
+UNITS = {"mb": "MB", "mib": "MiB"}
+BYTES = ("clean", "count", "encode")  # the stages that are measured in bytes
+
+
+@dataclass
+class Verbosity:
+    """What --quiet and --verbose ask for. live: the console of the progress bars that are being drawn."""
+
+    quiet: bool = False
+    verbose: bool = False
+    live: Console | None = None
+
+
+verbosity = Verbosity()
 
 
 def console() -> Console:
-    """The rich console on stderr, which gets all messages."""
+    """The rich console on stderr, which gets all messages: above the progress bars while there are any."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return verbosity.live or Console(stderr=True, highlight=False)
 
 
 def say(message: str) -> None:
-    """Print one line for the user."""
-    console().print(message, markup=False, soft_wrap=True)
+    """Print one line for the user, unless --quiet."""
+    if not verbosity.quiet:
+        console().print(message, markup=False, soft_wrap=True)
 
 
 def fail(message: str) -> None:
     """Print an error."""
     console().print("[bold red]error:[/] ", end="")
-    say(message)
+    console().print(message, markup=False, soft_wrap=True)
 
 
 def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") -> None:
     """Say what was left out or changed: the first of it, how much more, and `where` the rest is listed."""
-    for skip in skips[:SHOWN_SKIPS]:
+    shown = len(skips) if verbosity.verbose else SHOWN_SKIPS
+    for skip in skips[:shown]:
         say(f"{'left out' if skip.left_out else 'changed'}: {skip}")
-    if (more := (len(skips) if total is None else total) - SHOWN_SKIPS) > 0:
-        say(f"left out or changed: {more:,} more{where}")
+    if (more := (len(skips) if total is None else total) - shown) > 0:
+        say(f"left out or changed: {more:,} more{where or '; --verbose lists all'}")
+
+
+def say_long_documents(sources: Sequence[str], unit: str) -> None:
+    """Say which text files of more than 10 MB are going to be one document each."""
+    from ..sources.documents import SUFFIXES
+    from ..sources.find import find_sources, is_url, size_of, suffix_of
+
+    if unit != "file":
+        return
+    files = find_sources([source for source in sources if not is_url(source)] or ["-"])
+    sizes = {file: size_of(file) for file in files if suffix_of(file) not in SUFFIXES}
+    long = [file for file, size in sizes.items() if size > LONG_DOCUMENT]
+    if long:
+        largest = max(long, key=sizes.__getitem__)
+        more = f" (and {len(long) - 1:,} more files over 10 MB)" if len(long) > 1 else ""
+        say(
+            f"note: {largest} of {sizes[largest] / 1e6:,.0f} MB{more} is one document. If it holds many, say how they are "
+            "divided: --unit line, blank or separator."
+        )
+
+
+@contextlib.contextmanager
+def resumable(output: Path, working: Path | None = None) -> Iterator[None]:
+    """Say on Ctrl-C that the same command goes on, if the job has saved how far it came."""
+    from ..jobs.working_folder import WorkingFolder, path_beside
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if WorkingFolder(working or path_beside(output)).has_states():
+            say("What is done is kept: the same command goes on from there.")
+        raise
 
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[Progress | None]:
     """A `progress(stage, done, total)` callback that draws a bar for each stage; None if stderr is not a terminal."""
-    if not sys.stderr.isatty():
+    if verbosity.quiet or not sys.stderr.isatty():
         yield None
         return
     from rich import progress as rich
 
-    columns = [
-        column()
-        for column in (rich.BarColumn, rich.TaskProgressColumn, rich.TimeElapsedColumn, rich.TimeRemainingColumn)
-    ]
-    with rich.Progress(rich.TextColumn("{task.description:<16}"), *columns, console=console()) as bars:
+    columns = (
+        rich.TextColumn("{task.description:<18}"),
+        rich.BarColumn(bar_width=24),
+        rich.TaskProgressColumn(),
+        rich.TextColumn("{task.fields[speed]:>10}"),
+        rich.TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with rich.Progress(*columns, console=console()) as bars:
         tasks: dict = {}
 
         def progress(stage: str, done: int, total: int | None) -> None:
             if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+                tasks[stage] = bars.add_task(STAGES.get(stage, stage.capitalize()), total=total, speed="")
+            task = bars.tasks[tasks[stage]]
+            speed = task.finished_speed or task.speed
+            if stage in BYTES:
+                shown = f"{speed / 1e6:,.1f} MB/s" if speed else f"{done / 1e6:,.1f} MB"
+            bars.update(task.id, completed=done, total=total, speed=shown if stage in BYTES else f"{done:,}")
 
-        yield progress
+        verbosity.live = bars.console
+        try:
+            yield progress
+        finally:
+            verbosity.live = None
 
 
-def report(rows: dict, as_json: bool) -> None:
-    """Print a summary: a table on stderr without empty rows, or JSON on stdout for a program to read."""
+def report(rows: dict[str, Any], as_json: bool) -> None:
+    """Print a summary: a table on stderr without empty rows, or JSON on stdout for a program to read.
+
+    The keys are in snake_case with their units, such as "peak_memory_mib".
+    """
     if as_json:
         import json
 
-        print(json.dumps({key.replace(" ", "_"): value for key, value in rows.items()}))
+        print(json.dumps(rows))
+        return
+    if verbosity.quiet:
         return
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold")
-    table.add_column()
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
     for key, value in rows.items():
         if isinstance(value, dict):
             value = ", ".join(f"{name} {figure}" for name, figure in value.items())
         elif isinstance(value, int):
             value = f"{value:,}"
         if value not in (None, "0"):
+            if re.fullmatch("[a-z0-9_]+", key):
+                key = re.sub("_(mb|mib)$", lambda unit: f" ({UNITS[unit[1]]})", key)
+                key = key.replace("mb_per", "MB per").replace("_", " ")
             table.add_row(Text(key), Text(str(value)))
     console().print(table)
 
@@ -101,10 +184,15 @@ def check_sample(sample: list[str] | None) -> None:
 
 
 def cost_of_export(
-    tok: Tokenizer, sample: list[str] | None, as_json: bool, trained_on: WordCounts | None = None
+    tok: Tokenizer,
+    sample: list[str] | None,
+    as_json: bool,
+    trained_on: WordCounts | None = None,
+    read: ReadOptions | None = None,
 ) -> dict[str, Any]:
     """Measure and report what it costs to use the remaining tokens of a Picky tokenizer without its events.
 
+    read: how the sample is read.
     trained_on: word counts, a share of which is measured if there is no sample.
     Returns the rows for the command's JSON, empty for a tokenizer without events.
     """
@@ -121,8 +209,8 @@ def cost_of_export(
         say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
         return {}
     with progress_bar() as progress:
-        cost = export_loss(tok, text, progress)
+        cost = export_loss(tok, text, progress, read)
     if as_json:
-        return {"without events": dataclasses.asdict(cost)} if cost else {}
+        return {"without_events": dataclasses.asdict(cost)} if cost else {}
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
     return {}

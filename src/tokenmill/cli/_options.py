@@ -1,78 +1,77 @@
-"""Options that several commands share, and commands whose options take several values."""
+"""Options that several commands share, so that each has one name, one help text and one default."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from typer.core import TyperCommand
+import click
 
-Sources = Annotated[
-    list[str], typer.Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input.")
-]
-Tokenizer = Annotated[str, typer.Argument(help="A tokenizer: a file or folder of any format, or a name.")]
-TokenizerOption = Annotated[
-    str, typer.Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")
-]
-Download = Annotated[bool, typer.Option("--download", help="Allow the download of a published encoding.")]
-Split = Annotated[str | None, typer.Option(help="The split pattern, for a tokenizer file that does not hold it.")]
+from ._commands import Argument, Option
 
-# How sources are read.
-Unit = Annotated[
-    str, typer.Option(help="A document of a text file: file, line, blank (what blank lines separate), or separator.")
-]
-Separator = Annotated[str, typer.Option(help="The text between two documents, for --unit separator.")]
-Field = Annotated[str, typer.Option(help="The field of JSON objects, or the column of Parquet, that holds the text.")]
-Binary = Annotated[str, typer.Option(help="What to do with a file that is not text: error, skip, or count its bytes.")]
-SkipDamaged = Annotated[
-    bool, typer.Option("--skip-damaged", help="Leave out what cannot be read: a line, a row, the rest of a file.")
-]
 
-# How a job runs.
-Threads = Annotated[int | None, typer.Option(help="The number of threads; by default one for each core.")]
-Resume = Annotated[bool, typer.Option("--resume/--no-resume", help="Continue an interrupted job.")]
-Engine = Annotated[str, typer.Option(help="local, or ray: tasks on a Ray cluster.")]
-RayAddress = Annotated[
-    str | None, typer.Option(help="The cluster for --engine ray; by default Ray starts on this machine.")
-]
+def whole_number(text: Any) -> int:
+    """A whole number as people write it: 32768, 32_768, 32k (32,000), 1GB, 512MiB."""
+    from ..counting.memory import parse_size
 
-# What is trained.
-SpecialToken = Annotated[list[str] | None, typer.Option(help="A special token; may be repeated.")]
-MinCount = Annotated[int, typer.Option(help="Leave out pretokens with a lower count.")]
-MinPairCount = Annotated[int, typer.Option(help="Stop when the count of the best pair is lower.")]
-MaxTokenBytes = Annotated[int | None, typer.Option(help="Never make a longer token.")]
+    try:
+        return int(text)
+    except ValueError:
+        try:
+            return parse_size(text)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is not a number; write it like 32768, 32k, 1GB or 512MiB") from None
+
+
+reading = partial(Option, panel="How text is read")
+job = partial(Option, panel="How the job runs")
+training = partial(Option, panel="What is trained")
+output = partial(Option, panel="Output")
+number = {"parser": whole_number, "metavar": "N"}
+
+Sources = Annotated[list[str], Argument(help="Files, folders, globs, URLs, plain or compressed; - is standard input.")]
+Tokenizer = Annotated[str, Argument(help="A tokenizer: a file or folder of any format, or a name.")]
+TokenizerOption = Annotated[str, Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")]
+Download = Annotated[bool, Option("--download", help="Allow the download of a published encoding.")]
+Split = Annotated[str | None, Option(help="The split pattern, for a tokenizer file that does not hold it.")]
 Sample = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="SRC...",
         help="For a Picky tokenizer: text to measure how often programs that know only merges get other ids.",
     ),
 ]
 
-# What is printed.
-Summary = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")]
-Markdown = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
-Html = Annotated[Path | None, typer.Option(help="Write a report as one self-contained page.")]
+# How text is read.
+Unit = Annotated[
+    str, reading(help="A document of a text file: file, line, blank (what blank lines separate), or separator.")
+]
+Separator = Annotated[str, reading(help="The text between two documents, for --unit separator.")]
+Field = Annotated[str, reading(help="The field of JSON objects, or the column of Parquet, that holds the text.")]
+Binary = Annotated[str, reading(help="What to do with a file that is not text: error, skip, or count its bytes.")]
+SkipDamaged = Annotated[
+    bool, reading("--skip-damaged", help="Leave out what cannot be read: a line, a row, the rest of a file.")
+]
 
+# How the job runs.
+Threads = Annotated[int | None, job(help="Threads, or processes for clean; by default one for each core.")]
+Resume = Annotated[bool, job("--resume/--no-resume", help="Continue an interrupted job.")]
+Engine = Annotated[str, job(help="local, or ray: tasks on a Ray cluster.")]
+RayAddress = Annotated[str | None, job(help="The cluster for --engine ray; by default Ray starts on this machine.")]
 
-class VerbCommand(TyperCommand):
-    """A command whose options with the metavar SRC... take every argument up to the next option.
+# What is trained.
+VocabSize = Annotated[int, training(**number, help="The number of ids, with bytes and special tokens; 32k is 32,000.")]
+SpecialToken = Annotated[list[str] | None, training(help="A special token; may be repeated.")]
+MinCount = Annotated[int, training(**number, help="Leave out pretokens with a lower count.")]
+MinPairCount = Annotated[int, training(**number, help="Stop when the count of the best pair is lower.")]
+MaxTokenBytes = Annotated[int | None, training(**number, help="Never make a longer token.")]
 
-    So the shell may expand a glob there: `--on SRC SRC ...`.
-    """
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        several = {name for param in self.params if param.metavar == "SRC..." for name in param.opts}
-        repeated: list[str] = []
-        after = ""
-        for arg in args:
-            if arg in several:
-                after = arg
-            elif arg.startswith("-"):
-                after = ""
-                repeated.append(arg)
-            else:
-                repeated += [after, arg] if after else [arg]
-        return super().parse_args(ctx, repeated)
+# What is written and printed.
+Force = Annotated[bool, output("--force", help="Overwrite an output that exists.")]
+Summary = Annotated[bool, output("--json", help="Print the summary as JSON on stdout.")]
+Json = Annotated[bool, output("--json", help="Print the tables as JSON.")]
+Markdown = Annotated[bool, output("--markdown", help="Print the tables as Markdown.")]
+Html = Annotated[Path | None, output(help="Write a report as one self-contained page.")]
+Quiet = Annotated[bool, output("--quiet", "-q", help="Print results and errors only, no notes and no progress.")]
+Verbose = Annotated[bool, output("--verbose", "-v", help="Print all that was left out, and where errors come from.")]

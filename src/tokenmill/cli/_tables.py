@@ -13,20 +13,26 @@ if TYPE_CHECKING:
     from ..quality import Comparison, Inspection, Table
 
 
+NARROWEST = 10  # a column of text may be folded to this width
+
+
 class Forms(NamedTuple):
-    """The forms in which the tables were asked for: --html, --json, --markdown."""
+    """The forms in which the tables were asked for: --html (with --force over an old page), --json, --markdown."""
 
     html: Path | None
     json: bool
     markdown: bool
+    force: bool
 
     def check(self) -> None:
         """Raise an error now, not after an hour of counting, for forms that cannot be made."""
+        from ..jobs.outputs import refuse_existing
         from ..quality.report import require_plots
 
         if self.json and self.markdown:
             raise UsageError("--json and --markdown exclude each other: choose one")
         if self.html is not None:
+            refuse_existing(self.html, overwrite=self.force)
             require_plots()
 
     def show(self, found: Inspection | Comparison, top: int | None = None) -> None:
@@ -34,7 +40,7 @@ class Forms(NamedTuple):
         if self.html is not None:
             from ..quality.report import write_report
 
-            write_report(found, self.html, (200 if top is None else top) or None)
+            write_report(found, self.html, (200 if top is None else top) or None, overwrite=self.force)
             say(f"wrote {self.html}")
         length = (10 if top is None else top) or None
         if self.json:
@@ -68,19 +74,26 @@ def _print_table(table: Table) -> None:
     drawn = Drawn(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     overview = any(column.kind == "figure" for column in table.columns)
     drawn.show_header = not overview
+    needed = 0
     for column in table.columns:
+        widest = max(len(cell_text(row[len(drawn.columns)], column)) for row in table.rows)
         if column.kind in NUMERIC:
-            widest = max(len(cell_text(row[len(drawn.columns)], column)) for row in table.rows)
-            width = max(widest, *map(len, column.name.split()))
-            drawn.add_column(Text(column.name), justify="right", min_width=width)
+            widest = max(widest, *map(len, column.name.split()))
+            drawn.add_column(Text(column.name), justify="right", min_width=widest)
         else:
             drawn.add_column(Text(column.name), overflow="fold")
+            widest = min(widest, NARROWEST)
+        needed += widest + 2
+    rows = []
     for row in table.rows:
-        cells = []
-        for value, column in zip(row, table.columns, strict=True):
-            cell = Text(cell_text(value, column))
-            if isinstance(value, Token):
-                cell += Text(f" {value.id}", "dim")
-            cells.append(cell)
-        drawn.add_row(*cells)
-    console.print(drawn)
+        cells = [Text(cell_text(value, column)) for value, column in zip(row, table.columns, strict=True)]
+        ids = [Text(f" {value.id}" if isinstance(value, Token) else "", "dim") for value in row]
+        rows.append([cell + id for cell, id in zip(cells, ids, strict=True)])
+        drawn.add_row(*rows[-1])
+    if needed <= console.width:
+        console.print(drawn)
+        return
+    for cells in rows:  # too wide, and nothing may be cut: a line for each cell
+        for column, cell in zip(table.columns, cells, strict=True):
+            console.print(Text.assemble((f"{column.name}: ", "dim"), cell), soft_wrap=True)
+        console.print()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
 from ._console import console, progress_bar, report, say
@@ -18,29 +16,38 @@ if TYPE_CHECKING:
 
 def check(
     tokenizer: opt.Tokenizer,
-    against: Annotated[str, typer.Option(help="The other tokenizer.")],
-    sources: Annotated[list[str] | None, typer.Argument(help="Text to compare on: files, folders, globs.")] = None,
+    against: Annotated[str, opt.Option(help="The other tokenizer.")],
+    sources: Annotated[list[str] | None, opt.Argument(help="Text to compare on: files, folders, globs.")] = None,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
     split: opt.Split = None,
-    library: Annotated[bool, typer.Option("--library", help="Encode with the library of the other format.")] = False,
-    fuzz: Annotated[int, typer.Option(min=0, help="The number of generated texts.")] = 5000,
-    seed: Annotated[int, typer.Option(help="The seed of the generated texts.")] = 0,
+    library: Annotated[bool, opt.Option("--library", help="Encode with the library of the other format.")] = False,
+    fuzz: Annotated[int, opt.Option(min=0, help="The number of generated texts.")] = 5000,
+    seed: Annotated[int, opt.Option(help="The seed of the generated texts.")] = 0,
     download: opt.Download = False,
-    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON on stdout.")] = False,
+    json: Annotated[bool, opt.Option("--json", help="Print what was found as JSON on stdout.")] = False,
 ) -> None:
-    """Prove or refute that two tokenizers give the same ids: from their tables, on your text, on generated text.
+    """Prove or refute that two tokenizers give the same ids.
+
+    From their tables, on your text, and on generated text.
 
     Exits with 1 if they differ, and prints the shortest text found that shows it.
 
     tokenmill check my-tokenizer --against cl100k_base corpus/*.txt
     """
     from ..formats import encode_with_library
+    from ..sources.blocks import ReadOptions
     from ..tokenizer.check import check as check_tokenizers
     from ..tokenizer.check import document_texts
 
     first, other = _load(tokenizer, split, download), _load(against, split, download)
     encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
-        texts, encode = document_texts(sources or []), encoder.encode if encoder else None
+        texts, encode = (
+            document_texts(sources or [], ReadOptions(unit, separator, field)),
+            encoder.encode if encoder else None,
+        )
         found = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encode, progress=progress)
     rows: dict[str, Any] = {"agree": found.difference is None, **agreement_rows(found)}
     if json:

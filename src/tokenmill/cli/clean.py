@@ -6,10 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from . import _options as opt
-from ._console import progress_bar, say, say_skips
+from ._console import progress_bar, resumable, say, say_long_documents, say_skips
 from ._console import report as print_report
 
 if TYPE_CHECKING:
@@ -17,40 +15,38 @@ if TYPE_CHECKING:
 
 
 def clean(
-    kind: Annotated[str, typer.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
+    kind: Annotated[str, opt.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
     sources: opt.Sources,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder for the shards; the report goes beside it.")
-    ],
-    format: Annotated[
-        str, typer.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")
-    ] = "jsonl",
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder for the shards; the report goes beside it.")],
+    format: Annotated[str, opt.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")] = "jsonl",
     filters: Annotated[
         str | None,
-        typer.Option(
+        opt.Option(
             help="Filters and sets of filters, with commas between; '' for none. By default careful for wikipedia and "
             "stackexchange, minimal for fineweb and text. ddtokens is the stricter set of a published recipe."
         ),
     ] = None,
-    no_filter: Annotated[list[str] | None, typer.Option(help="A filter not to apply; may be given again.")] = None,
+    no_filter: Annotated[list[str] | None, opt.Option(help="A filter not to apply; may be given again.")] = None,
     min_chars: Annotated[
-        int | None, typer.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
+        int | None, opt.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
     ] = None,
-    keep_code: Annotated[bool, typer.Option(help="Keep code blocks, exactly as they are.")] = True,
-    unit: opt.Unit = "line",
+    keep_code: Annotated[bool, opt.Option(help="Keep code blocks, exactly as they are.")] = True,
+    unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
-    max_document_mb: Annotated[int, typer.Option(help="Skip documents with more megabytes.")] = 16,
-    strict: Annotated[bool, typer.Option(help="Stop at the first document that cannot be read.")] = False,
-    num_workers: Annotated[int | None, typer.Option(help="Processes; by default one for each core.")] = None,
-    time_limit: Annotated[float, typer.Option(help="Seconds of processor time for one document.")] = 30.0,
-    memory_limit_mb: Annotated[int, typer.Option(help="Megabytes of memory for one document.")] = 1024,
-    shard_mb: Annotated[int, typer.Option(help="Close a shard once it holds so many megabytes of text.")] = 256,
-    overwrite: Annotated[bool, typer.Option(help="Remove the output of another run that is there.")] = False,
+    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = "16MB",  # type: ignore[assignment]  # parsed like an argument
+    strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False,
+    num_threads: opt.Threads = None,
+    time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0,
+    memory_limit: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GB",  # type: ignore[assignment]  # parsed like an argument
+    shard_size: Annotated[
+        int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")
+    ] = "256MB",  # type: ignore[assignment]  # parsed like an argument
     resume: opt.Resume = True,
     engine: opt.Engine = "local",
     ray_address: opt.RayAddress = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on stdout.")] = False,
+    force: opt.Force = False,
+    json: opt.Summary = False,
 ) -> None:
     """Clean a dump into shards of text, with a report beside them.
 
@@ -69,7 +65,9 @@ def clean(
     filters_of_kind = CleanOptions(filters=None if names is None else tuple(names)).for_kind(kind).filters or ()
     chosen = tuple(name for name in filters_of_kind if name not in unwanted)
     start = time.perf_counter()
-    with progress_bar() as progress:
+    if kind == "text":
+        say_long_documents(sources, unit)
+    with resumable(output, output / ".unfinished"), progress_bar() as progress:
         report = clean_sources(
             kind,
             sources,
@@ -81,12 +79,11 @@ def clean(
                 keep_code,
                 strict,
                 time_limit,
-                memory_limit_mb << 20,
-                shard_mb << 20,
-                ReadOptions(unit, separator, field, max_document_mb << 20),
+                memory_limit,
+                shard_size,
+                ReadOptions(unit, separator, field, max_document),
             ),
-            overwrite=overwrite,
-            job=JobOptions(engine, ray_address, num_workers, resume),
+            job=JobOptions(engine, ray_address, num_threads, resume, overwrite=force),
             progress=progress,
         )
     if json:
@@ -110,9 +107,19 @@ def _show(report: CleaningReport, output: Path, seconds: float) -> None:
         "shards": len(report.shards),
         "seconds": f"{seconds:,.1f}",
     }
+    if report.changed:
+        rows["characters changed by filters"] = ""
+        for name, change in report.changed.items():
+            before, after = change["examples"][0]
+            rows[f"  {name}"] = f"{change['characters']:,}, such as {before[:40]!r} to {after[:40]!r}"
     if report.most_removed:
         rows |= {"removed most often": "", **{f"  {what}": count for what, count in report.most_removed}}
     print_report(rows, False)
     say_skips(report.skipped, report.skipped_count, f", listed in {report_path(output)}")
-    if not report.documents_kept:
-        say(f"no document was kept: see {report_path(output)} for the reasons, and --min-chars")
+    lost = report.documents_lost
+    if 2 * sum(lost.values()) > report.documents_kept + sum(lost.values()):
+        reason, count = max(lost.items(), key=lambda item: item[1])
+        say(
+            f"more than half was left out: {count:,} documents, {reason}. See {report_path(output)}. To keep more, change "
+            "what a document is (--unit, --max-document-mb), how long it must be (--min-chars) or the filters (--filters)."
+        )

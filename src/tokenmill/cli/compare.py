@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from ..errors import UsageError, printable
 from . import _options as opt
 from ._console import progress_bar
@@ -13,30 +11,37 @@ from ._tables import Forms
 
 
 def compare(
-    tokenizers: Annotated[list[str], typer.Argument(help="Files, folders or names; the first is the baseline.")],
+    tokenizers: Annotated[list[str], opt.Argument(help="Files, folders or names; the first is the baseline.")],
     on: Annotated[
-        list[str] | None, typer.Option(metavar="SRC...", help="The text: files, folders, globs, saved word counts.")
+        list[str] | None, opt.Option(metavar="SRC...", help="The text: files, folders, globs, saved word counts.")
     ] = None,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
+    force: opt.Force = False,
     html: opt.Html = None,
     json: opt.Json = False,
     markdown: opt.Markdown = False,
     split: opt.Split = None,
     num_threads: opt.Threads = None,
 ) -> None:
-    """Compare tokenizers on the same text: compression, fertility, junk, what the vocabularies are spent on.
+    """Compare tokenizers on the same text: compression, fertility, junk.
 
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
     from ..api import load
     from ..quality import compare as compare_tokenizers
+    from ..sources.blocks import ReadOptions
 
-    forms = Forms(html, json, markdown)
+    forms = Forms(html, json, markdown, force)
     forms.check()
     if not on:
         raise UsageError("give --on SRC... to name the text to compare on")
     named = {name: load(path, split=split) for name, path in zip(_names(tokenizers), tokenizers, strict=True)}
     with progress_bar() as progress:
-        found = compare_tokenizers(named, on, num_threads=num_threads, progress=progress)
+        found = compare_tokenizers(
+            named, on, read=ReadOptions(unit, separator, field), num_threads=num_threads, progress=progress
+        )
     forms.show(found)
 
 

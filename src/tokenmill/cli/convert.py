@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
 from ._console import cost_of_export, progress_bar, report, say
@@ -19,21 +17,25 @@ if TYPE_CHECKING:
 
 def convert(
     tokenizer: opt.Tokenizer,
-    output: Annotated[Path, typer.Argument(help="The file (for tiktoken) or the folder to write.")],
-    to: Annotated[str, typer.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
+    output: Annotated[Path, opt.Argument(help="The file (for tiktoken) or the folder to write.")],
+    to: Annotated[str, opt.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
     split: opt.Split = None,
     special_token: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
+        opt.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
     ] = None,
     sample: Annotated[
-        list[str] | None, typer.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
+        list[str] | None, opt.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
     ] = None,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
     lossy: Annotated[
-        bool, typer.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
+        bool, opt.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
     ] = False,
     download: opt.Download = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON on stdout.")] = False,
+    force: opt.Force = False,
+    json: Annotated[bool, opt.output("--json", help="Print the certificate as JSON on stdout.")] = False,
 ) -> None:
     """Convert a tokenizer to another format, and certify that both sides give the same ids.
 
@@ -43,12 +45,14 @@ def convert(
     tokenmill convert cl100k_base my-folder --to huggingface --sample corpus/*.txt
     """
     from .. import formats
+    from ..sources.blocks import ReadOptions
     from ..tokenizer import Tokenizer
     from ..tokenizer.check import check, document_texts
 
     specials = _special_tokens(special_token or [])
+    read = ReadOptions(unit, separator, field)
     vocabulary = formats.read(tokenizer, split, special_tokens=specials, download=download)
-    notes = [*vocabulary.notes, *formats.write(vocabulary, output, to, lossy=lossy)]
+    notes = [*vocabulary.notes, *formats.write(vocabulary, output, to, lossy=lossy, overwrite=force)]
     first, again = Tokenizer(vocabulary), Tokenizer(formats.read(output))
     for note in notes:
         say(f"note: {note}")
@@ -56,15 +60,16 @@ def convert(
     certificate: dict[str, Any] = {"from": tokenizer, "to": str(output), "format": to, "notes": notes}
     difference = None
     if vocabulary.order != "events" or not lossy:
+        certificate["readers"] = {}
         readers: list[tuple[str, Callable[[str], list[int]] | None]] = [("tokenmill", None)]
         encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
         if encoder is not None and vocabulary.order != "events":
             readers.append(encoder)
         for name, library in readers:
             with progress_bar() as progress:
-                found = check(first, again, document_texts(sample or []), library=library, progress=progress)
+                found = check(first, again, document_texts(sample or [], read), library=library, progress=progress)
             difference = difference or found.difference
-            certificate[f"read by {name}"] = agreement_rows(found)
+            certificate["readers"][name] = agreement_rows(found)
             if not json and found.difference is not None:
                 show_difference(found.difference, first, again, (tokenizer, f"{output}, read by {name}"))
             elif not json:
@@ -73,7 +78,7 @@ def convert(
                     f"read by {name}: the same ids on {found.texts:,} texts, {found.bytes:,} bytes, {found.tokens:,} tokens{proof}"
                 )
     if vocabulary.order == "events":
-        certificate |= cost_of_export(first, sample, json)
+        certificate |= cost_of_export(first, sample, json, read=read)
     if json:
         report(certificate | {"difference": difference_json(difference)}, True)
     if difference is not None:

@@ -7,11 +7,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
-from ._console import progress_bar, report, say_skips
+from ._console import progress_bar, report, resumable, say_long_documents, say_skips
 
 if TYPE_CHECKING:
     from ..counting.estimate import Estimate
@@ -20,27 +18,27 @@ if TYPE_CHECKING:
 
 def count(
     sources: opt.Sources,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The folder for the word counts.")] = None,
-    merge: Annotated[
-        bool, typer.Option("--merge", help="Add up word counts (folders, .ddfreq, .tsv) into -o.")
-    ] = False,
+    output: Annotated[Path | None, opt.Option("--output", "-o", help="The folder for the word counts.")] = None,
+    merge: Annotated[bool, opt.Option("--merge", help="Add up word counts (folders, .ddfreq, .tsv) into -o.")] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
+        bool, opt.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
     ] = False,
     split: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.Option(
             help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular "
             "expression. Given several times, each cuts the pretokens of the one before."
         ),
     ] = None,
     memory_limit: Annotated[
         str | None,
-        typer.Option(help="What the tables may take, such as 4GB; beyond it they go to disk. Half of what is free."),
+        opt.job(help="What the tables may take, such as 4GB; beyond it they go to disk. Half of what is free."),
     ] = None,
-    min_count: Annotated[int, typer.Option(help="Leave out pretokens seen fewer times, at the end: exact.")] = 1,
+    min_count: Annotated[
+        int, opt.Option(**opt.number, help="Leave out pretokens seen fewer times, at the end: exact.")
+    ] = 1,
     approximate_prune: Annotated[
-        bool, typer.Option("--approximate-prune", help="Whenever the tables go to disk, drop what was seen once since.")
+        bool, opt.Option("--approximate-prune", help="Whenever the tables go to disk, drop what was seen once since.")
     ] = False,
     resume: opt.Resume = True,
     unit: opt.Unit = "file",
@@ -51,6 +49,7 @@ def count(
     num_threads: opt.Threads = None,
     engine: opt.Engine = "local",
     ray_address: opt.RayAddress = None,
+    force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
     """Count the distinct pretokens of text and save them, to train on once or often.
@@ -75,11 +74,15 @@ def count(
         raise UsageError("name the folder for the word counts with -o, or only predict with --estimate")
     if output.suffix in (".ddfreq", ".tsv") and not merge:
         raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {output}")
+    if not merge:
+        say_long_documents(sources, unit)
     skips: list[Skip] = []
     start = time.perf_counter()
-    with progress_bar() as progress:
+    with resumable(output), progress_bar() as progress:
         if merge:
-            summary = add_up(sources, output, memory_limit=memory_limit, min_count=min_count, progress=progress)
+            summary = add_up(
+                sources, output, memory_limit=memory_limit, min_count=min_count, overwrite=force, progress=progress
+            )
         else:
             summary = count_to_folder(
                 sources,
@@ -87,7 +90,7 @@ def count(
                 patterns,
                 options,
                 on_skip=skips.append if skip_damaged else None,
-                job=JobOptions(engine, ray_address, num_threads, resume),
+                job=JobOptions(engine, ray_address, num_threads, resume, overwrite=force),
                 progress=progress,
             )
     seconds = time.perf_counter() - start
@@ -95,18 +98,18 @@ def count(
     speed = (summary.total_bytes - summary.resumed_bytes) / 1e6 / max(seconds, 1e-9)
     report(
         {
-            "word counts": str(output),
+            "word_counts": str(output),
             "documents": summary.documents,
             "bytes": summary.total_bytes,
-            "bytes counted before": summary.resumed_bytes,
+            "bytes_counted_before": summary.resumed_bytes,
             "pretokens": summary.pretokens,
-            "distinct pretokens": summary.distinct,
-            "left out": summary.skipped,
-            "spills to disk": summary.spills,
-            "singletons dropped": summary.dropped,
-            "possible error per pretoken": summary.possible_error,
+            "distinct_pretokens": summary.distinct,
+            "left_out": summary.skipped,
+            "spills_to_disk": summary.spills,
+            "singletons_dropped": summary.dropped,
+            "possible_error_per_pretoken": summary.possible_error,
             "seconds": round(seconds, 3),
-            "MB per second": None if merge else round(speed, 1),
+            "mb_per_second": None if merge else round(speed, 1),
         },
         json,
     )
@@ -115,14 +118,14 @@ def count(
 def _prediction(found: Estimate) -> dict[str, Any]:
     return {
         "bytes": found.total_bytes,
-        "bytes sampled": found.sampled,
-        "distinct pretokens": found.distinct,
-        "growth exponent": found.growth,
+        "bytes_sampled": found.sampled,
+        "distinct_pretokens": found.distinct,
+        "growth_exponent": found.growth,
         "threads": found.threads,
-        "memory limit (MB)": found.memory_limit // 10**6,
-        "memory without limit (MB)": found.memory // 10**6,
-        "spills to disk": found.spills,
-        "disk for spills (MB)": found.spill_disk // 10**6,
-        "disk for word counts (MB)": math.ceil(found.disk / 1e6),
+        "memory_limit_mb": found.memory_limit // 10**6,
+        "memory_without_limit_mb": found.memory // 10**6,
+        "spills_to_disk": found.spills,
+        "disk_for_spills_mb": found.spill_disk // 10**6,
+        "disk_for_word_counts_mb": math.ceil(found.disk / 1e6),
         "seconds": found.seconds,
     }

@@ -36,7 +36,7 @@ def demo(folder: Path) -> None:
     )
     options = Options(vocab_size=VOCAB_SIZE, special_tokens=["<|endoftext|>"])
     reading = CountOptions(binary="skip")  # a few files of Python's own tests are deliberately in other encodings
-    tok = train_and_report(list(map(str, files)), options, folder, reading=reading)
+    tok = train_and_report(list(map(str, files)), options, folder, reading=reading, force=True)
 
     view = tok.show(SENTENCE)
     out.print(f"\n{len(SENTENCE)} characters are {len(view.ids)} tokens:\n")

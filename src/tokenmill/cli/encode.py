@@ -9,11 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import InputError, UnknownTokenError, UsageError
 from . import _options as opt
-from ._console import progress_bar, report, say, say_skips
+from ._console import progress_bar, report, resumable, say_long_documents, say_skips
 
 if TYPE_CHECKING:
     from ..jobs.work import JobOptions
@@ -27,20 +25,20 @@ FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 def encode(
     tokenizer: opt.TokenizerOption,
     sources: Annotated[
-        list[str] | None, typer.Argument(help="Files, folders, globs, URLs; standard input if left out, or as -.")
+        list[str] | None, opt.Argument(help="Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the ids here, not to stdout.")] = None,
+    output: Annotated[Path | None, opt.Option("--output", "-o", help="Write the ids here, not to stdout.")] = None,
     format: Annotated[
         str | None,
-        typer.Option(help="text, bin, npy, megatron or parquet; by default what the suffix of -o says, else text."),
+        opt.Option(help="text, bin, npy, megatron or parquet; by default what the suffix of -o says, else text."),
     ] = None,
     split: opt.Split = None,
-    special: Annotated[bool, typer.Option("--special", help="Encode special tokens in the text as such.")] = False,
+    special: Annotated[bool, opt.Option("--special", help="Encode special tokens in the text as such.")] = False,
     end_of_text: Annotated[
         str | None,
-        typer.Option(help="Token files: the token after each document; by default <|endoftext|>, in Parquet none."),
+        opt.output(help="Token files: the token after each document; by default <|endoftext|>, in Parquet none."),
     ] = None,
-    no_end_of_text: Annotated[bool, typer.Option("--no-end-of-text", help="No token after a document.")] = False,
+    no_end_of_text: Annotated[bool, opt.output("--no-end-of-text", help="No token after a document.")] = False,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
@@ -50,6 +48,7 @@ def encode(
     engine: opt.Engine = "local",
     ray_address: opt.RayAddress = None,
     download: opt.Download = False,
+    force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
     """Encode text: a line of ids for each document, or a token file, which trainers read.
@@ -60,14 +59,13 @@ def encode(
 
     tokenmill encode corpus/*.jsonl.zst --tokenizer my-tokenizer -o train.bin
     """
-    import tokenmill
-
-    from ..jobs.outputs import atomic_file
+    from ..jobs.outputs import atomic_file, refuse_existing
     from ..sources.blocks import ReadOptions
     from ..sources.documents import read_documents
+    from ..tokenizer import Tokenizer
 
     read = ReadOptions(unit, separator, field)
-    tok = tokenmill.load(tokenizer, split=split, download=download)
+    tok = Tokenizer.from_file(tokenizer, split=split, download=download)
     format = format or FORMAT_OF.get(output.suffix if output else "", "text")
     if format != "text":
         if not sources or output is None:
@@ -84,7 +82,7 @@ def encode(
             output,
             format,
             EncodeOptions(ending, special, read),
-            JobOptions(engine, ray_address, num_threads, resume),
+            JobOptions(engine, ray_address, num_threads, resume, overwrite=force),
             skip_damaged,
             json,
         )
@@ -94,6 +92,8 @@ def encode(
     if not sources and sys.stdin.isatty():
         _converse(tok)
         return
+    if output is not None:
+        refuse_existing(output, overwrite=force)
     allowed = "all" if special else frozenset()
     skips: list[Skip] = []
     with atomic_file(output, "w") if output else contextlib.nullcontext(sys.stdout) as out:
@@ -108,33 +108,37 @@ def encode(
 
 def decode(
     tokenizer: opt.TokenizerOption,
-    source: Annotated[Path | None, typer.Argument(help="A token file, or a file of ids; by default stdin.")] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the text here, not to stdout.")] = None,
+    source: Annotated[Path | None, opt.Argument(help="A token file, or a file of ids; by default stdin.")] = None,
+    output: Annotated[Path | None, opt.Option("--output", "-o", help="Write the text here, not to stdout.")] = None,
     split: opt.Split = None,
-    jsonl: Annotated[bool, typer.Option("--jsonl", help='Write {"text": ...} in a line for each document.')] = False,
+    jsonl: Annotated[bool, opt.Option("--jsonl", help='Write {"text": ...} in a line for each document.')] = False,
     any_tokenizer: Annotated[
-        bool, typer.Option("--any-tokenizer", help="Do not check that the token file was made with this tokenizer.")
+        bool, opt.Option("--any-tokenizer", help="Do not check that the token file was made with this tokenizer.")
     ] = False,
-    dtype: Annotated[str | None, typer.Option(help="uint16 or uint32, for a .bin without its metadata.")] = None,
+    dtype: Annotated[str | None, opt.Option(help="uint16 or uint32, for a .bin without its metadata.")] = None,
     download: opt.Download = False,
+    force: opt.Force = False,
 ) -> None:
-    """Decode a token file, or lines of ids: the text of each document, one after the other, byte for byte what was encoded.
+    """Decode a token file or lines of ids to the text that was encoded, byte for byte.
+
+    The text of each document follows that of the one before.
 
     tokenmill decode train.bin --tokenizer my-tokenizer --jsonl
     """
     import json
 
-    import tokenmill
+    from ..jobs.outputs import atomic_file, refuse_existing
+    from ..token_files import is_token_file, load_tokens
+    from ..tokenizer import Tokenizer
 
-    from ..jobs.outputs import atomic_file
-    from ..token_files import is_token_file
-
-    tok = tokenmill.load(tokenizer, split=split, download=download)
+    if output is not None:
+        refuse_existing(output, overwrite=force)
+    tok = Tokenizer.from_file(tokenizer, split=split, download=download)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
         documents: Iterable[Any]
         if source is not None and is_token_file(source):
-            documents = tokenmill.load_tokens(source, tok, any_tokenizer=any_tokenizer, dtype=dtype)
+            documents = load_tokens(source, tok, any_tokenizer=any_tokenizer, dtype=dtype)
         else:
             lines = open_files.enter_context(_opened(source)) if source else sys.stdin
             documents = (_ids(line, f"{name}, line {n}", tok.n_vocab) for n, line in enumerate(lines, 1))
@@ -161,38 +165,28 @@ def _encode_to_token_file(
     as_json: bool,
 ) -> None:
     from ..token_files import encode_files
+    from ..token_files.encoding import output_path
 
     skips: list[Skip] = []
     start = time.perf_counter()
-    try:
-        with progress_bar() as progress:
-            made = encode_files(
-                tok,
-                sources,
-                output,
-                format,
-                options,
-                on_skip=skips.append if skip_damaged else None,
-                job=job,
-                progress=progress,
-            )
-    except KeyboardInterrupt:
-        say("The finished parts are kept: run the same command again to continue.")
-        raise
+    say_long_documents(sources, options.read.unit)
+    on_skip = skips.append if skip_damaged else None
+    with resumable(output_path(output, format)), progress_bar() as progress:
+        made = encode_files(tok, sources, output, format, options, on_skip=on_skip, job=job, progress=progress)
     seconds = time.perf_counter() - start
     say_skips(skips)
     report(
         {
-            "token file": str(made.path),
+            "token_file": str(made.path),
             "documents": made.documents,
             "tokens": made.tokens,
-            "bytes of text": made.text_bytes,
-            "bytes encoded before": made.resumed_bytes,
-            "bytes per token": round(made.text_bytes / made.tokens, 4) if made.tokens else None,
+            "bytes_of_text": made.text_bytes,
+            "bytes_encoded_before": made.resumed_bytes,
+            "bytes_per_token": round(made.text_bytes / made.tokens, 4) if made.tokens else None,
             "dtype": made.dtype,
-            "left out": made.skipped,
+            "left_out": made.skipped,
             "seconds": round(seconds, 3),
-            "MB per second": round((made.text_bytes - made.resumed_bytes) / 1e6 / max(seconds, 1e-9), 1),
+            "mb_per_second": round((made.text_bytes - made.resumed_bytes) / 1e6 / max(seconds, 1e-9), 1),
         },
         as_json,
     )

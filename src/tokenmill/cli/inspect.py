@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from . import _options as opt
 from ._console import progress_bar
 from ._tables import Forms
@@ -15,21 +13,25 @@ def inspect(
     tokenizer: opt.Tokenizer,
     sources: Annotated[
         list[str] | None,
-        typer.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
+        opt.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
     ] = None,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
+    force: opt.Force = False,
     html: opt.Html = None,
     json: opt.Json = False,
     markdown: opt.Markdown = False,
     top: Annotated[
-        int | None, typer.Option(min=0, help="Rows of each list: by default 10, with --html 200; 0 for all.")
+        int | None, opt.Option(min=0, help="Rows of each list: by default 10, with --html 200; 0 for all.")
     ] = None,
-    baseline: Annotated[str | None, typer.Option(help="A tokenizer to compare the number of tokens with.")] = None,
-    threshold: Annotated[float, typer.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
-    rare_below: Annotated[int, typer.Option(min=1, help="List tokens used fewer times than this.")] = 100,
+    baseline: Annotated[str | None, opt.Option(help="A tokenizer to compare the number of tokens with.")] = None,
+    threshold: Annotated[float, opt.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
+    rare_below: Annotated[int, opt.Option(min=1, help="List tokens used fewer times than this.")] = 100,
     split: opt.Split = None,
     num_threads: opt.Threads = None,
 ) -> None:
-    """Judge a tokenizer: junk by IoS, unreachable tokens, duplicates, unused tokens, compression.
+    """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
 
     tokenmill inspect my-tokenizer corpus/*.txt --html report.html
     """
@@ -37,8 +39,9 @@ def inspect(
     from ..quality import InspectionOptions
     from ..quality import inspect as inspect_tokenizer
     from ..quality.names import tokenizer_name
+    from ..sources.blocks import ReadOptions
 
-    forms = Forms(html, json, markdown)
+    forms = Forms(html, json, markdown, force)
     forms.check()
     tok = load(tokenizer, split=split)
     with progress_bar() as progress:
@@ -48,7 +51,9 @@ def inspect(
             baseline=None if baseline is None else load(baseline),
             name=tokenizer_name(tokenizer),
             baseline_name=None if baseline is None else tokenizer_name(baseline),
-            options=InspectionOptions(junk_at=threshold, rare_below=rare_below),
+            options=InspectionOptions(
+                junk_at=threshold, rare_below=rare_below, read=ReadOptions(unit, separator, field)
+            ),
             num_threads=num_threads,
             progress=progress,
         )

@@ -9,36 +9,40 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
-from typer.main import get_command
+import click
+from click.shell_completion import get_completion_class
 
+from .. import __version__
 from ..errors import TokenmillError, UsageError
-from ._console import fail, say
+from . import _options as opt
+from ._commands import Verb, command_of
+from ._console import fail, say, verbosity
 from ._messages import name_options
-from ._options import VerbCommand
+from ._verbs import PANELS, help_text
 
 # NumPy starts one thread per core for linear algebra, which tokenmill does not use; they spin for 0.1 s at exit.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-VERBS = (
-    *("clean", "count", "train", "encode", "decode", "convert", "check"),
-    *("inspect", "compare", "prune", "extend", "play"),
-)
+VERBS = {name: summary for verbs in PANELS.values() for name, summary in verbs.items()}
 MODULES = {"decode": "encode"}  # a verb in a module of another name
 
 
 def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> Any:
-    """Call `command`; a user's mistake becomes one message and an exit code, never a traceback.
+    """Call `command`; a user's mistake becomes one message and an exit code, never a traceback without --verbose.
 
     verb: gives the click command that failed, whose options the message names.
     """
     try:
         return command()
     except TokenmillError as error:
+        if verbosity.verbose:
+            import traceback
+
+            traceback.print_exc()
         fail(name_options(str(error), verb()))
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except KeyboardInterrupt:
@@ -48,38 +52,55 @@ def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> A
         sys.exit(1)
 
 
-class _Verbs(TyperGroup):
-    def list_commands(self, ctx):
+def _with_messages(call: Callable[[], Any], quiet: bool, verbose: bool) -> Any:
+    """Do what a verb does, with the options --quiet and --verbose, which every verb has."""
+    verbosity.quiet, verbosity.verbose = quiet, verbose
+    return call()
+
+
+class _Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
-    def get_command(self, ctx, name):
+    def get_command(self, ctx: click.Context, name: str) -> Verb | None:
         if name not in VERBS:
             return None
-        one = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
         module = import_module(f".{MODULES.get(name, name)}", __package__)
-        one.command(name, cls=VerbCommand)(getattr(module, name))
-        return get_command(one)
+        return command_of(getattr(module, name), _with_messages, quiet=opt.Quiet, verbose=opt.Verbose)
 
-    def invoke(self, ctx):
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(help_text())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        verbosity.quiet = verbosity.verbose = False
         with warnings.catch_warnings():
             warnings.simplefilter("always", UnicodeWarning)  # text that was changed while it was read
             warnings.showwarning = lambda message, *_: say(f"note: {message}")
-            return run(
-                lambda: super(_Verbs, self).invoke(ctx), lambda: self.get_command(ctx, ctx.invoked_subcommand or "")
-            )
+            # The verb is known once it is invoked.
+            return run(partial(super().invoke, ctx), lambda: self.get_command(ctx, ctx.invoked_subcommand or ""))
 
 
-app = typer.Typer(
-    name="tokenmill",
-    cls=_Verbs,
-    help="Make, use and judge byte-level BPE tokenizers.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+def _print_completion(ctx: click.Context, param: click.Parameter, shell: str | None) -> None:
+    """Print the script that completes verbs and options: eval "$(tokenmill --completion bash)"."""
+    if shell:
+        made = get_completion_class(shell)
+        assert made is not None  # a choice of those that click has
+        print(made(ctx.command, {}, "tokenmill", "_TOKENMILL_COMPLETE").source())
+        ctx.exit()
+
+
+app = _Verbs(
+    "tokenmill",
+    params=[
+        click.Option(
+            ["--completion"],
+            type=click.Choice(["bash", "zsh", "fish"]),
+            is_eager=True,
+            expose_value=False,
+            callback=_print_completion,
+        )
+    ],
+    callback=lambda: None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-
-@app.callback()
-def _root() -> None:
-    pass
+app = click.version_option(__version__, message="tokenmill %(version)s")(app)

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from . import _options as opt
 from ._console import progress_bar, report, say
 
@@ -19,18 +17,19 @@ if TYPE_CHECKING:
 
 def play(
     tokenizers: Annotated[
-        list[str] | None, typer.Argument(help="Tokenizers: folders, files, or names of published encodings.")
+        list[str] | None, opt.Argument(help="Tokenizers: folders, files, or names of published encodings.")
     ] = None,
-    port: Annotated[int | None, typer.Option(help="The port on 127.0.0.1; by default 8765, or any free port.")] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    port: Annotated[int | None, opt.Option(help="The port on 127.0.0.1; by default 8765, or any free port.")] = None,
+    browser: Annotated[bool, opt.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     paths: Annotated[
-        bool, typer.Option("--paths", help="Let the page open any file of this machine by its path.")
+        bool, opt.Option("--paths", help="Let the page open any file of this machine by its path.")
     ] = False,
     split: opt.Split = None,
-    counts: Annotated[Path | None, typer.Option(help="Word counts, to show each token's count and IoS.")] = None,
-    export: Annotated[Path | None, typer.Option(help="Write a static site to this folder, for any file host.")] = None,
+    counts: Annotated[Path | None, opt.Option(help="Word counts, to show each token's count and IoS.")] = None,
+    force: opt.Force = False,
+    export: Annotated[Path | None, opt.Option(help="Write a static site to this folder, for any file host.")] = None,
 ) -> None:
-    """See tokens, compare tokenizers, search vocabularies and step through training, in the browser.
+    """See tokens, compare tokenizers and step through training, in the browser.
 
     tokenmill play my-tokenizer cl100k_base
     """
@@ -46,7 +45,7 @@ def play(
     if export is not None:
         from ..playground.export import export as write
 
-        sizes = write(vocabularies, export, usage)
+        sizes = write(vocabularies, export, usage, overwrite=force)
         files = {name: f"{size:,}" for name, size in sizes.items()}
         report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
         return

@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report
@@ -15,52 +13,63 @@ from ._console import check_sample, cost_of_export, progress_bar, report
 
 def prune(
     tokenizer: opt.Tokenizer,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
     unused_on: Annotated[
         list[str] | None,
-        typer.Option(metavar="SRC...", help="Remove the tokens that this text does not use, or word counts."),
+        opt.Option(metavar="SRC...", help="Remove the tokens that this text does not use, or word counts."),
     ] = None,
-    ids: Annotated[Path | None, typer.Option(help="Remove the tokens in this file: one id per line.")] = None,
-    min_uses: Annotated[int, typer.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
+    ids: Annotated[Path | None, opt.Option(help="Remove the tokens in this file: one id per line.")] = None,
+    min_uses: Annotated[int, opt.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
     sample: opt.Sample = None,
+    unit: opt.Unit = "file",
+    separator: opt.Separator = "",
+    field: opt.Field = "text",
     split: opt.Split = None,
     id_map: Annotated[
-        Path | None, typer.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
+        Path | None, opt.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
     ] = None,
+    force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
-    """Remove tokens from a vocabulary so that every remaining token can still be built; writes a map of old to new ids.
+    """Remove tokens; every token that remains can still be built.
+
+    A file says which new id each old one has, for the rows of an embedding table.
 
     tokenmill prune my-tokenizer --unused-on corpus/*.txt -o smaller
     """
     import numpy as np
 
     from ..api import load
-    from ..jobs.outputs import atomic_file
+    from ..formats import check_output
+    from ..jobs.outputs import atomic_file, refuse_existing
     from ..quality import prune as prune_tokenizer
+    from ..sources.blocks import ReadOptions
 
     if (ids is None) == (not unused_on):
         raise UsageError("give either --unused-on SRC or --ids FILE to say which tokens to remove")
+    where = output / "id_map.npy" if id_map is None else id_map
+    check_output(output, overwrite=force)
+    refuse_existing(where, overwrite=force)
+    read = ReadOptions(unit, separator, field)
     tok = load(tokenizer, split=split)
     check_sample(sample)
     with progress_bar() as progress:
         if ids is None:
-            smaller = prune_tokenizer(tok, unused_on=unused_on, min_uses=min_uses, progress=progress)
+            smaller = prune_tokenizer(tok, unused_on=unused_on, min_uses=min_uses, read=read, progress=progress)
         else:
             smaller = prune_tokenizer(tok, _read_ids(ids))
-    smaller.tok.save(output)
-    where = output / "id_map.npy" if id_map is None else id_map
+    smaller.tok.save(output, overwrite=force)
     with atomic_file(where) as file:
         np.save(file, smaller.id_map, allow_pickle=False)
-    cost = cost_of_export(smaller.tok, sample, json)
+    cost = cost_of_export(smaller.tok, sample, json, read=read)
     report(
         {
             "tokenizer": str(output),
-            "id map": str(where),
-            "tokens before": tok.n_vocab,
+            "id_map": str(where),
+            "tokens_before": tok.n_vocab,
             "tokens": smaller.tok.n_vocab,
             "dropped": smaller.dropped,
-            "kept because needed": len(smaller.needed),
+            "kept_because_needed": len(smaller.needed),
             **(cost if json else {}),
         },
         json,

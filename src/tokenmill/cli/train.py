@@ -6,14 +6,13 @@ import contextlib
 import math
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ..errors import UsageError
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, say
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents
 
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
@@ -25,35 +24,34 @@ if TYPE_CHECKING:
 def train(
     sources: Annotated[
         list[str],
-        typer.Argument(
+        opt.Argument(
             help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
         ),
     ],
-    vocab_size: Annotated[int, typer.Option(help="The number of tokens, including bytes and special tokens.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write the tokenizer to.")],
+    vocab_size: opt.VocabSize,
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: Annotated[
         str | None,
-        typer.Option(
-            help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."
-        ),
+        opt.Option(help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."),
     ] = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,
     max_token_bytes: opt.MaxTokenBytes = None,
-    alphabet: Annotated[str, typer.Option(help="The initial tokens: bytes or characters.")] = "bytes",
-    coverage: Annotated[float, typer.Option(help="The share of all characters in --alphabet characters.")] = 1.0,
-    unknown_token: Annotated[str | None, typer.Option(help="The token for characters outside the alphabet.")] = None,
+    alphabet: Annotated[str, opt.training(help="The initial tokens: bytes or characters.")] = "bytes",
+    coverage: Annotated[float, opt.training(help="The share of all characters in --alphabet characters.")] = 1.0,
+    unknown_token: Annotated[str | None, opt.training(help="The token for characters outside the alphabet.")] = None,
     refine: Annotated[
-        float | None, typer.Option(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
+        float | None, opt.training(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
     ] = None,
     sample: opt.Sample = None,
-    algorithm: Annotated[str, typer.Option(help="heap, or naive: the textbook loop, for study.")] = "heap",
+    algorithm: Annotated[str, opt.training(help="heap, or naive: the textbook loop, for study.")] = "heap",
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
     binary: opt.Binary = "error",
     num_threads: opt.Threads = None,
+    force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
     """Train a byte-level BPE tokenizer.
@@ -78,7 +76,9 @@ def train(
         algorithm=algorithm,
     )
     reading = CountOptions(read=ReadOptions(unit, separator, field), binary=binary)  # type: ignore[arg-type]
-    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, as_json=json)
+    if not _is_saved(sources):
+        say_long_documents(sources, unit)
+    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, force=force, as_json=json)
 
 
 def train_and_report(
@@ -89,29 +89,34 @@ def train_and_report(
     split: str | None = None,
     sample: list[str] | None = None,
     reading: CountOptions | None = None,
+    force: bool = False,
     as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
-    from ..kernels.machine import free_memory
+    from ..formats import check_output
+    from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import Training, estimate_memory
 
+    check_output(output, overwrite=force)
     check_sample(sample)
     seconds: dict[str, float] = {}
-    with progress_bar() as progress:
-        with _timed(seconds, "load" if _is_saved(sources) else "count"):
-            counts = _counts(sources, split, options, reading, progress)
-        needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
-        if options.algorithm == "heap":
-            state_memory(needed, free_memory())
-        with _timed(seconds, "train"):
-            tok = Tokenizer(Training(counts, options, progress).run())
+    with progress_bar() as progress, _timed(seconds, "load" if _is_saved(sources) else "count"):
+        counts = _counts(sources, split, options, reading, progress)
+    needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
+    if options.algorithm == "heap":
+        state_memory(needed, free_memory(), resident_memory())
+    with progress_bar() as progress, _timed(seconds, "train"):
+        training = Training(counts, options, progress)
+        tok = Tokenizer(training.run())
+        n_tokens = training.n_tokens() if options.min_count == 1 else None
+        del training
     with _timed(seconds, "save"):
-        notes = tok.save(output)
+        notes = tok.save(output, overwrite=force)
     for note in notes:
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, as_json, trained_on=counts)
-    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds)}
+    cost = cost_of_export(tok, sample, as_json, counts, reading.read if reading else None)
+    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
     report({**rows, **(cost if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
@@ -136,38 +141,45 @@ def _counts(
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
+    from ..split import Splitter
 
     if not _is_saved(sources):
         return count(sources, split or "cl100k", reading, num_threads=options.num_threads, progress=progress)
-    if split is not None:
+    counts = WordCounts.load(sources[0], options.min_count)
+    if counts.split_patterns and split is not None:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
-    return WordCounts.load(sources[0], options.min_count)
+    if not counts.split_patterns and split is None:
+        raise UsageError(f"{sources[0]} holds word counts without their split pattern: name it with --split")
+    return counts if split is None else replace(counts, split_patterns=Splitter(split).patterns)
 
 
-def _summary(tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float]) -> dict[str, Any]:
+def _summary(
+    tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float], n_tokens: int | None
+) -> dict[str, Any]:
+    """What was trained. n_tokens: how many tokens the counted text makes; None where the training does not tell."""
     from ..kernels.machine import peak_memory
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    used = measure_usage(tok, counts).tokens
+    used = measure_usage(tok, counts).tokens if n_tokens is None else n_tokens
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {
         "documents": counts.documents,
         "bytes": counts.total_bytes,
-        "distinct pretokens": len(counts),
+        "distinct_pretokens": len(counts),
         "tokens": present + len(vocabulary.special_tokens),
-        "special tokens": len(vocabulary.special_tokens),
-        "removed tokens": len(vocabulary.removed),
-        "bytes per token": round(counts.total_bytes / used, 4) if used and whole else None,
+        "special_tokens": len(vocabulary.special_tokens),
+        "removed_tokens": len(vocabulary.removed),
+        "bytes_per_token": round(counts.total_bytes / used, 4) if used and whole else None,
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
-        "peak memory (MiB)": round(peak_memory() / 2**20),
+        "peak_memory_mib": round(peak_memory() / 2**20),
     }
 
 
-def state_memory(needed: int, free: int) -> None:
-    """Say how much memory training needs before it begins, and warn if that is not free."""
-    message = f"training will need up to {math.ceil(needed / 2**20):,} MiB of memory"
+def state_memory(needed: int, free: int, held: int = 0) -> None:
+    """Say how much memory training needs, with what the process holds already, and warn if that is not free."""
+    message = f"training will need up to {math.ceil((needed + held) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     say(message)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import UsageError, require
 from ..sources.blocks import Block, Damaged, Document, Drop, ReadOptions, Record
 from ..sources.documents import document_of
 from ..sources.find import Skip
-from .filters import clean_segments
+from .filters import FILTER_SETS, clean_segments
 from .options import CleanOptions
 from .report import Tally
 from .wikitext import Segment
@@ -39,18 +41,44 @@ class Cleaner:
         self._segments(Document("<p>", "", ""), "", Counter())
 
     def __call__(self, values: tuple) -> tuple[bytes, dict[str, Any]]:
-        tally = Tally()
-        lines = []
-        for item in Block.of(values).items():
-            if isinstance(item, Skip):
-                tally.skip(item)
-            else:
-                tally.bytes_in += len(item.data)
-                lines.append(self._line(item, tally))
+        block, tally = Block.of(values), Tally()
+        options, minimal = self._options, FILTER_SETS["minimal"]
+        plain = block.format in ("text", "parquet") and options.format == "jsonl" and not block.skips
+        if plain and self._kind in ("text", "fineweb") and {*(options.filters or ())} <= {*minimal}:
+            lines = self._plain_lines(block, tally)
+        else:
+            lines = [self._line(item, tally) for item in block.items()]
         return b"".join(lines), tally.to_json()
 
-    def _line(self, record: Record, tally: Tally) -> bytes:
+    def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
+        """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
+        from ._lines_cy import json_lines
+
+        min_chars, at, ids = self._options.min_chars or 0, 0, None
+        if block.names is not None or block.numbers is None:
+            ids = [_as_json(block.name(i)).encode() for i in range(len(block.ends))]
+        middle = f', "source": {_as_json(block.source)}, "text": "'.encode()
+        numbers = block.numbers or array("Q")
+        while at < len(block.ends):
+            start = block.ends[at - 1] if at else 0
+            lines, end, kept, text_bytes, blank, short = json_lines(
+                block.data, block.ends, numbers, ids, middle, at, min_chars
+            )
+            yield lines
+            counted = Tally(end - at, kept, (block.ends[end - 1] if end else 0) - start, text_bytes)
+            counted.dropped = Counter({"no text left": blank} if blank else {})
+            counted.dropped += Counter({f"under {min_chars} characters": short})
+            tally.add(counted)
+            if end < len(block.ends):
+                yield self._line(block.record(end), tally)
+            at = end + 1
+
+    def _line(self, record: Record | Skip, tally: Tally) -> bytes:
         """The line of a record; nothing where it is left out. The tally counts it."""
+        if isinstance(record, Skip):
+            tally.skip(record)
+            return b""
+        tally.bytes_in += len(record.data)
         options = self._options
         try:
             document = document_of(record, options.read)

@@ -14,11 +14,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import InputError, UsageError, require
+from ..errors import InputError, OutputError, require
 from ..jobs.outputs import atomic_file
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions, Task, do_parts, group_by_size
@@ -42,7 +43,6 @@ def clean(
     output: str | os.PathLike,
     options: CleanOptions | None = None,
     *,
-    overwrite: bool = False,
     job: JobOptions | None = None,
     progress: Progress | None = None,
 ) -> CleaningReport:
@@ -51,7 +51,7 @@ def clean(
     A call with the same sources and options resumes an interrupted one.
 
     kind: wikipedia (pages-articles XML), stackexchange (Posts.xml), fineweb (Parquet or JSON lines) or text.
-    overwrite: remove the output of another run. Without it that is a UsageError.
+    job: with `overwrite` the output of another run is removed. Without it that is an OutputError.
     progress: called as progress("clean", bytes of the sources read, bytes of all).
     """
     options, job = options or CleanOptions(), job or JobOptions()
@@ -63,13 +63,12 @@ def clean(
     work = CleanParts(kind, options, group_by_size(found, PART_BYTES), folder, job)
     settings = work.settings()
     working_path = folder / ".unfinished"  # inside, where the shards are: they appear one by one
-    if not overwrite:
+    if not job.overwrite:
         finished = _finished_report(folder, working_path, settings)
         if finished is not None:
             return finished
     key = {"sources": fingerprint(found), "options": settings}
-    resume = job.resumes(found) and not overwrite
-    with working_folder(working_path, folder, key, resume) as working:
+    with working_folder(working_path, folder, key, job.resumes(found)) as working:
         if not working.has_states():
             _remove_output(folder)
         try:
@@ -138,14 +137,17 @@ class CleanParts:
 
     def _blocks(self, part: int, first: int, start: list[int] | None) -> Iterator[tuple[tuple, _Read]]:
         """The blocks of a part from a place on, each with the place behind it."""
-        block = Block()
+        block, cut = Block(), partial(cut_long_file, self.options.read.max_document_bytes)
         for index in range(first, len(self.parts[part])):
             name = self.parts[part][index][0]
-            source = open_source(name, self.options.read, KINDS[self.kind][0], ids=True)
+            source = open_source(name, self.options.read, KINDS[self.kind][0], cut=cut, ids=True)
             if index == first and start is not None:
                 source.resume(start)
             with contextlib.closing(source):
                 while source.draw(block):
+                    if block.start:  # a part of a long file: it is a document of its own
+                        block.names, block.label = [f"{block.name(0)}:{block.start}"], block.position(0)
+                        block.numbers = [block.start]
                     place = (index + 1, None) if source.done else (index, block.place)
                     yield block.values(), (place, source.stored_position())
 
@@ -153,6 +155,18 @@ class CleanParts:
 # A place between two blocks of a part: the number of the source, and the place in it; None at its front.
 _Place = tuple[int, list[int] | None]
 _Read = tuple[_Place, int]  # a place, and how many bytes of its source, as it is stored, were read by then
+
+
+def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int) -> int:
+    """Where to cut a file of more than `limit` bytes: behind a blank line, a line or a word, or between characters."""
+    if limit is None or length < limit:
+        return 0
+    for mark in (b"\n\n", b"\r\n\r\n", b"\n", b" "):
+        if place := buffer.rfind(mark, start, length) + 1:
+            return place + len(mark) - 1
+    while length and buffer[length - 1] & 0xC0 == 0x80:
+        length -= 1
+    return length - 1
 
 
 def documents_of(values: tuple) -> list[tuple]:
@@ -213,12 +227,14 @@ def _shard_writer(path: Path, format: str) -> Iterator[Callable[[bytes], Any]]:
             yield file.write
             return
         zstandard = require("zstandard", "corpus", "writing .jsonl.zst")
-        with zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(file, closefd=False) as writer:
+        # In a thread of its own, so that reading goes on.
+        compressor = zstandard.ZstdCompressor(level=3, write_checksum=True, threads=1)
+        with compressor.stream_writer(file, closefd=False) as writer:
             yield writer.write
 
 
 def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any]) -> CleaningReport | None:
-    """The report of the same run, if it is finished. Raises UsageError if the folder holds another output."""
+    """The report of the same run, if it is finished. Raises OutputError if the folder holds another output."""
     found = "an earlier"
     if folder.exists() and report_path(folder).exists():
         report = CleaningReport.from_json(json.loads(report_path(folder).read_text(encoding="utf-8")))
@@ -228,8 +244,9 @@ def _finished_report(folder: Path, working_path: Path, settings: dict[str, Any])
         found = "a finished"
     elif working_path.exists() or not any(folder.glob("shard-*")):
         return None
-    raise UsageError(
-        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or overwrite it."
+    raise OutputError(
+        f"{folder} holds the output of {found} run with other sources or options. Choose another folder, or pass "
+        "overwrite=True (--force)."
     )
 
 

@@ -1,7 +1,7 @@
 """The filters of the cleaners: what each finds, and what it writes in its place.
 
 A run chooses filters by name, or by the name of a set. They run in the order of FILTERS. Few texts contain what a filter
-looks for, so a cheap test of the text comes before the pattern.
+looks for: one pass over the text says which patterns are worth a try.
 
 The careful sets change only what is not text. `ddtokens` is the set of a published clean-up recipe, which cuts deeper.
 Runs of hexadecimal, base64 and the like are runs of ASCII characters, so a script that writes no spaces is never one
@@ -11,13 +11,28 @@ long run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from functools import lru_cache
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 import regex
 
 from ..errors import UsageError
+from ._traits_cy import (
+    ANY,
+    BLANK_LINES,
+    BULLET,
+    CONTROL,
+    EMAIL,
+    LINE_END,
+    PIPES,
+    REPEAT,
+    RUN_32,
+    RUN_40,
+    RUN_51,
+    SPACES,
+    URL,
+    traits,
+)
 from .report import EXAMPLES, Tally
 from .wikitext import Segment
 
@@ -29,22 +44,24 @@ CONTEXT = 20  # characters of an example before and after what changes
 _SPACED = r"[\p{L}\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 _PATH = rf"[!-'*-;=?-Z_a-z~[{_SPACED}]]*+"
 _URL = regex.compile(
-    r"(?P<open>[(\[<]\s?)?(?P<url>"
+    r"(?P<item>^[ \t]*(?:[-*]|\d+\.)[ \t]+)?(?P<open>[(\[<]\s?)?(?P<url>"
     rf"(?:(?:https?|ftps?|file)://(?:(?:[\w-]++\.)+(?:[A-Za-z]{{2,24}}+|[[{_SPACED}]]{{2,24}}+)|[A-Za-z0-9-]++|(?=/))"
     rf"|(?<!\w)www\.(?=[\w-]++\.)){_PATH}(?:\({_PATH}\){_PATH})*+"
     r"|(?<![A-Za-z0-9_])data:[a-z]{2,20}/[A-Za-z0-9_.+-]{1,60}(?:;[A-Za-z0-9_=-]{1,40}){0,4},[A-Za-z0-9+/=%_.~-]*"
-    r")(?P<close>\s?[)\]>])?",
-    regex.I | regex.V1,
+    r")(?P<close>\s?[)\]>])?(?P<end>[ \t]*(?:\n|\Z))?",
+    regex.I | regex.M | regex.V1,
 )
+_STOPS = "!\"'*,.:;?"  # at the end of a URL, they belong to the sentence
+# Where a URL may be, found fast; and the scheme before "://".
+_URL_HINT = re.compile(r"://|www\.|Www\.|WWW\.|data:|DATA:")
+_SCHEME = re.compile(r"(?:https?|ftps?|file)\Z", re.I)
+_BEFORE_URL = re.compile(r"(?:^[ \t]*(?:[-*]|\d+\.)[ \t]+)?(?:[(\[<]\s?)?\Z", re.M)
 _EMAIL = re.compile(
     r"([(\[<]\s?)?(?:\bmailto:)?(?<![\w.+-])[A-Za-z0-9][\w.+%-]{0,63}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.)+[A-Za-z]{2,24}\b"
     r"(?(1)\s?[)\]>])",
     re.A,
 )
-# Found fast, where one of the characters that a filter is against may be.
-_MAYBE_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufeff\ufffe\uffff\U0001fffe-\U0010ffff]")
-_MAYBE_REPEAT = re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3}")
-_OTHER_SPACE = re.compile(r"[\t\x0b-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_MARK = regex.compile(r"[\p{P}\p{S}]")
 _BULLETS = "•◦▪▫●○■□▸►▶‣⁃∙·➢➤"
 # The start of a line that is not text, found fast; and the part of it that `leading-marks` removes: punctuation, white
 # space and the bullets that Unicode calls symbols. A plus goes only before a space, and "$5" keeps its dollar.
@@ -56,8 +73,8 @@ class Filter(NamedTuple):
     r"""What a filter does to a text.
 
     does: one sentence for readers.
-    may_change: a cheap test; where it is false, the text stays as it is.
-    pattern: what the filter finds.
+    trait: what a text that it changes has; see `traits`.
+    find: the matches of what the filter finds.
     replace: what it writes in its place; the match itself where that stays.
     thing: what the report counts it as; None where it is not counted.
     lines: whether the pattern begins with the "\n" before a line; the first line has one too.
@@ -65,48 +82,80 @@ class Filter(NamedTuple):
 
     name: str
     does: str
-    may_change: Callable[[str], Any]
-    pattern: re.Pattern[str]
+    trait: int
+    find: Callable[[str], Iterator[re.Match[str]]]
     replace: Callable[[re.Match[str]], str]
     thing: Callable[[re.Match[str]], str] | None = lambda found: found[0].strip()
     lines: bool = False
 
     def __call__(self, text: str, tally: Tally) -> str:
         """The text after the filter. The tally counts what changes."""
-        if not self.may_change(text):
-            return text
         text = "\n" + text if self.lines else text
         parts: list[str] = []
         at = 0
-        for found in self.pattern.finditer(text):
+        for found in self.find(text):
             old, new, (start, end) = found[0], self.replace(found), found.span()
             if new == old:
                 continue
-            tally.characters[self.name] += len(old) - (self.lines and old[:1] == new[:1] == "\n")
+            tally.characters[self.name] += _changed(old, new)
             if self.thing is not None and (thing := self.thing(found)):
                 tally.removed[f"{self.name}: {thing[:NAME_CHARACTERS]}"] += 1
             examples = tally.examples.setdefault(self.name, [])
             if len(examples) < EXAMPLES:
                 before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-                old, new_text = old[:NAME_CHARACTERS], new[:NAME_CHARACTERS]
-                examples.append([before + old + after, before + new_text + after])
+                examples.append(
+                    [before + (part if len(part) <= 60 else f"{part[:59]}…") + after for part in (old, new)]
+                )
             parts += (text[at:start], new)
             at = end
         text = "".join([*parts, text[at:]]) if parts else text
         return text[1:] if self.lines else text
 
 
+def _changed(old: str, new: str) -> int:
+    """How many characters of `old` are removed or replaced: those between what both begin and end with."""
+    same, most = 0, min(len(old), len(new))
+    while same < most and old[same] == new[same]:
+        same += 1
+    end = 0
+    while end < most - same and old[-1 - end] == new[-1 - end]:
+        end += 1
+    return len(old) - same - end
+
+
+def _find_urls(text: str) -> Iterator[re.Match]:
+    at = 0
+    for hint in _URL_HINT.finditer(text):
+        start = hint.start()
+        if hint[0] == "://":
+            scheme = _SCHEME.search(text, max(at, start - 5), start)
+            if scheme is None:
+                continue
+            start = scheme.start()
+        line = max(at, start - 40, text.rfind("\n", max(at, start - 40), start) + 1)
+        before = _BEFORE_URL.search(text, line, start)
+        if start >= at and (found := _URL.match(text, before.start() if before else start)):
+            yield found
+            at = found.end()
+
+
 def _without_url(found: re.Match) -> str:
-    """A space in the place of the URL, and of the brackets around it. Punctuation that ends it stays."""
-    url = found["url"].rstrip("!\"'*,.:;?")
+    """A space in the place of the URL and the brackets around it; nothing for a list item that is only a URL.
+
+    Punctuation that ends a URL stays.
+    """
+    url = found["url"].rstrip(_STOPS)
     rest = found["url"][len(url) :]
-    if found["open"] and found["close"] and not rest:
-        return " "
-    return f"{found['open'] or ''} {rest}{found['close'] or ''}"
+    item, opening, closing, end = (found[name] or "" for name in ("item", "open", "close", "end"))
+    if not rest and bool(opening) == bool(closing):
+        opening = closing = ""
+        if item and found["end"] is not None:
+            return ""
+    return f"{item}{opening} {rest}{closing}{end}"
 
 
 def _host(found: re.Match) -> str:
-    return re.sub(r"^\w+://", "", found["url"]).partition("/")[0]
+    return re.sub(r"^\w+://", "", found["url"].rstrip(_STOPS)).partition("/")[0]
 
 
 def _without_base64(found: re.Match) -> str:
@@ -122,138 +171,135 @@ def _without_leading_marks(found: re.Match) -> str:
     return "\n" + found[0][marks.end() :] if marks else found[0]
 
 
+def _three_marks(found: re.Match) -> str:
+    """Three of a mark, unless they are those of a heading."""
+    text, (start, end) = found.string, found.span()
+    heading = (
+        found[1] == "#" and end - start <= 6 and text[start - 1 : start] in ("", "\n") and text[end : end + 1] == " "
+    )
+    return found[1] * 3 if _MARK.match(found[1]) and not heading else found[0]
+
+
 def _one_space(found: re.Match) -> str:
     """Nothing at the ends of a line, else one space."""
     text, (start, end) = found.string, found.span()
     return " " if text[start - 1 : start] not in ("", "\n") and text[end : end + 1] not in ("", "\n") else ""
 
 
-def _may_have_spaces(text: str) -> bool:
-    if "  " in text or " \n" in text or "\n " in text or text[:1] == " " or text[-1:] == " ":
-        return True
-    return _OTHER_SPACE.search(text) is not None
-
-
-@lru_cache(maxsize=1)  # several filters ask for the same text
-def _longest_word(text: str) -> int:
-    return len(max(text.split(), key=len, default=""))
-
-
 _FILTERS = (
     Filter(
         "line-ends",
         "Writes every end of a line as a line feed.",
-        lambda text: any(end in text for end in "\r\x85\u2028\u2029"),
-        re.compile("\r\n|[\r\x85\u2028\u2029]"),
+        LINE_END,
+        re.compile("\r\n|[\r\x85\u2028\u2029]").finditer,
         lambda found: "\n",
         None,
     ),
     Filter(
         "controls",
         "Removes control characters other than tab and line feed, byte order marks, and Unicode's noncharacters.",
-        _MAYBE_CONTROL.search,
-        regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1),
+        CONTROL,
+        regex.compile(r"[\p{Cc}\p{Noncharacter_Code_Point}\uFEFF--[\t\n]]+", regex.V1).finditer,
         lambda found: "",
         lambda found: f"U+{ord(found[0][0]):04X}",
     ),
     Filter(
         "urls",
         "Removes http, https, ftp and file URLs, data URLs, and what begins with www.",
-        lambda text: "://" in text or "data:" in text or "www." in text.lower(),
-        _URL,
+        URL,
+        _find_urls,
         _without_url,
         _host,
     ),
     Filter(
         "emails",
         "Removes e-mail addresses, with a `mailto:` before them.",
-        lambda text: "@" in text,
-        _EMAIL,
+        EMAIL,
+        _EMAIL.finditer,
         lambda found: " ",
         lambda found: found[0].strip("([<>]) "),
     ),
     Filter(
         "hex",
         "Removes runs of 32 or more hexadecimal digits (hashes, keys, dumps). A run of only digits or letters stays.",
-        lambda text: _longest_word(text) >= 32,
-        re.compile(r"[0-9A-Fa-f]{32,}"),
+        RUN_32,
+        re.compile(r"[0-9A-Fa-f]{32,}").finditer,
         lambda run: run[0] if run[0].isdigit() or run[0].isalpha() else " ",
     ),
     Filter(
         "base64",
         "Removes runs of 40 or more characters of base64. DNA, long words and paths stay.",
-        lambda text: _longest_word(text) >= 40,
-        re.compile(r"[A-Za-z0-9+/]{40,}={0,2}"),
+        RUN_40,
+        re.compile(r"[A-Za-z0-9+/]{40,}={0,2}").finditer,
         _without_base64,
     ),
     Filter(
         "repeats",
         "Shortens a mark that stands four or more times in a row to three. Letters, digits and `_` stay.",
-        _MAYBE_REPEAT.search,
-        # But not the marks of a heading.
-        regex.compile(r"(?!^#{1,6} )(?<!#(?=#))([\p{P}\p{S}--_])\1{3,}", regex.V1 | regex.M),
-        lambda found: found[1] * 3,
+        REPEAT,
+        re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3,}").finditer,
+        _three_marks,
         lambda found: found[1] * 4,
     ),
     Filter(
         "spaced-repeats",
         "Like `repeats`, for every character that is not a word character, and with a space on both sides.",
-        _MAYBE_REPEAT.search,
-        re.compile(r"([^\w\s])\1{3,}"),
+        REPEAT,
+        re.compile(r"([^\w\s])\1{3,}").finditer,
         lambda found: f" {found[1] * 3} ",
         lambda found: found[1] * 4,
     ),
     Filter(
         "pipes",
         "Turns all pipes of a line but the first two into spaces.",
-        lambda text: text.count("|") > 2,
-        re.compile(r"(?<=\|)([^|\n]*\|[^|\n]*)\|[^\n]*"),
+        PIPES,
+        re.compile(r"(?<=\|)([^|\n]*\|[^|\n]*)\|[^\n]*").finditer,
         lambda found: found[1] + found[0][len(found[1]) :].replace("|", " "),
         lambda found: "||||",
     ),
     Filter(
         "long-runs",
         "Removes unbroken runs of more than 50 ASCII characters.",
-        lambda text: _longest_word(text) >= 51,
-        re.compile(r"[!-~]{51,}"),
+        RUN_51,
+        re.compile(r"[!-~]{51,}").finditer,
         lambda found: " ",
     ),
     Filter(
         "spaces",
         "Writes runs of white space inside a line as one space, and removes white space at both ends of a line.",
-        _may_have_spaces,
-        re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))"),
+        SPACES,
+        re.compile(r"[^\S\n](?:[^\S\n]+|(?<! )|(?=\n|\Z)|(?<![^\n] ))").finditer,
         _one_space,
         None,
     ),
     Filter(
         "bullets",
         'Writes a bullet at the start of a line as "- ".',
-        lambda text: not text.isascii() and any(bullet in text for bullet in _BULLETS),
-        re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M),
+        BULLET,
+        re.compile(rf"^[ \t\xa0]*[{_BULLETS}]+[ \t\xa0]+", re.M).finditer,
         lambda found: "- ",
     ),
     Filter(
         "leading-marks",
         "Removes punctuation, bullets and white space at the start of a line.",
-        bool,
-        _LINE_BEGIN,
+        ANY,
+        _LINE_BEGIN.finditer,
         _without_leading_marks,
         lines=True,
     ),
     Filter(
         "letterless-lines",
         "Removes lines without a letter of any script.",
-        bool,
-        regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)"),
+        ANY,
+        regex.compile(r"\n[^\p{L}\n]*(?=\n|\Z)").finditer,
         lambda found: "",
         lines=True,
     ),
     Filter(
         "blank-lines",
         "Leaves at most one blank line in a row.",
-        lambda text: "\n\n\n" in text,
-        re.compile(r"\n\n(\n+)"),
+        BLANK_LINES,
+        re.compile(r"\n\n(\n+)").finditer,
         lambda found: "\n\n",
         None,
     ),
@@ -299,14 +345,18 @@ def clean_segments(segments: Iterable[Segment], filters: Iterable[str], tally: T
     >>> clean_segments([Segment("See https://a.org/x !!!!!")], ["urls", "repeats"], tally := Tally())
     'See   !!!'
     >>> tally.characters, tally.examples["repeats"]
-    (Counter({'urls': 15, 'repeats': 5}), [['See   !!!!!', 'See   !!!']])
+    (Counter({'urls': 15, 'repeats': 2}), [['See   !!!!!', 'See   !!!']])
     """
     steps = [FILTERS[name] for name in filters]
     texts = []
     for text, verbatim in segments:
         if not verbatim:
+            found = traits(text)
             for step in steps:
-                text = step(text, tally)
+                if found & step.trait:
+                    changed = step(text, tally)
+                    found = found if changed is text else traits(changed)
+                    text = changed
             text = text.strip("\n")
         if text:
             texts.append(text)

@@ -21,8 +21,8 @@ CELLS = frozenset(["td", "th"])
 DROPPED = frozenset("script style template noscript iframe object svg head title img video audio canvas".split())
 # The end of a line, the end of a paragraph, the start of a mark: HTML cannot hold these characters.
 LINE, PARAGRAPH, MARK = "\x00", "\x01", "\x02"
-_MARK = re.compile(rf"{MARK}(\S+ )[ {LINE}{PARAGRAPH}]*")  # an item that begins with a paragraph begins on one line
-_ENDS = re.compile(rf" *[{LINE}{PARAGRAPH}][ {LINE}{PARAGRAPH}]*")
+_MARK = re.compile(rf"{MARK}(\S+ )[\s{LINE}{PARAGRAPH}]*")  # an item that begins with a paragraph begins on one line
+_ENDS = re.compile(rf"([{LINE}{PARAGRAPH}][\s{LINE}{PARAGRAPH}]*)")
 
 
 def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = True) -> list[Segment]:
@@ -36,7 +36,9 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
     """
     parser = require("selectolax.lexbor", "corpus", "cleaning HTML")
     removed = removed if removed is not None else Counter()
-    body = parser.LexborHTMLParser(re.sub(rf"[{LINE}{PARAGRAPH}{MARK}]", "", html)).body
+    if LINE in html or PARAGRAPH in html or MARK in html:
+        html = re.sub(rf"[{LINE}{PARAGRAPH}{MARK}]", "", html)
+    body = parser.LexborHTMLParser(html).body
     segments: list[Segment] = []
     prose: list[str] = []
     node = body.child if body is not None else None
@@ -101,8 +103,13 @@ def _item(items: list[int]) -> str:
 
 def _end_prose(prose: list[str], segments: list[Segment]) -> None:
     """Close the run of prose: white space as a browser shows it, lines and paragraphs as the elements say."""
-    text = _MARK.sub(r"\1", " ".join("".join(prose).split()))
-    text = _ENDS.sub(lambda ends: "\n\n" if PARAGRAPH in ends[0] else "\n", text).strip()
+    text = "".join(prose)
+    if MARK in text:
+        text = _MARK.sub(r"\1", text)
+    parts = _ENDS.split(text)  # words, ends, words, ...
+    parts[::2] = [" ".join(words.split()) for words in parts[::2]]
+    parts[1::2] = ["\n\n" if PARAGRAPH in ends else "\n" for ends in parts[1::2]]
+    text = "".join(parts).strip()
     prose.clear()
     if text:
         segments.append(Segment(text))

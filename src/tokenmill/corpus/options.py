@@ -10,7 +10,7 @@ from .filters import chosen_filters
 
 OUTPUT_FORMATS = {"jsonl": ".jsonl.zst", "text": ".txt"}
 SHARD_BYTES = 256 << 20
-LINES = ReadOptions("line", max_document_bytes=MAX_DOCUMENT_BYTES)
+FILES = ReadOptions(max_document_bytes=MAX_DOCUMENT_BYTES)
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class CleanOptions:
     time_limit, memory_limit: the seconds of processor time and the bytes of memory that one document may take. A
         document that takes more is skipped and counted.
     shard_bytes: a shard is closed once it holds this much text.
-    read: what a document is, and which field or column holds its text. A line of a text file is one by default.
+    read: what a document is, and which field or column holds its text. By default a text file is one. A longer file than
+        the limit on documents is cut into several, at blank lines if it has any; other documents that long are skipped.
     """
 
     format: str = "jsonl"
@@ -37,7 +38,7 @@ class CleanOptions:
     time_limit: float = 30.0
     memory_limit: int = 1 << 30
     shard_bytes: int = SHARD_BYTES
-    read: ReadOptions = field(default_factory=lambda: LINES)
+    read: ReadOptions = field(default_factory=lambda: FILES)
 
     def __post_init__(self) -> None:
         if self.format not in OUTPUT_FORMATS:

@@ -105,6 +105,12 @@ class CleaningReport:
     shards: list[dict[str, Any]]
     settings: dict[str, Any]
 
+    @property
+    def documents_lost(self) -> dict[str, int]:
+        """How many documents with text were dropped or skipped, by reason: redirects and other namespaces do not count."""
+        dropped = {reason: n for reason, n in self.dropped.items() if reason.startswith(("no text left", "under "))}
+        return dropped | ({"could not be read": self.skipped_count} if self.skipped_count else {})
+
     @classmethod
     def of(cls, kind: str, tally: Tally, shards: Iterable[dict], settings: dict[str, Any]) -> CleaningReport:
         kinds: Counter[str] = Counter()

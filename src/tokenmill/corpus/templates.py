@@ -302,7 +302,7 @@ _TABLE: tuple[tuple[Renderer, str], ...] = (
     (_text, """
         nowrap nobr nobreak small smaller big larger large normal normalsize sc smallcaps nobold noitalic noitalics bold
         italic em strong u uline underline overline center centre unicode polytonic serif script iast ipa ipalink pron
-        tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link flag
+        tooltip abbr abbrv vanchor var math mvar bigmath sic not_a_typo as_written typo ill interlanguage_link midsize flag
         flagcountry flagu country nts ntsh number mono code tt samp kbd bo allow_wrap hebrew hanja hangul zh-hans
         zh-hant keep kern nihongo2"""),
     (_second, "lang lang2 wikt-lang wt native_name native_phrase resize font color font_color colored_text"),

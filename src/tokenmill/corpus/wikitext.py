@@ -36,11 +36,14 @@ DROPPED = frozenset(
     "ref references gallery imagemap timeline score hiero graph templatedata templatestyles mapframe maplink inputbox "
     "categorytree indicator includeonly charinsert dynamicpagelist".split()
 )
+_CLOSE = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in VERBATIM | DROPPED}
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _EXTENSION = re.compile(rf"<({'|'.join(sorted(VERBATIM | DROPPED))})\b([^<>]*?)(/?)>", re.IGNORECASE)
+# A template or a link without brackets in it, as most are, is one match.
 # Each alternative begins with a character of its own, which lets `re` skip what is none of them: 4x faster than "^".
 _BRACKETS = re.compile(
-    r"\{\{|\}\}|\[\[|\]\]|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>", re.IGNORECASE
+    r"\{\{(?:[^{}\[\]<]*\}\})?|\}\}|\[\[(?:[^{}\[\]<]*\]\])?|\]\]|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>",
+    re.IGNORECASE,
 )
 _TEMPLATE_NAME = re.compile(r"[^|{}\[\]<>]*")
 _PREFIX = re.compile(r"\s*([^\[\]{}|<>:\n]{1,40})\s*:")
@@ -149,7 +152,7 @@ class _Page:
             out.append(text[at : found.start()])
             name, at = found[1].lower(), found.end()
             if not found[3] and name not in unclosed:
-                close = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, at)
+                close = _CLOSE[name].search(text, at)
                 again = _EXTENSION.search(text, at, close.start()) if close and name == "ref" else None
                 if close is None:
                     unclosed.add(name)  # nothing that follows is closed either: search no more
@@ -193,9 +196,19 @@ class _Page:
         opened = Counter()  # how many of each bracket are open
         at = 0
         for token in _BRACKETS.finditer(text):
-            if token.start() > at:
-                out.append(text[at : token.start()])
+            found, start = token[0], token.start()
+            if found[:2] == "[[" and found[-1] == "]" and ":" not in found:
+                continue  # a link to another page: it stays
+            if start > at:
+                out.append(text[at:start])
             at = token.end()
+            if len(found) > 3 and found[-2:] in ("}}", "]]"):
+                frame = self._open(found[:2], text, start + 2, len(out), opened["{{"])
+                out += ("" if frame.kept and found[0] == "{" else found[:2], found[2:-2])
+                self._close(frame, out, found[-2:])
+                if found[0] == "{" and out[-1] == MARK and _RAISING.match(text, at):
+                    out[-1] = GAP
+                continue
             bracket = token[0].strip("\n \t:*#;").lower()[:2]
             if bracket in ("{{", "[[", "{|", "<t"):
                 stack.append(self._open(bracket, text, at, len(out), opened["{{"]))

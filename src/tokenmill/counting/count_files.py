@@ -10,12 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..errors import UsageError
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions
 from ..sources.blocks import Block
-from ..sources.find import OnSkip, Skip, Source, can_read_again, find_sources, report_skips, size_of
+from ..sources.find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, size_of
 from ..sources.shared import SharedSources
 from ..split import Splitter
+from .ddfreq_tsv import is_counts_file
 from .memory import memory_limit_of
 from .options import CountOptions, make_splitter
 from .spill import temporary_spill
@@ -84,6 +86,12 @@ def found_sources(sources: Paths, on_skip: OnSkip | None) -> tuple[list[Source],
     skips: list[Skip] = []
     found = find_sources(sources, None if on_skip is None else skips.append)
     report_skips(skips, on_skip)
+    for path in found:
+        if not is_url(path) and is_counts_file(Path(path)):
+            raise UsageError(
+                f"{path} holds word counts, not text. Train on it alone (tokenmill train {path}, or WordCounts.load), or "
+                "add it to other counts with tokenmill count --merge"
+            )
     return found, len(skips)
 
 

@@ -61,6 +61,7 @@ def count_to_folder(
     if job.engine == "ray" and options.approximate_prune:
         raise UsageError("approximate_prune needs the local engine: what it drops would depend on the tasks")
     found, left_out = found_sources(sources, on_skip)
+    job.check_output(output)
     told = asdict(replace(options, memory_limit=None))
     told |= {"split_patterns": splitter.patterns, "skip": on_skip is not None, "engine": job.engine}
     key = {"sources": fingerprint(found), "options": told}

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import FormatError
+from ..errors import FormatError, UsageError
 from ..jobs.outputs import atomic_file
 from ..sources.streams import ByteStream
 from ._ddfreq_cy import format_entries, parse_entries
@@ -30,6 +30,7 @@ CHUNK = 1 << 22
 ESCAPES = {ord("\\"): "\\\\", ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r"}
 ESCAPES |= {code: f"\\x{code:02x}" for code in [*range(32), 127] if code not in ESCAPES}
 ESCAPES |= {0xDC00 + byte: f"\\x{byte:02x}" for byte in range(128, 256)}  # as surrogateescape decodes a stray byte
+HEADER = b"pretoken\tcount"
 BACK = {"t": b"\t", "n": b"\n", "r": b"\r", "\\": b"\\"}
 
 
@@ -63,6 +64,29 @@ def unescape(text: str) -> bytes:
     return re.sub(r"\\(x[0-9a-fA-F]{2}|.|$)", one, text.encode().decode("latin-1")).encode("latin-1")
 
 
+def is_counts_file(path: Path) -> bool:
+    """Whether a file holds word counts: a .ddfreq, or a .tsv with the header that `write_counts_file` writes.
+
+    Raises UsageError for a .tsv without it whose lines are all texts with a number: that may be either.
+    """
+    if path.suffix not in SUFFIXES or not path.is_file():
+        return False
+    if path.suffix == ".ddfreq":
+        return True
+    with ByteStream(path) as stream:
+        head = stream.read(1 << 16)
+    lines = head.split(b"\n")
+    if lines[0] == HEADER:
+        return True
+    lines = lines[:-1] or lines  # the last one may be cut off
+    if head and all(re.fullmatch(rb"[^\t]*\t[0-9]+", line) for line in lines):
+        raise UsageError(
+            f"{path} may hold word counts: each of its first lines is a text, a tab and a number. If it does, put the "
+            f"line {HEADER.decode()!r} first; if it is text, give it the suffix .txt"
+        )
+    return False
+
+
 def read_counts_file(path: Path) -> Iterator[Rows]:
     """The rows of a .ddfreq or .tsv file, in the order of the file. Damage raises a FormatError that says where."""
     return (_read_ddfreq if path.suffix == ".ddfreq" else _read_tsv)(path)
@@ -73,7 +97,7 @@ def write_counts_file(path: Path, batches: Iterable[Rows]) -> tuple[int, int]:
     is_ddfreq = path.suffix == ".ddfreq"
     distinct = total = 0
     with atomic_file(path, "wb") as file:
-        file.write(bytes(8) if is_ddfreq else b"pretoken\tcount\n")
+        file.write(bytes(8) if is_ddfreq else HEADER + b"\n")
         for rows in batches:
             file.write(_entries(rows) if is_ddfreq else _tsv_lines(rows))
             distinct += len(rows[2])
@@ -137,9 +161,9 @@ def _read_tsv(path: Path) -> Iterator[Rows]:
     size = 0
     for number, line in enumerate(_lines(path), 1):
         try:
-            text, _, count = line.decode().rpartition("\t")
-            if number == 1 and count == "count":
+            if number == 1 and line == HEADER:
                 continue
+            text, _, count = line.decode().rpartition("\t")
             if not count.isascii() or not count.isdecimal() or int(count) >= 2**64:
                 raise ValueError(f"{count!r} is not a count")
             pretokens.append(unescape(text))

@@ -7,6 +7,7 @@ part of the text the sample is.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 import tempfile
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..kernels.machine import threads_for
-from ..sources.blocks import BLOCK, Block, BlockSource, Span, StreamSource
+from ..sources.blocks import BLOCK, Block, BlockSource, StreamSource
 from ..sources.documents import spans_of
 from ..sources.find import COMPRESSIONS, Source, find_sources, is_url, report_skips, size_of
 from ._table_cy import CountTable
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .count_files import Paths
 
 SAMPLE = 64 << 20  # bytes of text
+READ = 1 << 30  # stored bytes that are read through of files that cannot be read from the middle
 TYPICAL_GROWTH = 0.6  # where the sample is too small to tell
 MERGE_SECONDS = 2e-7  # to merge and write a row, measured
 
@@ -77,14 +79,17 @@ def estimate(
     threads, limit = threads_for(num_threads), memory_limit_of(options.memory_limit)
     counter = Counter(splitter, 1 << 62, Spill(Path()), lambda: None)
     seen: list[tuple[int, int]] = []  # bytes and distinct pretokens after each block
-    ratios: dict[str, list[int]] = {}
-    seconds = -time.perf_counter()
-    for block in _sample(paths, splitter, options, sample, ratios):
+    ratios: dict[str, _Ratio] = {}
+    start = time.perf_counter()
+    blocks = _sample(paths, splitter, options, sample, ratios)
+    reading = time.perf_counter() - start
+    for block in blocks:
         counter.count(block)
         seen.append((counter.total_bytes, len(counter.table)))
-    seconds += time.perf_counter()
+    counting = time.perf_counter() - start - reading
     sampled, distinct = counter.total_bytes, len(counter.table)
-    total = max(sampled, int(sum(size_of(path) * _ratio(ratios, path) for path in paths)))
+    sizes = {path: size_of(path) for path in paths}
+    total = max(sampled, int(sum(size * ratios.get(_suffixes(path), _Ratio()).of() for path, size in sizes.items())))
     growth = _growth(seen)
 
     def distinct_in(nbytes: float) -> float:
@@ -102,7 +107,8 @@ def estimate(
         spills = math.ceil(total / text)
     pretokens = distinct_in(total)
     spilled = spills * min(pretokens, limit / (ENTRY / 0.7 + long)) if spills else 0.0
-    speed = sampled / seconds if sampled else 1.0
+    was_read = sum(ratio.stored * ratio.of() for ratio in ratios.values())  # as text, with what was not counted
+    seconds = total * (reading / max(1, was_read) + counting / max(1, sampled)) + (pretokens + spilled) * MERGE_SECONDS
     return Estimate(
         total_bytes=total,
         sampled=sampled,
@@ -114,7 +120,7 @@ def estimate(
         spills=spills,
         spill_disk=int(spilled * row),
         disk=int(pretokens * saved),
-        seconds=round(total / speed / threads + (pretokens + spilled) * MERGE_SECONDS / threads, 1),
+        seconds=round(seconds / threads, 1),
     )
 
 
@@ -128,21 +134,27 @@ def _growth(seen: list[tuple[int, int]]) -> float:
     return min(1.0, max(0.05, math.log(distinct / distinct_in_half) / math.log(whole / half)))
 
 
+class _Ratio:
+    """How much text comes out of a byte on disk: from stored bytes to drawn ones, and by parsing to text."""
+
+    stored = drawn = parsed = text = 0
+
+    def of(self) -> float:
+        return self.drawn / max(1, self.stored) * self.text / max(1, self.parsed) if self.text else 1.0
+
+
 def _sample(
-    paths: list[Source],
-    splitter: Splitter,
-    options: CountOptions,
-    sample: int,
-    ratios: dict[str, list[int]],
-) -> Iterator[Block]:
+    paths: list[Source], splitter: Splitter, options: CountOptions, sample: int, ratios: dict[str, _Ratio]
+) -> list[Block]:
     """Blocks from all over the sources, in random order, since neighbouring text is alike.
 
-    A compressed file can only be read from its front.
+    A source that cannot be read from the middle, such as a compressed one, is read through, up to READ stored bytes of all
+    such sources, and gives every so many blocks.
 
-    ratios: by suffix, the bytes read on disk and the bytes of text that came out of them, to be added to.
+    ratios: by suffixes, to be filled.
     """
     open = opener(splitter, options.read, options.binary)
-    draws: list[tuple[Source, Span | None]] = []  # the first block of a span, or the next of a whole file
+    blocks: list[Block] = []
     total = sum(size_of(path) for path in paths)
     credit = float(BLOCK)  # so that there is one block at least
     for path in paths:
@@ -150,40 +162,50 @@ def _sample(
         credit += sample * size / max(1, total)
         packed = is_url(path) or Path(path).suffix.lower() in (*COMPRESSIONS, ".parquet", ".pq")
         n = int((credit if packed else min(credit, size + BLOCK)) // BLOCK)  # a packed file has more text than bytes
-        spans = [span for span, _ in spans_of(path, options.read, max(BLOCK, size // max(1, n)), cut_of(splitter))]
-        if spans != [None]:
+        if not n:
+            continue
+        ratio = ratios.setdefault(_suffixes(path), _Ratio())
+        spans = [span for span, _ in spans_of(path, options.read, max(BLOCK, size // n), cut_of(splitter))]
+        if spans == [None]:
+            with contextlib.closing(open(path)) as source:
+                blocks += _through(source, n, size, int(READ * size / max(1, total)), ratio)
+        else:
             n = min(n, len(spans))
-        credit = min(credit - n * BLOCK, BLOCK) if n else credit
-        draws += [(path, spans[i * len(spans) // n]) for i in range(n)]
-    random.Random(1).shuffle(draws)
-    whole: dict[Source, BlockSource] = {}
+            for span in (spans[i * len(spans) // n] for i in range(n)):
+                with contextlib.closing(open(path, span=span)) as source:
+                    if source.draw(block := Block()):
+                        ratio.stored += block.nbytes if isinstance(source, StreamSource) else source.stored_position()
+                        ratio.drawn += block.nbytes
+                        blocks.append(_finished(block, ratio))
+        credit = min(credit - n * BLOCK, BLOCK)
+    random.Random(1).shuffle(blocks)
+    return blocks
+
+
+def _through(source: BlockSource, n: int, size: int, limit: int, ratio: _Ratio) -> Iterator[Block]:
+    """About n blocks of a source of `size` stored bytes, evenly spaced, from its first `limit` bytes."""
+    position = given = 0
     block = Block()
-    try:
-        for path, span in draws:
-            before = whole[path].stored_position() if path in whole else 0
-            source = whole.get(path) or open(path, span=span)
-            if span is None:
-                whole[path] = source
-            if source.draw(block):
-                raw = block.nbytes
-                block.finish()
-                report_skips(block.skips, None)
-                yield block
-                plain = span is not None and isinstance(source, StreamSource)
-                read_bytes = ratios.setdefault(Path(path).suffix, [0, 0])
-                read_bytes[0] += raw if plain else source.stored_position() - before
-                read_bytes[1] += block.nbytes
-            if span is not None:
-                source.close()
-    finally:
-        for source in whole.values():
-            source.close()
+    while (position <= limit or not given) and source.draw(block):
+        ratio.drawn += block.nbytes
+        if given < n and position >= given * min(size, limit) // n:
+            given += 1
+            yield _finished(block, ratio)
+            block = Block()
+        position = source.stored_position()
+    ratio.stored += position
 
 
-def _ratio(ratios: dict[str, list[int]], path: Source) -> float:
-    """How much text comes out of a byte on disk of this source."""
-    on_disk, text = ratios.get(Path(path).suffix, (1, 1))
-    return text / max(1, on_disk)
+def _finished(block: Block, ratio: _Ratio) -> Block:
+    ratio.parsed += block.nbytes
+    block.finish()
+    report_skips(block.skips, None)
+    ratio.text += block.nbytes
+    return block
+
+
+def _suffixes(path: Source) -> str:
+    return "".join(Path(path).suffixes[-2:])
 
 
 def _sizes(table: CountTable) -> tuple[float, float]:

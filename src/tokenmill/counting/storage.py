@@ -23,7 +23,7 @@ from ..errors import FormatError, OutputError, require
 from ..jobs.in_order import map_in_order
 from ..jobs.outputs import atomic_folder
 from ..jobs.progress import Progress
-from .tables import concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
+from .tables import collect, concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
 
 if TYPE_CHECKING:
     from .tables import Rows
@@ -219,8 +219,15 @@ def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:
 def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, About]:
     """Read the word counts in `folder`. The counts of a pretoken in several foreign files add up."""
     about, files = open_folder(Path(folder))
-    least = min_count if about is not None else 0  # of a foreign folder the sums are not known yet
-    rows = concatenate([filter_rows(batch, least) for file in files for batch in file])
+    batches = (batch for file in files for batch in file)
+    if about is None:  # the sums are not known yet
+        rows = concatenate(list(batches))
+    else:
+        sizes = size_of(files_in(Path(folder)))
+        try:
+            rows = collect((filter_rows(batch, min_count) for batch in batches), *sizes)
+        except ValueError as error:
+            raise FormatError(f"{folder} is damaged: it has more rows than its metadata says") from error
     if not is_canonical(rows):
         if about is not None:
             raise FormatError(f"{folder} is damaged: its pretokens are not in the order in which tokenmill writes them")

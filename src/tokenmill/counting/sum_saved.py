@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FormatError, InputError, OutputError, UsageError
-from ..jobs.outputs import atomic_folder, output_errors
+from ..jobs.outputs import atomic_folder, output_errors, refuse_existing
 from ..jobs.progress import Progress
 from .ddfreq_tsv import SUFFIXES, read_counts_file, write_counts_file
 from .memory import memory_limit_of
@@ -26,6 +26,7 @@ from .tables import (
     is_canonical,
     merged_part,
     sort_rows,
+    text_bytes,
 )
 from .word_counts import check_patterns
 
@@ -41,12 +42,14 @@ def add_up(
     *,
     memory_limit: str | int | None = None,
     min_count: int = 1,
+    overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
     """Add up word counts: folders, .ddfreq and .tsv files. With one input, this converts it to another format.
 
     output: a folder, or a file whose name ends with .ddfreq or .tsv.
     min_count: leave out pretokens that were seen fewer times in all.
+    overwrite: replace an existing output. Without it that is an OutputError.
     Raises UsageError if the inputs were split by different patterns, FormatError if one is damaged.
     """
     paths = [Path(path) for path in inputs]
@@ -61,6 +64,7 @@ def add_up(
             raise UsageError(
                 f"{path} is neither a folder of word counts nor a file with the suffix {', '.join(SUFFIXES)}"
             )
+    refuse_existing(output, overwrite=overwrite)
     abouts: list[About] = []
     with output_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -133,8 +137,7 @@ def _sort_into(spill: Spill, batches: Iterator[Rows], limit: int) -> int:
     waiting: list[Rows] = []
     held = total_bytes = 0
     for rows in batches:
-        lengths = rows[1][1:] - rows[1][:-1]
-        total_bytes += sum(map(int.__mul__, lengths.tolist(), rows[2].tolist()))
+        total_bytes += text_bytes(rows)
         waiting.append(rows)
         held += ROW * len(rows[2]) + 2 * len(rows[0])
         if held > limit:

@@ -65,10 +65,10 @@ def concatenate(batches: Sequence[Rows]) -> Rows:
     """Many batches of rows as one."""
     if len(batches) == 1:
         return batches[0]
-    return _collect(batches, sum(len(counts) for _, _, counts in batches), sum(len(arena) for arena, _, _ in batches))
+    return collect(batches, sum(len(counts) for _, _, counts in batches), sum(len(arena) for arena, _, _ in batches))
 
 
-def _collect(batches: Iterable[Rows], rows: int, nbytes: int) -> Rows:
+def collect(batches: Iterable[Rows], rows: int, nbytes: int) -> Rows:
     """Batches as they come in as one, of `rows` rows and `nbytes` bytes of pretokens at most."""
     import numpy as np
 
@@ -98,6 +98,12 @@ def filter_rows(rows: Rows, min_count: int) -> Rows:
     np.cumsum(lengths[keep], out=ends[1:])
     inside = arena[int(offsets[0]) : int(offsets[-1])]
     return inside[np.repeat(keep, lengths.astype(np.int64))], ends, counts[keep]
+
+
+def text_bytes(rows: Rows) -> int:
+    """How many bytes of text the rows count."""
+    lengths = rows[1][1:] - rows[1][:-1]
+    return sum(map(int.__mul__, lengths.tolist(), rows[2].tolist()))
 
 
 def hashes_of(rows: Rows) -> np.ndarray:
@@ -243,7 +249,7 @@ def merge_tables(tables: Sequence[CountTable], pool: Executor | None = None, pau
     """The sum of several tables as rows in canonical order, in memory."""
     sources = [TableRows(table, pause) for table in tables]
     groups = merge_groups(lambda part, bits: sources, pool if len(tables) > 1 else None, pause, len(tables))
-    return _collect(
+    return collect(
         itertools.chain.from_iterable(groups), sum(each.rows for each in sources), sum(each.nbytes for each in sources)
     )
 

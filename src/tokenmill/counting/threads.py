@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .tables import Rows
 
 SLICE = 8 << 20  # bytes counted in one kernel call
+FOURFOLD = 1 << 18  # slots (8 MB) up to which a table grows fourfold: twofold touches half as much fresh memory again
 POLL = 0.1  # seconds between two looks at the threads
 BUFFERS = 4 * BLOCK  # bytes that a thread needs beside its table
 PER_THREAD = 16 * BLOCK  # bytes below which another thread is not worth its memory
@@ -136,8 +137,9 @@ class Counter:
             return
         # While a table grows, the old slots and the new are both held.
         largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
-        if largest >= 2 * table.slots:
-            grow(table, 2 * table.slots, self.pause)
+        factor = 4 if table.slots <= FOURFOLD else 2
+        if largest >= factor * table.slots:
+            grow(table, factor * table.slots, self.pause)
         elif largest >= 1.3 * table.slots:
             grow(table, largest, self.pause)
         elif not self._cannot_grow:
@@ -203,6 +205,7 @@ class Threads:
     def __exit__(self, *exception: object) -> None:
         self._stop.set()
         self.pool.shutdown(wait=True, cancel_futures=True)
+        self.counters.clear()  # they refer to this object too; so the tables are freed now, not by the garbage collector
 
     def pause(self) -> None:
         """Called everywhere between two kernel calls."""

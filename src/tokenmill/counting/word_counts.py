@@ -6,11 +6,13 @@ import operator
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
+from ..jobs.outputs import refuse_existing
 from . import storage
-from .tables import duplicate_in, filter_rows, is_canonical, merge_rows
+from .tables import duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -155,24 +157,39 @@ class WordCounts:
         arena, offsets, counts = merge_rows([self._rows])
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
-    def save(self, folder: str | os.PathLike) -> None:
-        """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`."""
+    def save(self, folder: str | os.PathLike, *, overwrite: bool = False) -> None:
+        """Write a folder of Parquet files with the columns `pretoken` and `count`. Needs the extra `corpus`.
+
+        overwrite: replace an existing folder. Without it that is an OutputError.
+        """
+        refuse_existing(folder, overwrite=overwrite)
         about = storage.About(self.split_patterns, self.documents, self.total_bytes)
         storage.save_rows(self.canonical()._rows, about, folder)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike, min_count: int = 0) -> WordCounts:
-        """Read a folder that `save` or `tokenmill count` wrote. Damage raises a FormatError that names the file.
+    def load(cls, path: str | os.PathLike, min_count: int = 0) -> WordCounts:
+        """Read a folder that `save` or `tokenmill count` wrote, or a .ddfreq or .tsv file of word counts.
 
-        min_count: leave out pretokens seen fewer times while reading, so they are never all in memory.
+        Damage raises a FormatError that names the file. A .ddfreq or .tsv file does not hold the split pattern.
+
+        min_count: leave out pretokens seen fewer times. Of a folder, they are left out while reading, and so are never
+            all in memory.
         """
-        rows, about = storage.load_rows(folder, min_count)
-        return cls(*rows, *about)
+        if not os.path.isfile(path):
+            rows, about = storage.load_rows(path, min_count)
+            return cls(*rows, *about)
+        from .ddfreq_tsv import read_counts_file
+
+        merged = merge_rows(read_counts_file(Path(path)))
+        total_bytes = text_bytes(merged)
+        return cls(*filter_rows(merged, min_count), total_bytes=total_bytes)
 
     @staticmethod
     def is_saved(path: str | os.PathLike) -> bool:
-        """Whether `path` is a folder of word counts rather than of text."""
-        return storage.is_saved(path)
+        """Whether `path` is a folder or file of word counts rather than of text."""
+        from .ddfreq_tsv import is_counts_file
+
+        return storage.is_saved(path) or is_counts_file(Path(path))
 
 
 def check_patterns(patterns: set[tuple[str, ...]]) -> None:

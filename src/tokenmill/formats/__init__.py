@@ -11,6 +11,6 @@ change ids.
 
 from .libraries import encode_with_library, to_hf, to_tiktoken
 from .published_encodings import PUBLISHED
-from .read_write import FORMATS, read, write
+from .read_write import FORMATS, check_output, read, write
 
-__all__ = ["FORMATS", "PUBLISHED", "encode_with_library", "read", "to_hf", "to_tiktoken", "write"]
+__all__ = ["FORMATS", "PUBLISHED", "check_output", "encode_with_library", "read", "to_hf", "to_tiktoken", "write"]

@@ -105,7 +105,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     # One token and one merge a line: the file can be read and compared, and C writes it.
     lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(model, ensure_ascii=False, indent=2)[:-2]
     vocab_lines = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
-    pair_lines = ",\n".join(json.dumps(pair, ensure_ascii=False) for pair in pairs)
+    pair_lines = ",\n".join(map(json.JSONEncoder(ensure_ascii=False).encode, pairs))
     text = f'{lines[0]},\n"model": {lines[1]},\n"vocab": {vocab_lines},\n"merges": [\n{pair_lines}\n]\n}}\n}}\n'
     return text.encode(), notes
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,6 +35,8 @@ def encode_with_library(
     vocabulary: what tokenmill reads from it; tiktoken takes the split pattern and the special tokens from there.
     missing_ok: return None where no library reads the file, or it is not installed, instead of an error.
     """
+    from importlib.metadata import version
+
     place = Path(path)
     if place.is_dir():
         place /= "tokenizer.json"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -163,6 +162,8 @@ def _tiktoken_folders() -> list[Path]:
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return [Path(os.environ[variable])] if os.environ[variable] else []
+    import tempfile
+
     return [Path(tempfile.gettempdir()) / "data-gym-cache"]
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..errors import FormatError, InputError, UsageError
-from ..jobs.outputs import atomic_file, atomic_folder
+from ..jobs.outputs import atomic_file, atomic_folder, refuse_existing
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
 from ..vocabulary.validation import VocabularyError
-from . import ddtok, events_file, gguf, published_encodings, tokenmill_json
+from . import ddtok, events_file, gguf, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_bytes
 from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes, parse_pair, read_side_files
@@ -29,6 +29,7 @@ _Found = tuple[Vocabulary, bool]
 
 _MODEL = re.compile(rb'"model"\s*:\s*\{')
 _PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
+_OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2])
 
 
 def read(
@@ -91,13 +92,14 @@ def _read_file(place: Path, data: bytes) -> _Found:
     has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
     if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:
         return ranks, True
-    if start.startswith((b"{", b"#version")):
+    if start.startswith(b"#version") or (start.startswith(b"{") and unknown_files.describe(data) is None):
         return _read_pair(place, parse_pair)
     if looks_like_tiktoken(data):
         return _read_tiktoken(place, data)
     if looks_like_sentencepiece(data):
         return parse_sentencepiece(data, str(place)), True
-    raise FormatError(f"{place}: not a vocabulary in a format that tokenmill reads ({', '.join(FORMATS)})")
+    found = unknown_files.describe(data) or "not a vocabulary"
+    raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
 
 
 def _read_huggingface(place: Path, data: bytes) -> _Found:
@@ -182,17 +184,24 @@ def _with_options(
 
 
 def write(
-    vocabulary: Vocabulary, path: str | os.PathLike, format: str = "huggingface", *, lossy: bool = False
+    vocabulary: Vocabulary,
+    path: str | os.PathLike,
+    format: str = "huggingface",
+    *,
+    lossy: bool = False,
+    overwrite: bool = False,
 ) -> list[str]:
     """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
 
-    path: a file for "tiktoken", a folder for the others. An earlier output is replaced.
+    path: a file for "tiktoken", a folder for the others, which may hold other files, such as a model.
+    overwrite: replace a tokenizer that is there. Without it that is an OutputError.
     lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank.
     A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
     tokenizer.json; the other formats cannot hold them.
     """
     if format not in FORMATS:
         raise UsageError(f"the format is {format!r}; expected one of {', '.join(FORMATS)}")
+    check_output(path, format, overwrite=overwrite)
     target, notes = Path(path), []
     if vocabulary.order == "events" and lossy:
         left_out = f"{len(vocabulary.removed)} removed tokens and the events are left out"
@@ -205,6 +214,15 @@ def write(
         files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
         _write_folder(target, files)
     return notes + more
+
+
+def check_output(path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False) -> None:
+    """Raise an OutputError if there is a tokenizer at `path` that `write` must not replace; before long work."""
+    target = Path(path)
+    if format == "tiktoken":
+        refuse_existing(target, companion_path(target), overwrite=overwrite)
+    else:
+        refuse_existing(*([target / name for name in _OURS] if target.is_dir() else [target]), overwrite=overwrite)
 
 
 def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[str]]:
@@ -237,8 +255,7 @@ def _write_files(files: dict[Path, bytes]) -> None:
 
 def _write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
-    ours = {"tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2]}
-    if target.is_dir() and any(path.name not in ours for path in target.iterdir()):
+    if target.is_dir() and any(path.name not in _OURS for path in target.iterdir()):
         _write_files({target / name: content for name, content in files.items()})
         if "tokenizer.json" in files and events_file.NAME not in files:  # the events of another vocabulary
             (target / events_file.NAME).unlink(missing_ok=True)

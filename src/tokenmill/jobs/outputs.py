@@ -21,6 +21,19 @@ def output_errors(path: str | os.PathLike) -> Iterator[None]:
         raise OutputError(f"cannot write {os.fspath(path)}: {reason}. Nothing was left half-written there.") from error
 
 
+def refuse_existing(*paths: str | os.PathLike, overwrite: bool = False) -> None:
+    """Raise an OutputError that says what is there if one of `paths` exists. An empty folder may be written to."""
+    for path in () if overwrite else map(Path, paths):
+        if path.is_dir():
+            names = sorted(entry.name for entry in path.iterdir())
+            more = ", ..." if len(names) > 3 else ""
+            found = f"a folder with {', '.join(names[:3])}{more}" if names else ""
+        else:
+            found = f"a file of {path.stat().st_size:,} bytes" if path.is_file() else "no file" * path.exists()
+        if found:
+            raise OutputError(f"{path} exists: {found}. Choose another output, or pass overwrite=True (--force).")
+
+
 @contextlib.contextmanager
 def atomic_path(path: str | os.PathLike) -> Iterator[Path]:
     """Give a name beside `path` for a file or folder. Rename it to `path` on success, delete it on any exception."""

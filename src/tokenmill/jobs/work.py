@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import UsageError
 from ..sources.find import OnSkip, Skip, Source, can_read_again, size_of
+from .outputs import refuse_existing
 from .progress import Meter, Progress
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class JobOptions:
     num_workers: threads (processes for `clean`). None is one for each core; on Ray, one for each task.
     resume: continue an interrupted job. False starts again.
     checkpoint_every: seconds between two checkpoints within a part. None is the default of the job.
+    overwrite: replace an existing output. Resuming an interrupted job does not need it.
     """
 
     engine: str = "local"
@@ -39,6 +41,7 @@ class JobOptions:
     num_workers: int | None = None
     resume: bool = True
     checkpoint_every: float | None = None
+    overwrite: bool = False
 
     def __post_init__(self) -> None:
         if self.engine not in ("local", "ray"):
@@ -47,6 +50,13 @@ class JobOptions:
             raise UsageError(f"ray_address is {self.ray_address!r}, but engine is not 'ray'")
         if self.num_workers is not None and self.num_workers < 1:
             raise UsageError(f"the number of threads or processes is {self.num_workers}; it must be at least 1")
+
+    def check_output(self, output: Path) -> None:
+        """Raise OutputError if `output` exists and must not be overwritten."""
+        from .working_folder import WorkingFolder, path_beside
+
+        if not (self.resume and WorkingFolder(path_beside(output)).has_states()):
+            refuse_existing(output, overwrite=self.overwrite)
 
     def resumes(self, sources: Iterable[Source]) -> bool:
         """Whether an interrupted job of these sources is resumed: not with a pipe, which can be read only once."""

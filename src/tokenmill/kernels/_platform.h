@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string.h>
 
 #ifdef _WIN32
@@ -275,6 +278,13 @@ static inline void *tm_alloc(size_t size) { return malloc(size ? size : 1); }
 #endif
 
 static inline void tm_free(void *p) { free(p); }
+
+/* Give back to the system what was freed. glibc may keep 64 MB for each thread. */
+static inline void tm_return_freed(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
 
 /* Make room for `wanted` items of `size` bytes in an array from malloc, doubling it, so that appending is linear. Returns
  * the array, or NULL, and the old one stays as it is. */

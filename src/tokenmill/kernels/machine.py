@@ -31,6 +31,14 @@ def threads_for(num_threads: int | None) -> int:
     return num_threads
 
 
+def resident_memory() -> int:
+    """The bytes of memory that this process holds now, or held at most where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, IndexError, ValueError):
+        return peak_memory()
+
+
 def free_memory() -> int:
     """Bytes of memory that are left without swapping, within the limits of a container."""
     free = []

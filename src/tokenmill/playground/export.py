@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import OutputError, UsageError
-from ..jobs.outputs import atomic_folder
+from ..jobs.outputs import atomic_folder, refuse_existing
 from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
 from .server import catalog, page_files
@@ -20,11 +20,14 @@ def export(
     tokenizers: Sequence[tuple[str, Vocabulary]],
     folder: str | os.PathLike[str],
     counts: Mapping[str, TokenCounts] | None = None,
+    *,
+    overwrite: bool = False,
 ) -> dict[str, int]:
     """Write the playground with `tokenizers` (names and vocabularies) as a static site. Returns the sizes of the files.
 
-    The site encodes in the browser, with the same ids as the library, and loads only its own files. An earlier export in
-    `folder` is replaced; a folder that holds anything else is refused.
+    The site encodes in the browser, with the same ids as the library, and loads only its own files. A
+    folder that holds anything but an earlier export is refused.
+    overwrite: replace an earlier export. Without it that is an OutputError.
     counts: for some of the names, how often each token is used.
     """
     if not tokenizers:
@@ -32,6 +35,7 @@ def export(
     target = Path(folder)
     if target.exists() and not _is_ours(target):
         raise OutputError(f"{target} holds something other than an earlier export. Choose a new folder, or empty it.")
+    refuse_existing(target, overwrite=overwrite)
     files = page_files()
     for i, (name, vocabulary) in enumerate(tokenizers):
         files[f"packs/{i}.tmpack"] = pack(vocabulary, name, (counts or {}).get(name))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
@@ -48,12 +49,14 @@ def compare(
     text: Text,
     *,
     thresholds: Sequence[float] = THRESHOLDS,
+    read: ReadOptions | None = None,
     num_threads: int | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare tokenizers on the same text; the first is the baseline.
 
     tokenizers: by name, or a sequence, which takes the tokenizers' own names.
+    read: how text files are cut into documents, and which field or column holds the text.
     text: as for `inspect`. Word counts fit only tokenizers with the split pattern they were counted with.
 
     >>> compare({"mine": tok, "gpt2": tokenmill.load("gpt2")}, "corpus/*.txt").table("compression").column("bytes per token")
@@ -62,7 +65,7 @@ def compare(
     named = dict(tokenizers) if isinstance(tokenizers, Mapping) else _named(tokenizers)
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
-    domains = EvaluationText(text, num_threads)
+    domains = EvaluationText(text, num_threads, read)
     judged = {name: judge(tok, domains, progress) for name, tok in named.items()}
     fertility = {name: of.fertility() for name, of in judged.items()}
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in judged.items()}
@@ -122,12 +125,17 @@ def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) 
 def _side_by_side(key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]]) -> Table:
     """A column for each name in `figures`, and a row for each of the first one's figures."""
     rows = [(row, *(of.get(row) for of in figures.values())) for row in next(iter(figures.values()))]
-    return Table(key, title, (Column(first), *(Column(name, "number", digits=3) for name in figures)), rows)
+    return Table(
+        key, title, (Column(first), *(Column(name, "number", digits=3, json_key=name) for name in figures)), rows
+    )
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:
     tokens = {name: set(ordinary_tokens(tok).values()) for name, tok in named.items()}
     rows = [(name, *(ratio(len(own & other), len(own)) for other in tokens.values())) for name, own in tokens.items()]
-    columns = (Column("tokens of"), *(Column(f"in {name}", "share", digits=1) for name in named))
+    columns = (
+        Column("tokens of"),
+        *(Column(f"in {name}", "share", digits=1, json_key=f"in_{name}_share") for name in named),
+    )
     note = "The share of the row's tokens that the column's vocabulary also has."
     return Table("overlap", "Tokens in common", columns, rows, note)

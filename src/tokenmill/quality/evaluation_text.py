@@ -6,11 +6,15 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
+
+import numpy as np
 
 from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..sources.documents import read_documents
 from ..sources.find import find_sources
 from ..tokenizer import Tokenizer
@@ -30,6 +34,7 @@ SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa
 class EvaluationText:
     """Named domains, each a set of sources or word counts.
 
+    read: how text files are cut into documents, and which field or column holds the text.
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
         32 files gives one domain per file.
 
@@ -37,8 +42,9 @@ class EvaluationText:
     ['low']
     """
 
-    def __init__(self, text: Text, num_threads: int | None = None):
+    def __init__(self, text: Text, num_threads: int | None = None, read: ReadOptions | None = None):
         self.num_threads = num_threads
+        self.read = read or ReadOptions()
         self.parts: dict[str, list[Path | str] | WordCounts] = {}
         if isinstance(text, WordCounts):
             self.parts["word counts"] = text
@@ -113,13 +119,14 @@ class EvaluationText:
             return None
         if name not in self._words:
             counts = self._count(part, (WORD,), progress)  # of words, and of the gaps between them
-            self._words[name] = sum(times for pretoken, times in counts.items() if not SPACE.match(pretoken))
+            self._words[name] = int(counts.counts.sum()) - _gaps(counts)
         return self._words[name]
 
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
-        from ..counting import count
+        from ..counting import CountOptions, count
 
-        return count(files, split=patterns, num_threads=self.num_threads, progress=progress)
+        options = CountOptions(read=self.read)
+        return count(files, patterns, options, num_threads=self.num_threads, progress=progress)
 
     def _count_sections(
         self, files: list[Path | str], tok: Tokenizer, progress: Progress | None
@@ -134,7 +141,7 @@ class EvaluationText:
         added: Counter[int] = Counter()
 
         def sections() -> Iterator[bytes]:
-            for document in read_documents(files, unit="file", max_document_bytes=None):
+            for document in read_documents(files, **asdict(self.read)):
                 for section, token, prefix in tok.core.sections(document.text, frozenset()):
                     if token is not None:
                         added[token.id] += 1
@@ -145,6 +152,16 @@ class EvaluationText:
 
         patterns, threads = tok.vocabulary.split_patterns, self.num_threads
         return count_iterator(sections(), split=patterns, num_threads=threads, progress=progress), added
+
+
+def _gaps(counts: WordCounts) -> int:
+    """How often the pretokens of `counts` that begin with white space occur."""
+    starts = counts.offsets[:-1][np.diff(counts.offsets) > 0]
+    times, first = counts.counts[np.diff(counts.offsets) > 0], counts.arena[starts]
+    gap = (first == 0x20) | ((first >= 0x09) & (first <= 0x0D))
+    for i in np.flatnonzero(np.isin(first, (0xC2, 0xE1, 0xE2, 0xE3))).tolist():
+        gap[i] = SPACE.match(counts.arena[starts[i] : starts[i] + np.uint64(3)].tobytes()) is not None
+    return int(times[gap].sum())
 
 
 def _apart(files: list[Path | str]) -> str:

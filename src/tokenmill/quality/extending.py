@@ -18,6 +18,7 @@ import numpy as np
 from ..api import MergeOptions
 from ..errors import UsageError, suggests_options
 from ..formats.rank_merges import merges_of_ranks
+from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from .evaluation_text import EvaluationText, Text
@@ -30,11 +31,19 @@ if TYPE_CHECKING:
 
 
 @suggests_options(*MergeOptions.__optional_keys__)
-def extend(tok: Tokenizer, text: Text, vocab_size: int, **options: Unpack[MergeOptions]) -> Tokenizer:
+def extend(
+    tok: Tokenizer,
+    text: Text,
+    vocab_size: int,
+    *,
+    read: ReadOptions | None = None,
+    **options: Unpack[MergeOptions],
+) -> Tokenizer:
     """Train a tokenizer further on `text`: files, folders, globs, or word counts cut by its own split pattern.
 
     vocab_size: the number of ids of the result, old ones and special tokens included. New tokens follow the old ids, new
         special tokens come last. If the text runs out of pairs first, there are fewer.
+    read: how text files are cut into documents, and which field or column holds the text.
     options: see MergeOptions. Without `refine`, a Picky tokenizer continues with the threshold it was trained with, and
         a plain one stays plain. Tokens of `tok` are never removed. New tokens may be, and tokens that were removed from
         `tok` may come back under a new id.
@@ -47,7 +56,7 @@ def extend(tok: Tokenizer, text: Text, vocab_size: int, **options: Unpack[MergeO
     if options.get("refine") is not None and tok.vocabulary.order != "events":
         tok = _by_events(tok)
     progress = options.get("progress")
-    counts = EvaluationText(text, options.get("num_threads")).together(tok, progress)
+    counts = EvaluationText(text, options.get("num_threads"), read).together(tok, progress)
     ids, numbers = segment(tok, counts, progress)
     offsets = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(numbers, out=offsets[1:])

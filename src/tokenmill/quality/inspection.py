@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..errors import suggests_options
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
@@ -31,11 +32,13 @@ class InspectionOptions:
     thresholds: count the tokens whose IoS reaches each of these values.
     junk_at: list the tokens whose IoS reaches this value.
     rare_below: list the tokens used fewer times than this.
+    read: how text files are cut into documents, and which field or column holds the text.
     """
 
     thresholds: Sequence[float] = THRESHOLDS
     junk_at: float = 0.9
     rare_below: int = 100
+    read: ReadOptions = field(default_factory=ReadOptions)
 
 
 @dataclass(eq=False)
@@ -85,7 +88,7 @@ def inspect(
     tables = [overview_table(tok)]
     judged = usage = None
     if text is not None:
-        domains = EvaluationText(text, num_threads)
+        domains = EvaluationText(text, num_threads, options.read)
         judged = judge(tok, domains, progress)
         usage = judged.usage
         tables += [text_table(tok, usage), domains_table(tok, judged.usages)]

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
+from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
@@ -49,6 +50,7 @@ def prune(
     *,
     unused_on: Text | None = None,
     min_uses: int = 1,
+    read: ReadOptions | None = None,
     progress: Progress | None = None,
 ) -> Pruned:
     """Remove tokens from a vocabulary: those given by id, or those that a text does not use.
@@ -56,6 +58,7 @@ def prune(
     ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
     unused_on: files, folders, globs or word counts. Tokens that this text uses fewer than `min_uses` times are removed;
         added tokens stay. With min_uses=1 the text keeps its segmentation, only the ids change.
+    read: how text files are cut into documents, and which field or column holds the text.
 
     >>> smaller = prune(tok, unused_on="corpus/*.txt")
     >>> smaller.tok.n_vocab, smaller.id_map[300]
@@ -77,23 +80,22 @@ def prune(
             )
         made: set[int] = set()
     else:
-        used, made = _used(tok, unused_on, min_uses, progress)  # type: ignore[arg-type]
+        used, made = _used(tok, EvaluationText(unused_on, read=read), min_uses, progress)  # type: ignore[arg-type]
         removing = ordinary - alphabet - used
     needed = sorted((made | _parts_of(vocabulary, (everything - removing) | made)) & removing)
     return _renumber(tok, (everything - removing) | set(needed), needed)
 
 
-def _used(tok: Tokenizer, text: Text, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
+def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
     """The tokens that the text uses at least `min_uses` times, and those that must stay to keep its segmentation.
 
     The latter are all tokens that an event makes on this text, even if a later event takes them apart again.
     """
-    domains = EvaluationText(text)
-    usage = reduce(add, domains.usages(tok, progress, words=False).values())
+    usage = reduce(add, text.usages(tok, progress, words=False).values())
     used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
     if min_uses > 1:
         return used, set()
-    result = replay_events(tok.vocabulary, domains.together(tok), progress)
+    result = replay_events(tok.vocabulary, text.together(tok), progress)
     made = zip(result.events.tolist(), result.happened.tolist(), strict=True)
     return used, {new for (_, right, new), times in made if times and right >= 0}
 

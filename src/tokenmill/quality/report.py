@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any
 
 from ..errors import require
-from ..jobs.outputs import atomic_file
+from ..jobs.outputs import atomic_file, refuse_existing
 from ..tokenizer.display import visible
 from .comparison import Comparison
 from .inspection import Inspection
@@ -36,8 +36,11 @@ def require_plots() -> None:
     require("matplotlib", "plots", "drawing pictures")
 
 
-def write_report(found: Inspection | Comparison, path: str | os.PathLike[str], top: int | None = 200) -> None:
-    """Write the page for `found` to `path`; lists are cut to `top` rows."""
+def write_report(
+    found: Inspection | Comparison, path: str | os.PathLike[str], top: int | None = 200, *, overwrite: bool = False
+) -> None:
+    """Write the page for `found` to `path`; lists are cut to `top` rows. An existing file is an OutputError."""
+    refuse_existing(path, overwrite=overwrite)
     page = render_inspection(found, top) if isinstance(found, Inspection) else render_comparison(found, top)
     with atomic_file(path, "w") as file:
         file.write(page)

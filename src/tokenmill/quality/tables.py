@@ -61,12 +61,21 @@ class Column:
         of them; "id" and "count" int; "number" float; "share" float from 0 to 1, shown in per cent; "ios" float from 0 to
         1, shown as it is.
     help: one line on what the column means.
+    json_key: the name in JSON; by default `name` in snake_case, with "_share" for a share.
     """
 
     name: str
     kind: Kind = "text"
     help: str = ""
     digits: int = 2
+    json_key: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name of the column in JSON."""
+        plain = re.sub(r"\W+", "_", self.name.lower().replace("é", "e")).strip("_")
+        share = self.kind == "share" and not plain.endswith("share")
+        return self.json_key or plain + "_share" * share
 
 
 @dataclass(slots=True)
@@ -103,7 +112,7 @@ class Table:
 
     def to_json(self) -> dict[str, object]:
         """The table as values for json.dumps: tokens as {"id", "text", "hex"}."""
-        names = [column.name for column in self.columns]
+        names = [column.key for column in self.columns]
         return {
             "key": self.key,
             "title": self.title,

@@ -114,7 +114,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
         ids, numbers[first:stop] = encode(tok, data, offsets[first + 1 : stop + 1] - offsets[first], sizes)
         found.append(ids)
         if progress is not None:
-            progress("encode", stop, len(counts))
+            progress("segment", stop, len(counts))
     return np.concatenate(found), numbers
 
 
@@ -162,7 +162,12 @@ def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
 
 def token_cells(tok: Tokenizer) -> list[Token]:
     """The ordinary tokens as cells of a table, by id."""
-    return [Token(id, content) for id, content in ordinary_tokens(tok).items()]
+    return _cells(tok.vocabulary)
+
+
+@lru_cache(maxsize=4)
+def _cells(vocabulary: Vocabulary) -> list[Token]:
+    return [Token(id, content) for id, content in _ordinary(vocabulary).items()]
 
 
 @lru_cache(maxsize=4)

@@ -7,8 +7,9 @@ of them is to be given again, with more text behind it.
 """
 
 import cython
-from cython.cimports.libc.stdint import uint8_t, uint64_t
-from cython.cimports.libc.string import memchr, memcmp, memmove
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.string import memchr, memcmp, memcpy, memmove
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
 NEWLINE = cython.declare(cython.int, 10)
 RETURN = cython.declare(cython.int, 13)
@@ -257,6 +258,34 @@ class SeparatorCutter:
                 self.offset += next - start
                 start = next
         return n, start
+
+
+def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]) -> list:
+    """Which of the documents in `text` are not UTF-8."""
+    found: list = []
+    i: cython.Py_ssize_t
+    at: cython.size_t = 0
+    size: cython.size_t
+    end: cython.size_t
+    eight: uint64_t
+    point: uint32_t
+    base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0]) if text.shape[0] > 0 else cython.NULL
+    with cython.nogil:
+        for i in range(ends.shape[0]):
+            end = ends[i]
+            while at < end:
+                if end - at >= 8:
+                    memcpy(cython.address(eight), base + at, 8)
+                    if eight & cython.cast(uint64_t, 0x8080808080808080) == 0:
+                        at += 8
+                        continue
+                size = 1 if base[at] < 0x80 else tm_utf8_read(base + at, end - at, cython.address(point))
+                if size == 0:
+                    with cython.gil:
+                        found.append(i)
+                    at = end
+                at += size
+    return found
 
 
 # JSON

@@ -15,11 +15,12 @@ import itertools
 import os
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import InputError, UsageError
+from ._cut_cy import not_utf8
 from .find import Skip, Source, shown
 from .streams import ByteStream, Pause
 
@@ -211,14 +212,25 @@ class Block:
 
     def leave_out_long(self, limit: int | None) -> None:
         """Add a skip in the place of each document of more than `limit` bytes."""
-        numbers, names = self.numbers, self.names
-        if limit is None or numbers is None:
+        if limit is None or self.numbers is None:
             return
-        texts = list(self.texts())
-        kept = [i for i, text in enumerate(texts) if len(text) <= limit]
-        for i in sorted({*range(len(texts))} - {*kept}):
-            self.leave_out(numbers[i], too_long(limit))
-        self.set_documents([texts[i] for i in kept], [numbers[i] for i in kept])
+        long = {i for i, text in enumerate(self.texts()) if len(text) > limit}
+        for i in sorted(long):
+            self.leave_out(self.numbers[i], too_long(limit))
+        self._keep_others(long)
+
+    def leave_out_not_utf8(self) -> None:
+        """Add a skip in the place of each document that is not UTF-8."""
+        bad = not_utf8(self.data, self.ends)
+        if bad:
+            texts = list(self.texts())
+            self.skips += [Skip(self.source, self.position(i), why_not_utf8(texts[i])) for i in bad]
+            self._keep_others(bad)
+
+    def _keep_others(self, gone: Container[int]) -> None:
+        kept = [i for i in range(len(self.ends)) if i not in gone]
+        numbers, names, texts = self.numbers, self.names, list(self.texts())
+        self.set_documents([texts[i] for i in kept], numbers and [numbers[i] for i in kept])
         self.names = names and [names[i] for i in kept]
 
     def items(self) -> list[Record | Skip]:
@@ -230,18 +242,12 @@ class Block:
 
     def records(self) -> Iterator[Record]:
         """The documents one by one, each a Python object."""
-        for i, data in enumerate(self.texts()):
-            yield Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
+        return map(self.record, range(len(self.ends)))
 
-    def not_utf8(self) -> list[int]:
-        """Which documents are not UTF-8."""
-        try:
-            text = str(memoryview(self.data)[: self.nbytes], "utf-8")
-            if text.isascii() or len(self.ends) < 2:
-                return []
-        except UnicodeDecodeError:
-            pass
-        return [i for i, text in enumerate(self.texts()) if not text.isascii() and why_not_utf8(text)]
+    def record(self, i: int) -> Record:
+        """Document i as a Python object."""
+        data = bytes(memoryview(self.data)[int(self.ends[i - 1]) if i else 0 : int(self.ends[i])])
+        return Record(self.format, self.source, self.position(i), data, self.name(i), self.context)
 
 
 class BlockSource:
@@ -414,5 +420,6 @@ def why_not_utf8(data: bytes) -> str:
 def too_long(limit: int | None) -> str:
     """Why a document of more than `limit` bytes is skipped."""
     return (
-        f"longer than {limit:,} bytes. If it is one document, raise the limit (--max-document-mb, max_document_bytes=)"
+        f"longer than {limit:,} bytes. If it holds many documents, say how they are divided (--unit, unit=). If it is one, "
+        "raise the limit (--max-document, max_document_bytes=)"
     )

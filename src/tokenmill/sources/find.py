@@ -182,7 +182,8 @@ def _filesystem(url: str) -> tuple[Any, str]:
     try:
         return fsspec.core.url_to_fs(url)
     except ImportError as error:  # s3fs, gcsfs, huggingface_hub: fsspec's message names the package
-        raise MissingExtraError(f"reading {url} needs another package: {error}. Install it with pip.") from error
+        hint = "Install it with: pip install 'tokenmill[corpus]'" if "aiohttp" in str(error) else "Install it with pip."
+        raise MissingExtraError(f"reading {url} needs another package: {error}. {hint}") from error
     except ValueError as error:
         raise UsageError(
             f"{url}: {error}. Known are all protocols of fsspec, such as s3://, gs:// and hf://."

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import InputError
 from ._cut_cy import value_end
+from ._json_cy import text_fields
 from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, Record, Span, decode, too_long
 from .find import Skip, Source
 from .text import CutSource
@@ -157,19 +158,28 @@ class ArraySource(LinesSource):
 
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
     """Put the texts in the place of the objects."""
+    data, ends, odd = text_fields(block.data, block.ends, options.field.encode())
+    if not (odd or ids):
+        block.data, block.ends = data, ends
+        return
     texts: list[bytes] = []
     names: list[str | None] = []
     kept = array("Q")
-    changed, first = 0, ""
+    changed, first, asked = 0, "", {*odd}
+    starts = [0, *ends]
     assert block.numbers is not None
-    for i, (data, number) in enumerate(zip(block.texts(), block.numbers, strict=True)):
+    for i, (line, number) in enumerate(zip(block.texts(), block.numbers, strict=True)):
+        kept.append(number)
+        if i not in asked and not ids:
+            texts.append(bytes(data[starts[i] : starts[i + 1]]))
+            continue
         try:
-            text, replaced, value = _read(data, options.field)
+            text, replaced, value = _read(line, options.field)
         except Damaged as error:
             block.skips.append(Skip(block.source, block.position(i), str(error)))
+            kept.pop()
             continue
         texts.append(text.encode())
-        kept.append(number)
         if ids:
             id = value.get("id")
             names.append(without_surrogates(str(id))[0] if isinstance(id, (str, int)) else None)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
 from .blocks import BLOCK, Block, Damaged, Document, ReadOptions, StreamSource, too_long
@@ -137,8 +138,13 @@ def _cut(stream: ByteStream, tag: bytes, limit: int | None) -> Iterator[tuple[in
 def parse(data: bytes) -> Element:
     """The element in `data`; raises Damaged where it is not well-formed or uses an entity that XML does not define."""
     etree = require("lxml.etree", "corpus", "reading XML")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
     try:
-        return etree.fromstring(data, parser)
+        return etree.fromstring(data, _parser())
     except (etree.XMLSyntaxError, ValueError) as error:
         raise Damaged(f"not well-formed XML: {str(error).partition(', line ')[0]}") from error
+
+
+@cache
+def _parser() -> Any:
+    etree = require("lxml.etree", "corpus", "reading XML")
+    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)

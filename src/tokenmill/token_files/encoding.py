@@ -93,7 +93,8 @@ def encode_files(
     settings = settings_for(tok, format, options)
     path = output_path(Path(output), format)
     found = find_sources(sources, on_skip)
-    _refuse_overwriting(found, path)
+    _refuse_source(found, path)
+    job.check_output(path)
     key = {
         "sources": fingerprint(found),
         "tokenizer": tok.vocabulary.fingerprint(),
@@ -212,7 +213,7 @@ def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
     return Part(folder, writer.counts)
 
 
-def _refuse_overwriting(sources: Sequence[Source], path: Path) -> None:
+def _refuse_source(sources: Sequence[Source], path: Path) -> None:
     for source in sources:
         if isinstance(source, Path) and path.exists() and source.exists() and path.samefile(source):
             raise UsageError(f"{path} is one of the sources. Name another output.")

@@ -20,14 +20,12 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from ..jobs.progress import Meter
 from ..jobs.work import Task
 from ..kernels.machine import threads_for
-from ..sources.blocks import Block, Cut, why_not_utf8
+from ..sources.blocks import Block, Cut
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, report_skips
 from .settings import Settings
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..tokenizer.tokenizer import Tokenizer
 
 JOB_BYTES = 1 << 20  # of text for one thread at a time: some ten milliseconds
@@ -64,49 +62,33 @@ class Part:
 
 
 class Encoded(NamedTuple):
-    """What a thread makes of some blocks.
+    """What a thread makes of a block.
 
-    ids: in the type of the file, end-of-text tokens included.
-    ends: where documents end in `ids`.
+    ids: as the file holds them; so many tokens, end-of-text tokens included.
+    ends: int64; where documents end in the ids.
     names: a JSON line for each of these documents: its source and id.
     """
 
-    ids: np.ndarray
-    ends: np.ndarray
+    ids: bytearray
+    tokens: int
+    ends: memoryview
     names: bytes
     text_bytes: int
     skipped: list[Skip]
 
 
-def encode_blocks(tok: Tokenizer, settings: Settings, blocks: Sequence[Block]) -> Encoded:
-    """Encode the documents of some blocks, one after the other."""
-    import numpy as np
-
-    texts: list[Any] = []  # bytes, which the kernel takes as they are
-    lasts: list[bool] = []
-    names: list[str] = []
-    skipped: list[Skip] = []
-    for block in blocks:
-        block.finish()
-        bad = set(block.not_utf8() if block.format in ("text", "parquet") else ())
-        skipped += block.skips
-        last = len(block.ends) - 1
-        for i, text in enumerate(block.texts()):
-            if i in bad:
-                skipped.append(Skip(block.source, block.position(i), why_not_utf8(text)))
-                continue
-            texts.append(text)
-            lasts.append(i < last or not block.goes_on)
-            if lasts[-1] and settings.format == "parquet":
-                names.append(json.dumps([block.source, block.name(i)]) + "\n")
-    allowed: Any = "all" if settings.special else frozenset()
-    ids, offsets = tok.encode_batch_to_numpy(texts, num_threads=1, allowed_special=allowed, disallowed_special=())
-    ends = offsets[1:][np.array(lasts, bool)]
-    if settings.end_of_text is not None:
-        ids = np.insert(ids, ends, settings.end_of_text)
-        ends = ends + np.arange(1, len(ends) + 1)
-    nbytes = sum(map(len, texts))
-    return Encoded(ids.astype(settings.dtype, copy=False), ends, "".join(names).encode(), nbytes, skipped)
+def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
+    """Encode the documents of a block."""
+    block.finish()
+    if block.format in ("text", "parquet"):
+        block.leave_out_not_utf8()
+    plan = tok.core.plan("all" if settings.special else frozenset(), ())
+    mark = -1 if settings.end_of_text is None else settings.end_of_text
+    ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, mark, settings.width)
+    names = ""
+    if settings.format == "parquet":
+        names = "".join(json.dumps([block.source, block.name(i)]) + "\n" for i in range(len(ends)))
+    return Encoded(ids, len(ids) // settings.width, ends, names.encode(), block.nbytes, block.skips)
 
 
 class PartWriter:
@@ -129,18 +111,18 @@ class PartWriter:
     def append(self, encoded: Encoded) -> None:
         import numpy as np
 
-        counts, ends = self.counts, encoded.ends
-        lengths = np.diff(ends, prepend=0).astype(np.int64)
+        counts, ends = self.counts, np.asarray(encoded.ends)
+        lengths = np.diff(ends, prepend=0)
         if len(ends):
             lengths[0] += counts.begun
             counts.begun = 0
-        counts.begun += len(encoded.ids) - int(ends[-1] if len(ends) else 0)
+        counts.begun += encoded.tokens - int(ends[-1] if len(ends) else 0)
         counts.documents += len(ends)
-        counts.tokens += len(encoded.ids)
+        counts.tokens += encoded.tokens
         counts.text_bytes += encoded.text_bytes
         counts.skipped += sum(skip.left_out for skip in encoded.skipped)
         ids, bounds, names = self._files
-        ids.write(encoded.ids.data)
+        ids.write(encoded.ids)
         bounds.write(lengths.data)
         names.write(encoded.names)
 
@@ -205,11 +187,12 @@ def encode_sources(
     cut = certain_cut(tok, settings.special) if task.on_skip is None else None  # a damaged document is left out whole
     jobs = _jobs([source for source, _ in sources], settings, cut, start)
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
-        for encoded, job in results:
-            report_skips(
-                encoded.skipped, task.on_skip, ". To leave out what cannot be read: --skip-damaged, or on_skip=."
-            )
-            writer.append(encoded)
+        for job, blocks in results:
+            for encoded in blocks:
+                report_skips(
+                    encoded.skipped, task.on_skip, ". To leave out what cannot be read: --skip-damaged, or on_skip=."
+                )
+                writer.append(encoded)
             meter.at(job.number, job.stored)
             after(job.place)
 
@@ -252,23 +235,26 @@ def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, start:
 
 def _in_threads(
     tok: Tokenizer, settings: Settings, jobs: Iterator[Job], threads: int
-) -> Generator[tuple[Encoded, Job], None, None]:
+) -> Generator[tuple[Job, list[Encoded]], None, None]:
     """The results of `jobs` in order; no more of them wait than keep the threads busy."""
-    waiting: deque[tuple[Future[Encoded], Job]] = deque()
+
+    def encode(job: Job) -> list[Encoded]:
+        return [encode_block(tok, settings, block) for block in job.blocks]
+
+    waiting: deque[tuple[Job, Future[list[Encoded]]]] = deque()
     pool = ThreadPoolExecutor(threads, "tokenmill-encode")
     try:
         for job in jobs:
             if sum(block.nbytes for block in job.blocks) > HERE_BYTES:
-                future: Future[Encoded] = Future()
-                future.set_result(encode_blocks(tok, settings, job.blocks))
+                future: Future[list[Encoded]] = Future()
+                future.set_result(encode(job))
             else:
-                future = pool.submit(encode_blocks, tok, settings, job.blocks)
-            waiting.append((future, job))
+                future = pool.submit(encode, job)
+            waiting.append((job, future))
             while len(waiting) > 2 * threads:
                 first, done = waiting.popleft()
-                yield first.result(), done
-        while waiting:
-            first, done = waiting.popleft()
-            yield first.result(), done
+                yield first, done.result()
+        for job, future in waiting:
+            yield job, future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -42,6 +42,11 @@ class Settings:
         if self.format not in FORMATS:
             raise UsageError(f"the token file format {self.format!r} is not known; known are {', '.join(FORMATS)}")
 
+    @property
+    def width(self) -> int:
+        """The bytes of an id."""
+        return 2 if self.dtype == "uint16" else 4
+
 
 @dataclass(frozen=True)
 class Metadata:
@@ -114,7 +119,7 @@ def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
 
 def output_path(output: Path, format: str) -> Path:
     """The file with the ids: `output` with the suffix of the format, if it has none of its own."""
-    suffix = SUFFIXES[format]
+    suffix = SUFFIXES.get(format, "")
     if format == "megatron" and output.suffix == ".idx":
         return output.with_suffix(".bin")
     if output.name.endswith(suffix):

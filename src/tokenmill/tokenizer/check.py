@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import itertools
 import os
+from array import array
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import ConversionError, UsageError
 from ..formats.rank_merges import ranks_of
 from ..jobs.progress import Progress
-from ..sources.documents import read_documents
+from ..sources.blocks import Block, ReadOptions
+from ..sources.documents import open_source, read_documents
+from ..sources.find import Source, find_sources, report_skips
+from ..sources.text import FileSource
 from ..vocabulary import Vocabulary
+from .batches import map_batch
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
 
 if TYPE_CHECKING:
@@ -26,6 +32,7 @@ Encode = Callable[[str], list[int]]
 _Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
 
 _PART = 1 << 16  # characters
+_TOGETHER = 64  # texts that several threads encode at a time
 _MAX_TRIES = 400  # encodings spent on making a difference shorter
 
 
@@ -120,49 +127,103 @@ def check(
     return Agreement(proved, difference, trial.texts, trial.bytes, trial.tokens)
 
 
-def document_texts(sources: Iterable[str | os.PathLike]) -> Iterator[tuple[str, str]]:
-    """The text of sources in parts of about 64 kB, each with the place where it begins."""
-    where, size = "", 0
-    lines: list[str] = []
-    for document in read_documents(sources, max_document_bytes=None) if sources else ():
-        if lines and (size > _PART or not where.startswith(f"{document.source}:")):
-            yield where, "\n".join(lines)
-            lines, size = [], 0
-        if not lines:
-            where = f"{document.source}:{document.id}"
-        lines.append(document.text)
+def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | None = None) -> Iterator[tuple[str, str]]:
+    """The text of sources in parts of about 64 kB, each with the place where it begins.
+
+    A file that is one document is cut between lines, so that a difference in it can be made short.
+    """
+    read = read or ReadOptions()
+    for source in find_sources(sources) if sources else ():
+        opened = open_source(source, read, cut=lambda buffer, start, length: buffer.rfind(b"\n", start, length) + 1)
+        with closing(opened):
+            yield from _parts_of_file(opened) if isinstance(opened, FileSource) else _parts_of_documents(source, read)
+
+
+def _parts_of_file(opened: FileSource) -> Iterator[tuple[str, str]]:
+    block, line = Block(), 1
+    while opened.draw(block):
+        block.leave_out_not_utf8()
+        report_skips(block.skips, None)
+        text, start = str(memoryview(block.data)[: block.nbytes], "utf-8"), 0
+        while start < len(text):
+            end = text.find("\n", start + _PART) + 1 or len(text)
+            yield f"{block.source}:{line}", text[start:end]
+            line += text.count("\n", start, end)
+            start = end
+
+
+def _parts_of_documents(source: Source, read: ReadOptions) -> Iterator[tuple[str, str]]:
+    where, size, texts = "", 0, []
+    for document in read_documents(source, **asdict(read)):
+        where = where or f"{document.source}:{document.id}"
+        texts.append(document.text)
         size += len(document.text)
-    if lines:
-        yield where, "\n".join(lines)
+        if size > _PART:
+            yield where, "\n".join(texts)
+            where, size, texts = "", 0, []
+    if texts:
+        yield where, "\n".join(texts)
 
 
 class _Trial:
     """Encodes texts on both sides and counts what was encoded."""
 
     def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: Encode | None):
-        self.tokenizer = tokenizer
+        self.tokenizer, self.other = tokenizer, other
         self.texts = self.bytes = self.tokens = 0
         self.of_bytes: list[_Mode] = [(True, tokenizer.encode_bytes, other.encode_bytes)]
         self.of_text: list[_Mode] = [(True, _with_specials(tokenizer), library or _with_specials(other))]
         if library is None and (tokenizer.special_tokens_set or other.special_tokens_set):
             self.of_text.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
+        allowed = ("all", frozenset[str]())[: len(self.of_text)]
+        # What the kernels of both sides do for each of `of_text`; none where one side is a library.
+        self.plans = [] if library else [(tokenizer.core.plan(a, ()), other.core.plan(a, ())) for a in allowed]
 
     def run(
         self, stage: str, texts: Iterable[tuple[str, str | bytes]], total: int | None, progress: Progress | None
     ) -> Difference | None:
-        for done, (source, text) in enumerate(texts):
-            if progress is not None and done % 64 == 0:
+        texts, done = iter(texts), 0
+        while some := list(itertools.islice(texts, _TOGETHER)):
+            threads = None if stage == "text" else 1  # generated texts are so short that starting threads takes longer
+            agreed = map_batch(self.tokens_if_same, [text for _, text in some], threads)
+            for (source, text), tokens in zip(some, agreed, strict=True):
+                if tokens is None:
+                    tokens = self.try_one(source, text)
+                if isinstance(tokens, Difference):
+                    return tokens
+                self.texts += 1
+                self.bytes += len(text.encode("utf-8", "replace") if isinstance(text, str) else text)
+                self.tokens += tokens
+            done += len(some)
+            if progress is not None:
                 progress(stage, done, total)
-            for specials, encode, encode_other in self.of_text if isinstance(text, str) else self.of_bytes:
-                ids, other_ids = _try(encode, text), _try(encode_other, text)
-                if ids != other_ids:
-                    short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
-                    ids, other_ids = _try(encode, short), _try(encode_other, short)
-                    return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
-            self.texts += 1
-            self.bytes += len(text.encode("utf-8", "replace") if isinstance(text, str) else text)
-            self.tokens += len(ids or ())
         return None
+
+    def tokens_if_same(self, text: str | bytes) -> int | None:
+        """The number of tokens where the kernels of both sides give the same ids; None where they do not, or cannot tell."""
+        if not self.plans or not isinstance(text, str):
+            return None
+        try:
+            data = text.encode()
+            ends = array("Q", [len(data)])
+            for plan, other_plan in self.plans:
+                ids = self.tokenizer.core.encode_documents(data, ends, plan)[0]
+                if ids != self.other.core.encode_documents(data, ends, other_plan)[0]:
+                    return None
+        except (UnicodeEncodeError, UsageError):
+            return None
+        return len(ids) // 4
+
+    def try_one(self, source: str, text: str | bytes) -> Difference | int:
+        """The shortest difference found on a text, or the number of its tokens."""
+        ids: list[int] | None = None
+        for specials, encode, encode_other in self.of_text if isinstance(text, str) else self.of_bytes:
+            ids, other_ids = _try(encode, text), _try(encode_other, text)
+            if ids != other_ids:
+                short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
+                ids, other_ids = _try(encode, short), _try(encode_other, short)
+                return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
+        return len(ids or ())
 
     def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
         """The byte at which the first different tokens begin."""

@@ -5,9 +5,9 @@ It joins what is made from a vocabulary: the split pattern, the added tokens, th
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import UsageError
@@ -15,6 +15,7 @@ from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
+from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .merging._build_cy import list_merger, rank_merger, token_cache
 from .merging._events_cy import event_merger
@@ -138,7 +139,7 @@ class Core:
         """The text where a run of byte tokens that is not UTF-8 gives U+FFFD for each of them, as in SentencePiece."""
         parts = []
         of_bytes = {*self.vocabulary.byte_tokens}
-        for is_bytes, run in groupby(ids, of_bytes.__contains__):
+        for is_bytes, run in itertools.groupby(ids, of_bytes.__contains__):
             data = b"".join(map(self.decoder.token, run))
             try:
                 parts.append(data.decode())
@@ -173,6 +174,19 @@ class Core:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
         found = self._by_kernel("encode_to_ids", text, plan)
         return array("I", self.encode(text, plan)) if found is None else found
+
+    def encode_documents(
+        self, text: Any, ends: Any, plan: Plan, goes_on: bool = False, end_of_text: int = -1, width: int = 4
+    ) -> tuple[bytearray, memoryview]:
+        """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
+        marked = bool(self.added.mark) and self.added.mark.encode() in bytes(text)
+        if self.whole_texts and not plan.refused and not marked:
+            return encode_documents(self.kernel, text, ends, plan.token_finder, goes_on, end_of_text, width)
+        bounds = [0, *ends]
+        lists = [self.encode(bytes(text[start:end]), plan) for start, end in itertools.pairwise(bounds)]
+        id_ends = array("q", itertools.accumulate(map(len, lists)))
+        done = memoryview(id_ends)[: len(id_ends) - goes_on]
+        return write_ids(array("I", itertools.chain.from_iterable(lists)), done, end_of_text, width), done
 
     def count(self, text: str, plan: Plan) -> int:
         """The number of ids of `text`."""

@@ -17,6 +17,7 @@ from .core import Core
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
+    from ..sources.blocks import ReadOptions
     from .tokenizer import Tokenizer
 
     Sample = str | os.PathLike | Iterable[str | os.PathLike] | WordCounts
@@ -43,10 +44,13 @@ class ExportLoss:
         )
 
 
-def export_loss(tok: Tokenizer, sample: Sample, progress: Progress | None = None) -> ExportLoss | None:
+def export_loss(
+    tok: Tokenizer, sample: Sample, progress: Progress | None = None, read: ReadOptions | None = None
+) -> ExportLoss | None:
     """Measure on `sample` how encoding by rank differs from encoding by events.
 
     sample: files, folders, globs or saved word counts, or WordCounts (`count_iterator` makes them from texts).
+    read: how text files are cut into documents, and which field or column holds the text.
     None for a tokenizer without events: its exports give the same ids.
 
     >>> print(export_loss(tok, "held-out.txt"))
@@ -56,7 +60,7 @@ def export_loss(tok: Tokenizer, sample: Sample, progress: Progress | None = None
 
     if tok.vocabulary.order != "events":
         return None
-    counts = _counts(tok, sample, progress)
+    counts = _counts(tok, sample, progress, read)
     return compare_on_counts(tok.core, Core(present_by_rank(tok.vocabulary), 64 << 20), counts)
 
 
@@ -104,8 +108,9 @@ def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
         )
 
 
-def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None) -> WordCounts:
-    from ..counting import WordCounts, count
+def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None, read: ReadOptions | None) -> WordCounts:
+    from ..counting import CountOptions, WordCounts, count
+    from ..sources.blocks import ReadOptions
 
     if isinstance(sample, WordCounts):
         parts = [sample]
@@ -114,7 +119,8 @@ def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None) -> WordCo
         parts = [WordCounts.load(source) for source in sources if WordCounts.is_saved(source)]
         text = [source for source in sources if not WordCounts.is_saved(source)]
         if text or not parts:
-            parts.append(count(text, split=tok.vocabulary.split_patterns, progress=progress))
+            options = CountOptions(read=read or ReadOptions())
+            parts.append(count(text, tok.vocabulary.split_patterns, options, progress=progress))
     for part in parts:
         require_same_split(tok, part)
     return WordCounts.merge(parts) if len(parts) > 1 else parts[0]

@@ -8,11 +8,11 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from ..errors import UnknownTokenError, UsageError
+from ..errors import UnknownTokenError, UsageError, printable
 from ..vocabulary import Event, Vocabulary
 from . import batches, truncation
 from .core import Core
-from .display import TokenView
+from .display import TokenView, vocabulary_html
 from .offsets import Offsets, encode_offsets
 from .stream_decoder import StreamDecoder
 
@@ -40,7 +40,7 @@ class SpecialOptions(TypedDict, total=False):
 class Tokenizer:
     """Encodes text to token ids and decodes ids to text. Immutable. Threads may share it, and processes may fork.
 
-    name: the name of the encoding, for people.
+    name: the name of the encoding, for people; the path or name it was loaded from.
     cache_bytes: the memory limit of the pretoken caches, of all threads together; 0 means no caches.
     The encoding tables are built on first use, which takes 0.1 to 0.3 s for 100,000 tokens. `tokenmill.load` builds them
     at once.
@@ -303,16 +303,19 @@ class Tokenizer:
         """The bytes of all ordinary tokens, sorted."""
         return sorted(self.mergeable_ranks)
 
-    def save(self, path: str | os.PathLike, *, format: str = "huggingface", lossy: bool = False) -> list[str]:
+    def save(
+        self, path: str | os.PathLike, *, format: str = "huggingface", lossy: bool = False, overwrite: bool = False
+    ) -> list[str]:
         """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open, or another format.
 
         format: "huggingface", "tiktoken" (one file), "merges" or "ddtok".
         lossy: write the present tokens of a Picky tokenizer without its events; `export_loss` measures the effect.
+        overwrite: replace a tokenizer that is there. Without it that is an OutputError.
         Returns notes on what the format does not hold. Raises ConversionError where ids would change.
         """
         from .. import formats
 
-        return formats.write(self.vocabulary, path, format, lossy=lossy)
+        return formats.write(self.vocabulary, path, format, lossy=lossy, overwrite=overwrite)
 
     @classmethod
     def from_file(
@@ -326,7 +329,8 @@ class Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         from .. import formats
 
-        tok = cls(formats.read(path, split, special_tokens=special_tokens, download=download))
+        vocabulary = formats.read(path, split, special_tokens=special_tokens, download=download)
+        tok = cls(vocabulary, name=printable(path))
         tok.core.kernel  # noqa: B018  whoever loads a tokenizer is going to encode: build the tables now
         return tok
 
@@ -375,6 +379,9 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self.vocabulary.order!r}>"
+
+    def _repr_html_(self) -> str:
+        return vocabulary_html(self)
 
     def _allowed(self, text: str, **special: Unpack[SpecialOptions]) -> frozenset[str]:
         """The control tokens to find in `text`, after the check for those that it must not contain."""

@@ -25,6 +25,7 @@ cdef class Corpus:
     cdef size_t n_runs
     cdef size_t runs_room
     cdef readonly bint wide
+    cdef uint64_t lone  # how often pretokens of one node were counted: they are not among the nodes
 
     cdef int _reserve_runs(self) except -1 nogil
 

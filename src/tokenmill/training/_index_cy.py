@@ -1,9 +1,8 @@
 """The index of a phase: which pairs are in the corpus, how often, and where.
 
-A phase lasts as long as one index. A later phase compacts the nodes first, so that each token has one node again. Then there
-are two passes over the nodes. The first gives each distinct pair an id and counts it: pairs of bytes through a table of
-65,536, others through a map. Then only the pairs that reach the threshold are kept, and the second pass writes their
-positions into their segments (a counting sort).
+A phase lasts as long as one index. An index takes two passes over the nodes. The first gives each distinct pair an id and counts
+it: pairs of bytes through a table of 65,536, others through a map. Then only the pairs that reach the threshold are kept, and
+the second pass writes their positions into their segments (a counting sort).
 """
 
 import cython
@@ -17,10 +16,8 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     TOKEN,
     Corpus,
     Cursor,
-    Run,
     count_at,
     put_place,
-    run_at,
 )
 from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_places
 
@@ -31,30 +28,27 @@ class PairIndex:
     """Fills `pairs` with the pairs of `corpus`, and queues them.
 
     spans, lengths: uint32, the nodes and the bytes of each token by id. A pair of more than `max_bytes` is left out.
-    spread: tokens have spans[id] nodes each. If false, one; `spans` is then that of the phase before.
-    After another phase, call `compact` until it returns True, and clear the pairs. Then call `count` until it returns True,
-    `choose`, and `place` until it returns True.
+    spread: tokens have spans[id] nodes each. If false, one.
+    Call `count` until it returns True, `choose`, and `place` until it returns True. Before another phase, call `forget` until it
+    returns True, and clear the pairs.
     """
 
     corpus: Corpus
     pairs: Pairs
-    spans: uint32_t[::1]
+    spans: cython.const[uint32_t][::1]
     lengths: cython.const[uint32_t][::1]
     max_bytes: cython.size_t
     spread: cython.bint
     direct: cython.pointer(uint32_t)
     kept: cython.pointer(uint32_t)  # by id in `count`: the new id, or FREE | left token
     at = cython.declare(cython.size_t, visibility="readonly")  # the next node to look at
-    run: cython.size_t  # of compaction
     cursor: Cursor
-    target: cython.size_t  # of compaction: where the next node goes
-    n_runs: cython.size_t  # of compaction
 
     def __cinit__(
         self,
         corpus: Corpus,
         pairs: Pairs,
-        spans: uint32_t[::1],
+        spans: cython.const[uint32_t][::1],
         lengths: cython.const[uint32_t][::1],
         max_bytes: cython.size_t,
         spread: bool = False,
@@ -67,59 +61,22 @@ class PairIndex:
         self.max_bytes = max_bytes
         self.direct = cython.cast(cython.pointer(uint32_t), zeroed_array(1 << 16, 4))
         self.at = 1
-        self.target = 1
 
     def __dealloc__(self):
         free(self.direct)
         free(self.kept)
 
-    def compact(self, nodes: cython.size_t) -> bool:
-        """Keep one node for each token of the next nodes; drop pretokens that have become one token. True at the end.
-
-        This reads the pairs of the phase that has ended, so clear them afterwards.
-        """
+    def forget(self, nodes: cython.size_t) -> bool:
+        """Replace the pairs of the phase that has ended by their left tokens at the next nodes. True at the end."""
         stop: cython.size_t = min(self.at + nodes, self.corpus.n_nodes)
         node: cython.pointer(uint32_t) = self.corpus.node
-        runs: cython.pointer(Run) = self.corpus.runs
-        source: cython.size_t = self.at
-        target: cython.size_t = self.target
-        first: cython.size_t
-        token: uint32_t
-        i: cython.Py_ssize_t
+        place: cython.size_t
         with cython.nogil:
-            while source < stop:
-                self.run = run_at(runs, self.run, self.corpus.n_runs, source)
-                first = target
-                token = node[source]
-                while token != SENTINEL:
-                    token = self.pairs.pair[token].left if token < FREE else token & TOKEN
-                    node[target] = FREE | token
-                    target += 1
-                    source += self.spans[token]
-                    token = node[source]
-                source += 1
-                if target - first < 2:
-                    target = first
-                    continue
-                # The table is overwritten up to this run. Later starts are still read, but not this run's own.
-                if self.n_runs == 0 or runs[self.n_runs - 1].count != runs[self.run].count:
-                    runs[self.n_runs].count = runs[self.run].count
-                    runs[self.n_runs].start = first
-                    self.n_runs += 1
-                node[target] = SENTINEL
-                target += 1
-        self.at = source
-        self.target = target
-        if source < self.corpus.n_nodes:
-            return False
-        runs[self.n_runs].start = target
-        self.corpus.n_runs = self.n_runs
-        self.corpus.n_nodes = target
-        for i in range(self.spans.shape[0]):
-            self.spans[i] = 1
-        self.at = 1
-        self.run = 0
-        return True
+            for place in range(self.at, stop):
+                if node[place] < FREE:
+                    node[place] = FREE | self.pairs.pair[node[place]].left
+        self.at = 1 if stop == self.corpus.n_nodes else stop
+        return stop == self.corpus.n_nodes
 
     def count(self, nodes: cython.size_t) -> bool:
         """Count the pairs at the next nodes. True at the end."""

@@ -21,14 +21,14 @@ nothing from then on. The id of a dropped pair, and that of the merged pair, are
 records stay few and in the cache.
 
 The threshold saves work: most pairs are rare, and few rare pairs are ever merged. It never changes the result: if no pair
-reaches it and more merges are wanted, the caller compacts the nodes and begins a new phase with a lower threshold.
+reaches it and more merges are wanted, the caller begins a new phase with a lower threshold.
 """
 
 import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
-from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place, left_of
-from cython.cimports.tokenmill.training._pairs_cy import Pair, Pairs, new_pair, set_pair
+from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place
+from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_pair, set_pair
 from cython.cimports.tokenmill.training._step_cy import Step
 
 IDLE = cython.declare(cython.int, 0)
@@ -77,8 +77,16 @@ class MergeLoop(Step):
         self.max_bytes = max_bytes
         self.limited = max_bytes != cython.cast(cython.size_t, -1)
 
+    @property
+    def idle(self) -> bool:
+        """Whether no step is under way."""
+        return self.stage == IDLE
+
     def merge(self, wanted: cython.size_t, work: cython.size_t) -> bool:
-        """Go on until there are `wanted` merges, at most as many as `merges` has rows, or about `work` positions were seen. False if no pair is left."""
+        """Go on until there are `wanted` merges (`merges` has as many rows) or about `work` positions were seen.
+
+        Returns False if no pair is left.
+        """
         spent: cython.size_t = 0
         pair: uint32_t
         with cython.nogil:
@@ -104,43 +112,42 @@ class MergeLoop(Step):
                         self._end()
         return self.stage != IDLE or self.n_merges >= wanted or spent >= work
 
+    def spell(self, alphabet: list) -> list:
+        """The bytes of all tokens by id; a loop in Python takes twice as long (docs/experiments/training.md)."""
+        tokens: list = list(alphabet)
+        left: bytes
+        right: bytes
+        i: cython.size_t
+        for i in range(self.n_merges):
+            left, right = tokens[self.merges[i, 0]], tokens[self.merges[i, 1]]
+            tokens.append(left + right)
+        return tokens
+
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
     def _prefetch_next(self) -> cython.void:
-        """Prefetch what the next merges will read. Each stage tells where the next one is."""
-        pair: cython.pointer(Pair) = self.pairs.pair
+        """Prefetch the segment of a pair that will be merged soon, and the nodes of one that comes before it.
+
+        Two merges in three visit a handful of positions, and would wait for memory most of the time.
+        """
         node: cython.pointer(uint32_t) = self.corpus.node
-        wide: cython.bint = self.corpus.wide
-        coming: uint32_t
+        coming: uint32_t = self.pairs.near[10].pair
         places: cython.p_char
         middle: cython.size_t
         i: cython.size_t
         place: cython.size_t
-        held: uint32_t
-        if self.pairs.n_near < 12:
+        if self.pairs.n_near <= 10:
             return
-        coming = self.pairs.near[10].pair
         tm_prefetch(self.pairs.places[coming])
-        tm_prefetch(cython.address(self.spans[pair[coming].left]))
-        tm_prefetch(cython.address(self.spans[pair[coming].right]))
+        tm_prefetch(cython.address(self.spans[self.pairs.pair[coming].left]))
         coming = self.pairs.near[5].pair
         places = self.pairs.places[coming]
-        middle = self.spans[pair[coming].left]
-        for i in range(pair[coming].size if pair[coming].size < 16 else 16):
-            place = get_place(places, i, wide)
+        middle = self.spans[self.pairs.pair[coming].left]
+        for i in range(min(self.pairs.pair[coming].size, 16)):
+            place = get_place(places, i, self.corpus.wide)
             tm_prefetch(node + place - 1)
             tm_prefetch(node + place + middle)
-        coming = self.pairs.near[1].pair
-        places = self.pairs.places[coming]
-        middle = self.spans[pair[coming].left]
-        for i in range(pair[coming].size if pair[coming].size < 16 else 16):
-            place = get_place(places, i, wide)
-            if node[place] == coming:
-                held = node[place + middle]
-                tm_prefetch(pair + (held if held < FREE else 0))
-                held = node[left_of(node, place)]
-                tm_prefetch(pair + (held if held < FREE else 0))
 
     @cython.cfunc
     @cython.nogil
@@ -193,5 +200,6 @@ class MergeLoop(Step):
     @cython.nogil
     @cython.exceptval(check=False)
     def _free_pair(self, id: uint32_t) -> cython.void:
+        self.pairs.places[id] = cython.NULL
         self.pairs.pair[id].successor = self.free_id
         self.free_id = id

@@ -11,7 +11,7 @@ cdef extern from *:
         uint64_t count, key;
         uint32_t pair;
     } tm_queued;
-    /* log2 in steps of a sixteenth, below 16 in steps of 1: rises with x, which is not 0. */
+    /* log2(x) in steps of a sixteenth; below 32, x itself. It never falls as x grows. x is not 0. */
     static inline int tm_queue_level(uint64_t x) {
         int shift = x < 32 ? 0 : tm_log2(x) - 4;
         return 16 * shift + (int)(x >> shift);
@@ -60,7 +60,7 @@ cdef class Pairs:
     cdef Item* heap
     cdef size_t heap_size
     cdef size_t heap_room
-    cdef Item near[16]  # NEAR pairs that come before those in the heap, in order
+    cdef Item near[16]  # the next pairs in order; those in the heap come after them
     cdef size_t n_near
     # segment memory: what segments are cut from, other free memory by log2 of its size, and all blocks
     cdef char* free_at
@@ -73,6 +73,7 @@ cdef class Pairs:
     cdef int add_ids(self, size_t first) except -1 nogil
     cdef int enqueue(self, uint32_t pair) except -1 nogil
     cdef uint32_t pop(self) except? 0 nogil
+    cdef Item _insert_near(self, Item item) noexcept nogil
     cdef int _draw_near(self) except -1 nogil
     cdef int _open_next(self) except -1 nogil
     cdef char* _next_region(self, size_t size) except NULL nogil

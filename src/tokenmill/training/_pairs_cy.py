@@ -7,8 +7,9 @@ Definitions
                rise during training, as it becomes clearer how rare the last pairs will be.
     queue      yields the pair with the highest count, of equals the one with the smaller (left, right).
 
-Queued pairs wait in one of 64 buckets, by log2 of their count. Only the pairs of the highest bucket are ordered, in a binary
-heap. When the heap is empty, the next bucket is moved into it. So most pairs are never compared with any other.
+Queued pairs wait in buckets by log2 of their count, in steps of a sixteenth. Only the pairs of the highest bucket are ordered,
+in a binary heap. When the heap is empty, the next bucket is moved into it. So most pairs are never compared with any other.
+The first NEAR pairs of the heap are kept in order beside it, so that what their merges read can be prefetched.
 
 Counts change while pairs wait, so the count in the heap may be out of date. That is found when the pair is popped: it is
 queued again with its present count. (To drop it there is a classic mistake: its present count may still be the highest.)
@@ -23,6 +24,7 @@ from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, no
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
     tm_pair_map_get_or_put,
+    tm_pair_map_prefetch,
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._platform import tm_log2, tm_prefetch
@@ -74,8 +76,17 @@ class Pairs:
         self.n_pairs = 1
 
     def raise_threshold(self, threshold: uint64_t):
-        """Drop the pairs below `threshold`, if it is higher than the present one."""
+        """Drop the pairs below `threshold`, if it is higher than the present one, and free their segments.
+
+        No step may be under way.
+        """
+        pair: cython.size_t
         self.threshold = max(self.threshold, threshold)
+        for pair in range(1, self.n_pairs):
+            if self.pair[pair].count < self.threshold and self.places[pair] != cython.NULL:
+                self.free_places(self.places[pair], self.pair[pair].size)
+                self.places[pair] = cython.NULL
+                self.pair[pair].size = 0
 
     def sample_counts(self, most: cython.size_t) -> tuple:
         """The counts of up to `most` pairs, as uint64, and of how many pairs each of them stands for one."""
@@ -126,9 +137,12 @@ class Pairs:
     def add_ids(self, first):
         """Put the pairs from `first` on, which `ids` does not have, into it."""
         pair: cython.size_t
+        ahead: cython.pointer(Pair)
         if not tm_pair_map_reserve(cython.address(self.ids), self.n_pairs - first):
             no_memory(self.n_pairs, 2 * cython.sizeof(Pair))
         for pair in range(first, self.n_pairs):
+            ahead = self.pair + (pair + 8 if pair + 8 < self.n_pairs else pair)
+            tm_pair_map_prefetch(cython.address(self.ids), ahead.left, ahead.right)
             tm_pair_map_get_or_put(
                 cython.address(self.ids), self.pair[pair].left, self.pair[pair].right, cython.cast(uint32_t, pair)
             )
@@ -150,14 +164,8 @@ class Pairs:
             item.count = record.count
             item.key = cython.cast(uint64_t, record.left) << 32 | record.right
             item.pair = pair
-            if self.n_near and before(cython.address(item), cython.address(self.near[self.n_near - 1])):
-                last: Item = self.near[self.n_near - 1]
-                i: cython.size_t = self.n_near - 1
-                while i > 0 and before(cython.address(item), cython.address(self.near[i - 1])):
-                    self.near[i] = self.near[i - 1]
-                    i -= 1
-                self.near[i] = item
-                item = last
+            if self.n_near and before(cython.address(item), self.near + self.n_near - 1):
+                item = self._insert_near(item)
             self.heap_size = heap_push(self.heap, self.heap_size, item)
         else:
             bucket.pairs = cython.cast(
@@ -182,8 +190,18 @@ class Pairs:
                 self.enqueue(item.pair)
         return 0
 
+    def _insert_near(self, item):
+        """Put an item where it belongs in `near`; returns the last one, which gives way."""
+        i: cython.size_t = self.n_near - 1
+        last: Item = self.near[i]
+        while i > 0 and before(cython.address(item), self.near + i - 1):
+            self.near[i] = self.near[i - 1]
+            i -= 1
+        self.near[i] = item
+        return last
+
     def _draw_near(self):
-        """Fill `near` from the heap; 0 if no pairs are left."""
+        """Fill `near` from the heap; 0 if no pair is left."""
         while self.n_near < NEAR and (self.heap_size or self._open_next()):
             tm_prefetch(self.pair + self.heap[0].pair)
             tm_prefetch(self.places + self.heap[0].pair)

@@ -18,7 +18,7 @@ Invariants, between two steps
     3. Every pair that was ever met has one id, and `pairs.ids` has all of them.
     4. All positions of a token outside the alphabet are in its births: the segments of the positions at which it was
        merged or became a part. (A position there may hold another token by now, or be listed twice.)
-    5. A token has the same span everywhere: as many nodes as its bytes or characters, since nodes are not compacted here.
+    5. A token has the same span everywhere: as many nodes as its bytes or characters.
 
 One step: merge, lay out; then for x1 and for x2, if its IoS reaches T: take apart, lay out. As in the plain loop the successor
 of an old pair is found through its record. So `find` is called once for each pair and step, and never for pairs with

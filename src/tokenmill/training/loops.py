@@ -39,8 +39,12 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
     return corpus
 
 
-def merge(corpus: Corpus, tokens: Sequence[bytes], options: Options, weight: int, progress: Progress) -> np.ndarray:
-    """Plain BPE: the merges as int32 rows (left id, right id, new id).
+# (left id, right id, new id), or (removed id, -1, -1), as int32 rows; all tokens by id; the ids of the removed ones
+Trained = tuple["np.ndarray", list[bytes], list[int]]
+
+
+def merge(corpus: Corpus, tokens: list[bytes], options: Options, weight: int, progress: Progress) -> Trained:
+    """Plain BPE.
 
     tokens: the alphabet. weight: the number of pairs in the corpus, each counted as often as its pretoken.
     """
@@ -69,19 +73,19 @@ def merge(corpus: Corpus, tokens: Sequence[bytes], options: Options, weight: int
         loop = MergeLoop(corpus, pairs, spans, lengths, merges, first + done, done, max_bytes)
         while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.n_merges, wanted)
-            if look <= loop.n_merges < wanted:
+            if look <= loop.n_merges < wanted and loop.idle:
                 pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.n_merges))
                 look = 2 * loop.n_merges
         done = loop.n_merges
         if done == wanted or pairs.threshold == options.min_pair_count:
             progress("merge", done, done)
-            return merges[:done]
+            return merges[:done], loop.spell(tokens), []
         # The threshold was too high. Start a phase with a lower one, which must not rise again at once: where many pairs
         # have like counts, the same estimate would end that phase after a few merges, and so on.
         look = max(look, 2 * done)
         threshold = max(options.min_pair_count, pairs.threshold // 16)
-        index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
-        while not index.compact(_SLICE):
+        index = PairIndex(corpus, pairs, spans, lengths, max_bytes, True)
+        while not index.forget(_SLICE):
             progress("index", 0, 2 * corpus.n_nodes)
         pairs.clear(threshold)
 
@@ -94,8 +98,8 @@ def refine(
     *,
     spans: Sequence[int] | None = None,
     gone: Sequence[tuple[bytes, int, int]] = (),
-) -> tuple[np.ndarray, list[bytes], list[int]]:
-    """Picky BPE: the events, all tokens by id, and the ids of the removed ones. Nothing is removed if refine is None.
+) -> Trained:
+    """Picky BPE. Nothing is removed if refine is None.
 
     spans: the number of nodes of each token of `tokens`, if the corpus was loaded that way; None if each has one.
     gone: tokens removed in an earlier training, with the pair that each was first made from. Their ids follow `tokens`, they

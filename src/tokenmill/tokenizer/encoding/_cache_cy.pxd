@@ -30,6 +30,7 @@ cdef class PretokenCache:
     cdef size_t limit  # of all bytes held; 0: nothing is added
     cdef bytes initial, initial_arena  # the entries and the arena to return to; threads share them
     cdef Entry* initial_entries
+    cdef uint32_t places[BATCH]  # where the ids of each pretoken of the last batch end in its `out`
     cdef size_t initial_used, initial_arena_used
 
     cdef void _keep(self, bytes initial, bytes arena) noexcept

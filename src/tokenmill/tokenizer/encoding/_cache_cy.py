@@ -128,6 +128,7 @@ class PretokenCache:
                 o += count
                 entries = self.entries
                 mask = self.slots - 1
+            self.places[i] = cython.cast(uint32_t, o - out)
         return o - out
 
     def find(self, pretoken, length, end, out):

@@ -1,0 +1,37 @@
+"""The list of the verbs, and the help of the whole program, which needs no library."""
+
+# The verbs in the order in which they are needed, with the first line of their help.
+PANELS = {
+    "Make a tokenizer": {
+        "clean": "Clean a dump into shards of text, with a report beside them",
+        "count": "Count the distinct pretokens of text and save them, to train on once or often",
+        "train": "Train a byte-level BPE tokenizer",
+        "extend": "Train a tokenizer further on new text; old ids keep their tokens",
+        "prune": "Remove tokens; every token that remains can still be built",
+    },
+    "Use a tokenizer": {
+        "encode": "Encode text: a line of ids for each document, or a token file, which trainers read",
+        "decode": "Decode a token file or lines of ids to the text that was encoded, byte for byte",
+        "convert": "Convert a tokenizer to another format, and certify that both sides give the same ids",
+    },
+    "Judge a tokenizer": {
+        "inspect": "Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression",
+        "compare": "Compare tokenizers on the same text: compression, fertility, junk",
+        "check": "Prove or refute that two tokenizers give the same ids",
+        "play": "See tokens, compare tokenizers and step through training, in the browser",
+    },
+}
+OPTIONS = {
+    "--version": "Print the version",
+    "--completion SHELL": "Print the completion script of bash, zsh or fish",
+    "-h, --help": "Print this help; tokenmill VERB --help explains a verb",
+}
+
+
+def help_text() -> str:
+    """The help of the whole program."""
+    lines = ["Usage: tokenmill VERB [OPTIONS] ...", "", "Make, use and judge byte-level BPE tokenizers."]
+    for panel, rows in {**PANELS, "Options": OPTIONS}.items():
+        width = max(map(len, rows)) + 2
+        lines += ["", f"{panel}:", *(f"  {name:<{width}}{summary}" for name, summary in rows.items())]
+    return "\n".join(lines)

@@ -1,0 +1,65 @@
+"""What a file is that holds no vocabulary tokenmill reads, for the message that refuses it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+_SETTINGS = {  # keys of the files that Hugging Face keeps beside a tokenizer.json
+    "tokenizer_class": "the settings of a tokenizer (tokenizer_config.json); its vocabulary is in tokenizer.json",
+    "model_type": "the configuration of a model (config.json), not a tokenizer",
+    "bos_token": "a map of special tokens (special_tokens_map.json); the vocabulary is in tokenizer.json",
+    "weight_map": "the index of a model's weights, not a tokenizer",
+}
+_MAGIC = {
+    b"\x89PNG": "a picture",
+    b"PK\x03\x04": "a zip archive. Unpack it first",
+    b"%PDF": "a PDF document",
+    b"PAR1": "a Parquet file. Word counts are a folder: give it to the command train",
+}
+
+
+def describe(data: bytes) -> str | None:
+    """What `data` is, in words; None for what may be half of a vocabulary, {"token": id, ...}.
+
+    >>> describe(b'{"model": {"type": "WordPiece", "vocab": {"##ing": 0}}}')
+    'a tokenizer.json whose model is WordPiece; tokenmill reads BPE'
+    """
+    for magic, found in _MAGIC.items():
+        if data.startswith(magic):
+            return found
+    lines = data[: 1 << 16].splitlines()
+    if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
+        return "a WordPiece vocabulary (vocab.txt); tokenmill reads BPE"
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
+        if len(data) > 1 << 20 and re.match(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\d', data):
+            return None  # a large vocab.json, which need not be parsed twice
+        try:
+            return _describe_json(json.loads(data.decode("utf-8-sig")))
+        except (ValueError, RecursionError):
+            return None  # damaged, which the reader of vocab.json tells in detail
+    return "not a vocabulary" if data else "an empty file"
+
+
+def _describe_json(value: Any) -> str | None:
+    if not isinstance(value, dict):
+        return f"JSON, but {'an array' if isinstance(value, list) else 'a single value'}, not a vocabulary"
+    if isinstance(value.get("model"), dict):
+        return f"a tokenizer.json whose model is {_model_of(value['model'])}; tokenmill reads BPE"
+    if value and all(isinstance(id, int) for id in value.values()):
+        return None
+    for key, found in _SETTINGS.items():
+        if key in value:
+            return found
+    keys = [repr(key) for key in list(value)[:4]] + ["..."] * (len(value) > 4)
+    return f"JSON with the keys {', '.join(keys)}, which is not a vocabulary" if keys else "an empty JSON object"
+
+
+def _model_of(model: dict[str, Any]) -> str:
+    """The kind of a tokenizer.json's model. Older files do not name it."""
+    if isinstance(model.get("type"), str):
+        return str(model["type"])
+    if isinstance(model.get("vocab"), list):
+        return "Unigram"
+    return "WordPiece" if "continuing_subword_prefix" in model else "WordLevel"

@@ -1,0 +1,343 @@
+# cython: language_level=3
+"""The JSON kernel: the text in one field of each of many objects, without a Python object for each.
+
+It takes only what it is certain of: RFC 8259 to the letter, UTF-8, nested less than 64 deep, numbers of at most 4,000
+digits, no lone surrogate in the text. Anything else is odd, and goes through Python's json, its slow twin.
+"""
+
+from array import array
+
+import cython
+from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.string import memchr, memcmp, memcpy
+from cython.cimports.tokenmill.kernels._platform import tm_ctz
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+
+DEEPEST = cython.declare(cython.int, 64)
+DIGITS = cython.declare(cython.size_t, 4000)
+QUOTE = cython.declare(cython.int, 34)
+BACKSLASH = cython.declare(cython.int, 92)
+ONES = cython.declare(uint64_t, 0x0101010101010101)
+TOPS = cython.declare(uint64_t, 0x8080808080808080)
+
+# A JSON text, and what is wanted of it.
+Reader = cython.struct(
+    at=cython.pointer(cython.const[uint8_t]),
+    end=cython.pointer(cython.const[uint8_t]),
+    field=cython.pointer(cython.const[uint8_t]),
+    field_size=cython.size_t,
+    found=cython.bint,
+    out=cython.pointer(uint8_t),  # the text goes here
+    size=cython.size_t,  # bytes of the text
+)
+
+
+def text_fields(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], field: bytes) -> tuple:
+    """The texts in `field` of the JSON objects in `text`, one behind the other, their ends, and which objects are odd.
+
+    Object i is text[ends[i - 1]:ends[i]]. The text of an odd object is left empty.
+    """
+    n: cython.Py_ssize_t = ends.shape[0]
+    i: cython.Py_ssize_t
+    odd: list = []
+    reader: Reader
+    found = array("Q", bytes(8 * n))
+    if n == 0 or text.shape[0] == 0:
+        return b"", found, [*range(n)]
+    text_ends: uint64_t[::1] = found
+    base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
+    result: bytearray = PyByteArray_FromStringAndSize(cython.NULL, ends[n - 1] + 8)
+    out: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(result))
+    reader.out = out
+    reader.end = base
+    reader.field = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(field))
+    reader.field_size = len(field)
+    with cython.nogil:
+        for i in range(n):
+            reader.at = reader.end
+            reader.end = base + ends[i]
+            reader.found = False
+            _skip_space(cython.address(reader))
+            if _object(cython.address(reader), 0) and reader.found and _at_end(cython.address(reader)):
+                reader.out += reader.size
+            else:
+                with cython.gil:
+                    odd.append(i)
+            text_ends[i] = reader.out - out
+    return result, found, odd
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _skip_space(r: cython.pointer(Reader)) -> cython.void:
+    while r.at < r.end and (r.at[0] == 32 or r.at[0] == 10 or r.at[0] == 13 or r.at[0] == 9):
+        r.at += 1
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _at_end(r: cython.pointer(Reader)) -> cython.bint:
+    _skip_space(r)
+    return r.at == r.end
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _take(r: cython.pointer(Reader), byte: cython.int) -> cython.bint:
+    """Step over `byte`, and white space before and after it; False where it does not stand there."""
+    _skip_space(r)
+    if r.at == r.end or r.at[0] != byte:
+        return False
+    r.at += 1
+    _skip_space(r)
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _object(r: cython.pointer(Reader), depth: cython.int) -> cython.bint:
+    """Step over an object; of one at depth 0 take the text in the field, the last where there are several."""
+    key: cython.pointer(cython.const[uint8_t])
+    size: cython.size_t
+    wanted: cython.bint
+    if depth == DEEPEST or not _take(r, 123):
+        return False
+    if _take(r, 125):
+        return True
+    while True:
+        key = r.at + 1
+        if not _string(r, False):
+            return False
+        wanted = False
+        if depth == 0:
+            size = r.at - key - 1
+            if memchr(key, BACKSLASH, size) != cython.NULL:  # perhaps the field, written with an escape
+                return False
+            wanted = size == r.field_size and memcmp(key, r.field, size) == 0
+        if not _take(r, 58):
+            return False
+        if wanted:
+            r.found = True
+        if not (_string(r, True) if wanted else _value(r, depth + 1)):
+            return False
+        if not _take(r, 44):
+            return _take(r, 125)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _value(r: cython.pointer(Reader), depth: cython.int) -> cython.bint:
+    """Step over a value."""
+    if r.at == r.end:
+        return False
+    byte: uint8_t = r.at[0]
+    if byte == QUOTE:
+        return _string(r, False)
+    if byte == 123:
+        return _object(r, depth)
+    if byte == 91:
+        r.at += 1
+        if depth == DEEPEST:
+            return False
+        if _take(r, 93):
+            return True
+        while _value(r, depth + 1):
+            if not _take(r, 44):
+                return _take(r, 93)
+        return False
+    if byte == 116:
+        return _word(r, b"true", 4)
+    if byte == 102:
+        return _word(r, b"false", 5)
+    if byte == 110:
+        return _word(r, b"null", 4)
+    return _number(r)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _word(r: cython.pointer(Reader), word: cython.p_char, size: cython.size_t) -> cython.bint:
+    if cython.cast(cython.size_t, r.end - r.at) < size or memcmp(r.at, word, size) != 0:
+        return False
+    r.at += size
+    return True
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _digits(r: cython.pointer(Reader)) -> cython.size_t:
+    """Step over digits; how many there are."""
+    start: cython.pointer(cython.const[uint8_t]) = r.at
+    while r.at < r.end and 48 <= r.at[0] <= 57:
+        r.at += 1
+    return r.at - start
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _number(r: cython.pointer(Reader)) -> cython.bint:
+    first: uint8_t
+    n: cython.size_t
+    if r.at[0] == 45:
+        r.at += 1
+    if r.at == r.end:
+        return False
+    first = r.at[0]
+    n = _digits(r)
+    if n == 0 or n > DIGITS or (first == 48 and n > 1):
+        return False
+    if r.at < r.end and r.at[0] == 46:
+        r.at += 1
+        if _digits(r) == 0:
+            return False
+    if r.at < r.end and r.at[0] | 32 == 101:
+        r.at += 1
+        if r.at < r.end and (r.at[0] == 43 or r.at[0] == 45):
+            r.at += 1
+        if _digits(r) == 0:
+            return False
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _string(r: cython.pointer(Reader), keep: cython.bint) -> cython.bint:
+    """Step over a string; `keep` its text."""
+    p: cython.pointer(cython.const[uint8_t]) = r.at + 1
+    out: cython.pointer(uint8_t) = r.out
+    eight: uint64_t
+    special: uint64_t
+    size: cython.size_t
+    point: uint32_t = 0
+    if r.at == r.end or r.at[0] != QUOTE:
+        return False
+    while p < r.end:
+        if r.end - p >= 8:  # eight bytes of ASCII that stand for themselves
+            memcpy(cython.address(eight), p, 8)
+            # The lowest top bit marks the first that does not: one below 32, or 0 after an exclusive or, borrows it.
+            special = eight | eight - 32 * ONES | (eight ^ QUOTE * ONES) - ONES | (eight ^ BACKSLASH * ONES) - ONES
+            special &= TOPS
+            size = 8 if special == 0 else tm_ctz(special) >> 3
+            if keep:
+                memcpy(out, cython.address(eight), 8)
+                out += size
+            p += size
+            if special == 0:
+                continue
+        if p[0] == QUOTE:
+            r.at = p + 1
+            r.size = out - r.out if keep else r.size
+            return True
+        if p[0] < 32:
+            return False
+        if p[0] == BACKSLASH:
+            size = _escape(p, r.end - p, cython.address(point))
+            if size == 0 or (keep and point >> 11 == 0x1B):
+                return False
+            if keep:
+                out += _write(point, out)
+        else:
+            size = 1 if p[0] < 0x80 else tm_utf8_read(p, r.end - p, cython.address(point))
+            if size == 0:
+                return False
+            if keep:
+                memcpy(out, p, size)
+                out += size
+        p += size
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _escape(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
+            point: cython.pointer(uint32_t)) -> cython.size_t:
+    """The size of the escape at p, and its character; a pair of surrogates is one. 0 where it is none."""
+    low: uint32_t = 0
+    if left < 2:
+        return 0
+    byte: uint8_t = p[1]
+    if byte == 117:
+        if not _hex(p, left, point):
+            return 0
+        if point[0] >> 10 == 0x36 and _hex(p + 6, left - 6, cython.address(low)) and low >> 10 == 0x37:
+            point[0] = 0x10000 + ((point[0] & 0x3FF) << 10 | low & 0x3FF)
+            return 12
+        return 6
+    if byte == QUOTE or byte == BACKSLASH or byte == 47:
+        point[0] = byte
+    elif byte == 110:
+        point[0] = 10
+    elif byte == 116:
+        point[0] = 9
+    elif byte == 114:
+        point[0] = 13
+    elif byte == 98:
+        point[0] = 8
+    elif byte == 102:
+        point[0] = 12
+    else:
+        return 0
+    return 2
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _hex(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t, point: cython.pointer(uint32_t)) -> cython.bint:
+    """The number of an escape like \\u00e9 at p."""
+    i: cython.int
+    digit: uint8_t
+    number: uint32_t = 0
+    if left < 6 or p[0] != BACKSLASH or p[1] != 117:
+        return False
+    for i in range(2, 6):
+        digit = p[i]
+        if 48 <= digit <= 57:
+            number = number << 4 | digit - 48
+        elif 97 <= (digit | 32) <= 102:
+            number = number << 4 | (digit | 32) - 87
+        else:
+            return False
+    point[0] = number
+    return True
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _write(point: uint32_t, out: cython.pointer(uint8_t)) -> cython.size_t:
+    """Write a character as UTF-8; its size."""
+    if point < 0x80:
+        out[0] = point
+        return 1
+    if point < 0x800:
+        out[0] = 0xC0 | point >> 6
+        out[1] = 0x80 | point & 0x3F
+        return 2
+    if point < 0x10000:
+        out[0] = 0xE0 | point >> 12
+        out[1] = 0x80 | point >> 6 & 0x3F
+        out[2] = 0x80 | point & 0x3F
+        return 3
+    out[0] = 0xF0 | point >> 18
+    out[1] = 0x80 | point >> 12 & 0x3F
+    out[2] = 0x80 | point >> 6 & 0x3F
+    out[3] = 0x80 | point & 0x3F
+    return 4

@@ -1,0 +1,188 @@
+# cython: language_level=3
+"""The block kernel: the documents of one buffer to ids, without a Python object for each.
+
+Short documents are encoded together: the pretokens of several go through the cache in one batch, which hides its misses.
+"""
+
+from array import array
+
+import cython
+from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cython.cimports.cpython.exc import PyErr_CheckSignals
+from cython.cimports.libc.stdint import int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
+from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY
+
+SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes between two checks for signals
+
+# Documents in one buffer, and how far they are encoded.
+Work = cython.struct(
+    text=cython.pointer(cython.const[uint8_t]),
+    ends=cython.pointer(cython.const[uint64_t]),  # document i is text[ends[i - 1]:ends[i]]
+    n=cython.Py_ssize_t,
+    at=cython.size_t,  # the text before is encoded
+    document=cython.Py_ssize_t,  # which stands there
+    id_ends=cython.pointer(int64_t),  # where the ids of each document end
+)
+
+
+def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
+                     finder: Finder | None, goes_on: cython.bint, end_of_text: int64_t, width: cython.size_t):
+    """The ids of documents as a token file holds them, and where each document ends in them, as int64.
+
+    text: UTF-8; document i is text[ends[i - 1]:ends[i]]. finder: as for Encoder.encode.
+    goes_on: whether the last document does not end here. end_of_text: follows each document that ends; -1 for nothing.
+    width: bytes of an id, 2 or 4.
+    """
+    work: Work
+    code: cython.Py_ssize_t = 0
+    found = array("q", bytes(8 * ends.shape[0]))
+    id_ends: int64_t[::1] = found
+    state: State = encoder.take()
+    together: cython.bint = finder is None and type(state.cache) is PretokenCache
+    try:
+        memset(cython.address(work), 0, cython.sizeof(Work))
+        work.n = ends.shape[0]
+        if text.shape[0] > 0:
+            work.text = cython.address(text[0])
+        if work.n > 0:
+            work.ends = cython.address(ends[0])
+            work.id_ends = cython.address(id_ends[0])
+        while work.document < work.n:
+            with cython.nogil:
+                if together:
+                    code = _together(encoder, state, cython.address(work), work.at + SLICE)
+                else:
+                    code = _in_turn(encoder, state, cython.address(work), work.at + SLICE, finder)
+            if code < 0:
+                encoder._check(code, bytes(text))
+            PyErr_CheckSignals()
+        id_ends = id_ends[:work.n - goes_on]
+        return _written(state.ids.data, state.ids.used, id_ends, end_of_text, width), memoryview(found)[:work.n - goes_on]
+    finally:
+        encoder.give(state)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t,
+             finder: Finder) -> cython.Py_ssize_t:
+    """Encode one document after the other until `stop` or a little further. Returns 0, or a negative number."""
+    first: cython.size_t
+    size: cython.size_t
+    code: cython.Py_ssize_t
+    while work.document < work.n and work.at < stop:
+        first = work.ends[work.document - 1] if work.document > 0 else 0
+        size = work.ends[work.document] - first
+        code = encoder.sections(state, work.text + first, work.at - first, size, stop - first, finder)
+        if code < 0:
+            return code
+        work.at = first + state.at
+        if state.at == size:
+            work.id_ends[work.document] = state.ids.used
+            work.document += 1
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t) -> cython.Py_ssize_t:
+    """The same for text without added tokens and a plain cache, with the pretokens of several documents in a batch."""
+    pretokens: cython.size_t[SCAN]
+    length: cython.size_t = work.ends[work.n - 1]
+    n: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    batch: cython.Py_ssize_t
+    count: cython.Py_ssize_t
+    while work.document < work.n and work.ends[work.document] == work.at:  # empty documents
+        work.id_ends[work.document] = state.ids.used
+        work.document += 1
+    while work.document < work.n and work.at < stop:
+        n = _scan(encoder, work, pretokens)
+        if not state.ids.reserve(pretokens[n - 1] - work.at + 4, state.ids.used + (length - work.at) // 2):
+            return NO_MEMORY
+        i = 0
+        while i < n:
+            batch = min(n - i, BATCH)
+            count = state.cache.encode(work.text, work.at, length, pretokens + i, batch, state.ids.data + state.ids.used)
+            if count < 0:
+                return count
+            k = 0
+            while work.document < work.n and work.ends[work.document] <= pretokens[i + batch - 1]:
+                while pretokens[i + k] < work.ends[work.document]:
+                    k += 1
+                work.id_ends[work.document] = state.ids.used + state.cache.places[k]
+                work.document += 1
+            state.ids.used += count
+            i += batch
+            work.at = pretokens[i - 1]
+    return 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
+    """Where the next pretokens end, those of the next documents too; up to SCAN of them, and at least one."""
+    document: cython.Py_ssize_t = work.document
+    first: cython.size_t = work.ends[document - 1] if document > 0 else 0
+    at: cython.size_t = work.at
+    n: cython.Py_ssize_t = 0
+    m: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    while document < work.n and n <= SCAN - 2 * TM_SIMD_ROOM:
+        if at == work.ends[document]:
+            first = at
+            document += 1
+            continue
+        m = encoder._scanner.scan(work.text + first, at - first, work.ends[document] - first, pretokens + n, SCAN - n)
+        for i in range(n, n + m):
+            pretokens[i] += first
+        n += m
+        at = pretokens[n - 1]
+    return n
+
+
+def write_ids(ids: cython.const[uint32_t][::1], ends: int64_t[::1], end_of_text: int64_t, width: cython.size_t):
+    """What encode_documents returns, for ids that were made elsewhere; `ends` of the documents that end are changed."""
+    n: cython.size_t = ids.shape[0]
+    return _written(cython.address(ids[0]) if n > 0 else cython.NULL, n, ends, end_of_text, width)
+
+
+@cython.cfunc
+def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, ends: int64_t[::1], end_of_text: int64_t,
+             width: cython.size_t) -> bytearray:
+    i: cython.Py_ssize_t
+    k: cython.size_t
+    start: cython.size_t = 0
+    stop: cython.size_t
+    n: cython.Py_ssize_t = ends.shape[0]
+    marks: cython.size_t = 0 if end_of_text < 0 else n
+    out: bytearray = PyByteArray_FromStringAndSize(cython.NULL, (total + marks) * width)
+    wide: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyByteArray_AS_STRING(out))
+    narrow: cython.pointer(uint16_t) = cython.cast(cython.pointer(uint16_t), PyByteArray_AS_STRING(out))
+    marks = 0
+    with cython.nogil:
+        for i in range(n + 1):
+            stop = ends[i] if i < n else total
+            if width == 4:
+                memcpy(wide + start + marks, ids + start, 4 * (stop - start))
+            else:
+                for k in range(start, stop):
+                    narrow[k + marks] = cython.cast(uint16_t, ids[k])
+            start = stop
+            if i < n and end_of_text >= 0:
+                if width == 4:
+                    wide[stop + marks] = cython.cast(uint32_t, end_of_text)
+                else:
+                    narrow[stop + marks] = cython.cast(uint16_t, end_of_text)
+                marks += 1
+                ends[i] = stop + marks
+    return out

@@ -1,0 +1,284 @@
+"""What all commands share: help, --version, --quiet, --verbose, sizes, names of options, JSON keys, progress."""
+
+import contextlib
+import inspect
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from click import Context
+from click.testing import CliRunner
+
+import tokenmill
+from tokenmill.cli import _console
+from tokenmill.cli._options import whole_number
+from tokenmill.cli._verbs import PANELS, help_text
+from tokenmill.cli.main import VERBS, app
+
+COMMANDS = {verb: app.get_command(Context(app), verb) for verb in VERBS}
+TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("options")
+    (place / "a.txt").write_text(TEXT)
+    (place / "a.jsonl").write_text("".join(json.dumps({"body": line}) + "\n" for line in TEXT.splitlines()))
+    (place / "bad.jsonl").write_text('{"text": "low"}\n' + "{\n" * 30)
+    (place / "ids").write_text("270\n271\n")
+    tokenmill.train(place / "a.txt", 272).save(place / "tok")
+    return place
+
+
+def run(folder, *arguments, code=0, columns=200):
+    with contextlib.chdir(folder):
+        result = CliRunner(env={"COLUMNS": str(columns)}).invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def program(*arguments, **environment):
+    source = os.path.dirname(os.path.dirname(tokenmill.__file__))
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": source, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_help_is_in_the_order_of_the_pipeline():
+    assert list(VERBS)[:3] == ["clean", "count", "train"] and list(PANELS)[-1] == "Judge a tokenizer"
+    printed = program("-m", "tokenmill", "--help")
+    assert printed.returncode == 0 and printed.stdout == help_text() + "\n"
+    assert CliRunner().invoke(app, ["--help"]).stdout == help_text() + "\n"
+    assert program("-m", "tokenmill").returncode == 2
+    assert max(map(len, help_text().splitlines())) <= 100
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb(verb):
+    assert inspect.cleandoc(COMMANDS[verb].help).splitlines()[0] == VERBS[verb] + "."
+    shown = CliRunner(env={"COLUMNS": "120"}).invoke(app, [verb, "--help"])
+    assert shown.exit_code == 0 and "Output" in shown.stdout and "--quiet" in shown.stdout
+    for param in COMMANDS[verb].params:
+        assert getattr(param, "about", param.help), (verb, param.name)
+
+
+def test_defaults_are_shown():
+    shown = re.sub(r"[\s│]+", " ", CliRunner(env={"COLUMNS": "120"}).invoke(app, ["clean", "--help"]).stdout)
+    for default in ("default: file", "default: text", "default: 16MB", "default: 256MB", "default: 1GB"):
+        assert default in shown
+
+
+def test_one_name_and_one_meaning_for_each_option():
+    """An option that several verbs have looks alike in all of them, apart from what is named here."""
+    own = {"--output", "--split", "--memory-limit", "--sample", "--json", "--special-token", "--refine", "--min-count"}
+    own |= {"--special", "--counts", "--format"}
+    seen = {}
+    for verb, command in COMMANDS.items():
+        for param in command.params:
+            for name in {name for name in param.opts if name.startswith("--")} - own:
+                look = (
+                    getattr(param, "about", param.help),
+                    tuple(param.opts),
+                    param.multiple,
+                    getattr(param, "panel", ""),
+                )
+                assert seen.setdefault(name, (verb, look))[1] == look, (name, verb, seen[name][0])
+    for old in ("--num-workers", "--memory-limit-mb", "--shard-mb", "--max-document-mb", "--overwrite"):
+        assert old not in seen
+
+
+def test_every_verb_that_reads_text_takes_the_same_options():
+    for verb in ("clean", "count", "train", "extend", "prune", "encode", "convert", "check", "inspect", "compare"):
+        defaults = {param.name: param.default for param in COMMANDS[verb].params}
+        assert {name: defaults[name] for name in ("unit", "separator", "field")} == {
+            "unit": "file",
+            "separator": "",
+            "field": "text",
+        }
+
+
+def test_the_field_is_read_by_every_verb(folder, tmp_path):
+    commands = (
+        "count a.jsonl -o {out}/c",
+        "train a.jsonl --vocab-size 260 -o {out}/t",
+        "extend tok a.jsonl --vocab-size 273 -o {out}/e",
+        "prune tok --unused-on a.jsonl -o {out}/p",
+        "encode a.jsonl --tokenizer tok -o {out}/ids",
+        "check tok --against tok a.jsonl --fuzz 0",
+        "inspect tok a.jsonl --json",
+        "compare tok --on a.jsonl --json",
+        "clean text a.jsonl -o {out}/clean",
+    )
+    for command in commands:
+        words = command.format(out=tmp_path).split()
+        assert run(folder, *words, "--field", "body").exit_code == 0
+        with contextlib.chdir(folder):
+            wrong = CliRunner().invoke(app, [*words, "--force"] if "-o" in words else words)
+        assert wrong.exit_code == 1 or "no document was kept" in wrong.stderr, command
+    found = json.loads(run(folder, "inspect", "tok", "a.jsonl", "--field", "body", "--json").stdout)
+    text = {row["what"]: row["value"] for row in next(t for t in found["tables"] if t["key"] == "text")["rows"]}
+    assert text["bytes"] == len(TEXT) - 40
+
+
+def test_version():
+    for arguments in (["--version"],):
+        assert program("-m", "tokenmill", *arguments).stdout == f"tokenmill {tokenmill.__version__}\n"
+        assert CliRunner().invoke(app, arguments).stdout == f"tokenmill {tokenmill.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("32768", 32768), ("32_768", 32768), ("32k", 32_000), ("1GB", 10**9), ("512MiB", 512 << 20), ("-1", -1)],
+)
+def test_numbers_as_people_write_them(text, number):
+    assert whole_number(text) == number
+
+
+def test_sizes_on_the_command_line(folder, tmp_path):
+    made = json.loads(run(folder, *f"train a.txt --vocab-size 0.27k -o {tmp_path}/t --json".split()).stdout)
+    assert made["tokens"] == 270
+    refused = run(folder, *f"train a.txt --vocab-size many -o {tmp_path}/u".split(), code=2)
+    assert "32k" in refused.stderr and "--vocab-size" in refused.stderr
+
+
+def test_quiet(folder, tmp_path):
+    train = f"train a.txt --vocab-size 260 -o {tmp_path}/t --force"
+    assert "peak memory" in run(folder, *train.split()).stderr
+    assert run(folder, *train.split(), "--quiet").output == ""
+    assert json.loads(run(folder, *train.split(), "-q", "--json").output)["tokens"] == 260
+    assert "error: " in run(folder, *train.replace("a.txt", "none.txt").split(), "-q", code=1).stderr
+
+
+def test_verbose_lists_all_and_says_where_errors_come_from(folder, tmp_path):
+    encode = f"encode bad.jsonl --tokenizer tok --no-end-of-text -o {tmp_path}/t.bin --force --skip-damaged"
+    short, long = run(folder, *encode.split()).stderr, run(folder, *encode.split(), "-v").stderr
+    assert short.count("left out: ") == 20 and "10 more; --verbose lists all" in short
+    assert long.count("left out: ") == 30
+    missing = f"count none.txt -o {tmp_path}/c".split()
+    assert "Traceback" not in run(folder, *missing, code=1).stderr
+    assert "Traceback" in run(folder, *missing, "--verbose", code=1).stderr
+    assert "Traceback" not in run(folder, *missing, code=1).stderr
+
+
+def test_completion():
+    script = program("-m", "tokenmill", _TOKENMILL_COMPLETE="bash_source")
+    assert "_TOKENMILL_COMPLETE" in script.stdout
+    words = {"COMP_WORDS": "tokenmill co", "COMP_CWORD": "1", "_TOKENMILL_COMPLETE": "bash_complete"}
+    found = program("-m", "tokenmill", **words).stdout.split()
+    assert found == ["plain,count", "plain,convert", "plain,compare"]
+    assert program("-m", "tokenmill", "--completion", "bash").stdout.strip() == script.stdout.strip()
+
+
+def test_help_and_a_line_to_encode_import_little(folder):
+    """Each of these would take longer than the work itself."""
+    (folder / "line").write_text("low lower\n")
+    code = (
+        "import sys, tokenmill.cli as cli; sys.argv = {}\n"
+        "try:\n cli.entry()\nexcept SystemExit: pass\n"
+        "print(*(name for name in {} if name in sys.modules), file=sys.stderr)"
+    )
+    heavy = ["click", "rich", "numpy", "regex", "pyarrow", "tokenmill.tokenizer"]
+    assert program("-c", code.format(["tokenmill", "--help"], heavy)).stderr == "\n"
+    argv = ["tokenmill", "encode", str(folder / "line"), "--tokenizer", str(folder / "tok")]
+    heavy = ["rich.console", "regex", "pyarrow", "tokenmill.training", "tokenmill.quality", "fsspec"]
+    assert program("-c", code.format(argv, heavy)).stderr == "\n"
+
+
+def test_keys_of_json_are_in_snake_case(folder, tmp_path):
+    commands = (
+        f"count a.txt -o {tmp_path}/c --json",
+        "count a.txt --estimate --json",
+        f"train a.txt --vocab-size 260 -o {tmp_path}/t --json",
+        f"extend tok a.txt --vocab-size 273 -o {tmp_path}/e --json",
+        f"prune tok --ids ids -o {tmp_path}/p --json",
+        f"encode a.txt --tokenizer tok --no-end-of-text -o {tmp_path}/t.bin --json",
+        f"convert tok {tmp_path}/x --to huggingface --json",
+        "check tok --against tok --fuzz 0 --json",
+        f"clean text a.txt -o {tmp_path}/clean --json",
+        "inspect tok a.txt --json",
+    )
+
+    def keys(value):
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                yield key
+                yield from keys(inner) if key not in ("readers", "removed_by_kind") else ()
+        elif isinstance(value, list):
+            for inner in value:
+                yield from keys(inner)
+
+    for command in commands:
+        found = json.loads(run(folder, *command.split()).stdout)
+        assert [key for key in keys(found) if not re.fullmatch("[a-z0-9_]+", key)] == [], command
+        assert not {"memory", "speed"} & set(keys(found)), command
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_no_table_cuts_a_value(folder, columns, monkeypatch):
+    wide = json.loads(run(folder, "inspect", "tok", "a.txt", "--json").stdout)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    from tokenmill.cli._tables import _print_table
+    from tokenmill.quality.inspection import inspect as inspect_tokenizer
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    for table in inspect_tokenizer(tokenmill.load(folder / "tok"), folder / "a.txt").tables:
+        _print_table(table.head(5))
+    shown = re.sub(r"\s+", "", sys.stdout.getvalue())
+    assert "…" not in shown
+    for table in wide["tables"]:
+        if table["key"] in ("domains", "thresholds", "scripts", "text"):
+            for row in table["rows"]:
+                for value in row.values():
+                    if isinstance(value, int):
+                        assert f"{value:,}" in shown, (table["key"], row)
+    assert tokenmill.load(folder / "tok").vocabulary.fingerprint() in shown
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_labelled_with_speed_and_time_left(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
+    with _console.progress_bar() as progress:
+        progress("count", 0, 4_000_000)
+        progress("count", 2_000_000, 4_000_000)
+        _console.say("a note")
+        progress("merge", 10, 20)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sys.stderr.getvalue())
+    lines = [line for line in re.split(r"[\r\n]+", plain) if line.strip()]
+    assert any("Counting" in line and "50%" in line and "MB" in line for line in lines)
+    assert any("Merging" in line and "10" in line for line in lines)
+    assert [line for line in lines if "a note" in line] == ["a note"]
+    assert _console.verbosity.live is None
+
+
+def test_the_need_of_memory_is_stated_between_two_bars(folder, tmp_path, monkeypatch):
+    from tokenmill.cli import train
+
+    live = []
+
+    @contextlib.contextmanager
+    def bar():
+        live.append("begin")
+        yield None
+        live.append("end")
+
+    monkeypatch.setattr(train, "progress_bar", bar)
+    monkeypatch.setattr(train, "state_memory", lambda needed, free: live.append("note"))
+    run(folder, *f"train a.txt --vocab-size 260 -o {tmp_path}/t".split())
+    assert live[:5] == ["begin", "end", "note", "begin", "end"]

@@ -1,0 +1,191 @@
+"""Every command refuses an output that exists, says what is there, and writes over it with --force."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import tokenmill
+from tokenmill.cli import _console
+from tokenmill.cli.main import app
+from tokenmill.errors import OutputError
+from tokenmill.jobs.outputs import refuse_existing
+from tokenmill.jobs.work import JobOptions
+from tokenmill.jobs.working_folder import path_beside, working_folder
+
+TEXT = "low lower lowest, new newer newest\n" * 40
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A corpus, and a tokenizer with ids to prune."""
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "ids").write_text("265\n264\n")
+    tokenmill.train(tmp_path / "a.txt", 266).save(tmp_path / "tok")
+    tokenmill.count(tmp_path / "a.txt").save(tmp_path / "counts")
+    return tmp_path
+
+
+def run(folder, *arguments):
+    with contextlib.chdir(folder):
+        return CliRunner(env={"COLUMNS": "300"}).invoke(app, list(arguments))
+
+
+def contents(path):
+    return {p: p.read_bytes() for p in ([path] if path.is_file() else sorted(path.rglob("*"))) if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "output"),
+    [
+        ("train a.txt --vocab-size 260 -o out", "out"),
+        ("extend tok a.txt --vocab-size 267 -o out", "out"),
+        ("prune tok --ids ids -o out", "out"),
+        ("prune tok --ids ids -o tok", "tok"),
+        ("prune tok --ids ids -o new --id-map out", "out"),
+        ("convert tok out --to huggingface", "out"),
+        ("convert tok out --to tiktoken", "out"),
+        ("count a.txt -o out", "out"),
+        ("count --merge counts -o out.tsv", "out.tsv"),
+        ("count --merge counts -o out", "out"),
+        ("clean text a.txt -o out", "out"),
+        ("encode a.txt --tokenizer tok -o out", "out"),
+        ("encode a.txt --tokenizer tok --no-end-of-text -o out.bin", "out.bin"),
+        ("encode a.txt --tokenizer tok --no-end-of-text -o out.npy", "out.npy"),
+        ("decode ids --tokenizer tok -o out", "out"),
+        ("inspect tok a.txt --html out.html", "out.html"),
+        ("compare tok --on a.txt --html out.html", "out.html"),
+        ("play tok --export out", "out"),
+    ],
+)
+def test_an_output_that_exists_is_refused_without_force(folder, arguments, output):
+    if "--html" in arguments:
+        pytest.importorskip("matplotlib")
+    place = folder / output
+    if output != "tok":
+        assert run(folder, *arguments.split()).exit_code == 0
+        if arguments.startswith("clean"):  # the same command is not refused: it is finished
+            assert run(folder, *arguments.split()).exit_code == 0
+            arguments += " --min-chars 3"
+    if "--id-map" in arguments:
+        arguments = arguments.replace("-o new", "-o newer")
+    before = contents(place)
+    refused = run(folder, *arguments.split())
+    assert refused.exit_code == 1 and "--force" in refused.stderr and output in refused.stderr, refused.output
+    assert "overwrite=" not in refused.stderr
+    assert contents(place) == before
+    forced = run(folder, *arguments.split(), "--force")
+    assert forced.exit_code == 0, forced.output
+
+
+def test_what_is_there_is_named(tmp_path):
+    (tmp_path / "file").write_bytes(b"x" * 1234)
+    (tmp_path / "folder").mkdir()
+    refuse_existing(tmp_path / "nothing", tmp_path / "folder")
+    for name in "abcd":
+        (tmp_path / "folder" / name).touch()
+    with pytest.raises(OutputError, match=r"file exists: a file of 1,234 bytes. .*overwrite=True \(--force\)"):
+        refuse_existing(tmp_path / "file")
+    with pytest.raises(OutputError, match=r"folder exists: a folder with a, b, c, \.\.\."):
+        refuse_existing(tmp_path / "folder")
+    refuse_existing(tmp_path / "file", tmp_path / "folder", overwrite=True)
+
+
+def test_in_python(folder):
+    tok, counts, text = tokenmill.load(folder / "tok"), tokenmill.WordCounts.load(folder / "counts"), folder / "a.txt"
+    options = tokenmill.EncodeOptions(end_of_text=False)
+    writers = {
+        "tok": lambda overwrite: tok.save(folder / "tok", overwrite=overwrite),
+        "counts": lambda overwrite: counts.save(folder / "counts", overwrite=overwrite),
+        "sum": lambda overwrite: tokenmill.add_up([folder / "counts"], folder / "sum", overwrite=overwrite),
+        "counted": lambda overwrite: tokenmill.count_to_folder(
+            text, folder / "counted", job=JobOptions(overwrite=overwrite)
+        ),
+        "t.bin": lambda overwrite: tokenmill.encode_files(
+            tok, text, folder / "t.bin", options=options, job=JobOptions(overwrite=overwrite)
+        ),
+    }
+    for name, write in writers.items():
+        if not (folder / name).exists():
+            write(False)
+        with pytest.raises(OutputError, match="overwrite=True"):
+            write(False)
+        write(True)
+
+
+def test_a_tokenizer_is_saved_beside_a_model(folder):
+    """A folder with other files is not an output that exists."""
+    (folder / "model").mkdir()
+    (folder / "model" / "model.safetensors").write_bytes(b"weights")
+    tok = tokenmill.load(folder / "tok")
+    tok.save(folder / "model")
+    assert (folder / "model" / "model.safetensors").read_bytes() == b"weights"
+    with pytest.raises(OutputError, match=r"model/tokenizer.json exists"):
+        tok.save(folder / "model")
+
+
+def test_training_is_refused_before_it_begins(folder, monkeypatch):
+    monkeypatch.setattr("tokenmill.training.Training.run", lambda self: pytest.fail("trained"))
+    assert run(folder, "train", "a.txt", "--vocab-size", "260", "-o", "tok").exit_code == 1
+
+
+def test_resuming_is_not_overwriting(folder):
+    """A run with --force that was interrupted goes on without it."""
+    output = folder / "out"
+    output.mkdir()
+    (output / "old").touch()
+    with pytest.raises(KeyError), working_folder(path_beside(output), output, {}) as job:
+        job.save("state", 1)
+        raise KeyError
+    JobOptions().check_output(output)
+    with pytest.raises(OutputError):
+        JobOptions(resume=False).check_output(output)
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):
+    """Only if something was saved to go on from."""
+
+    def interrupted(tok, sources, output, *rest, **options):
+        with working_folder(path_beside(output), output, {}) as job:
+            if saved:
+                job.save("state", 1)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("tokenmill.token_files.encode_files", interrupted)
+    for saved in (False, True):
+        result = run(folder, *"encode a.txt --tokenizer tok --no-end-of-text -o t.bin".split())
+        assert result.exit_code == 130 and "stopped" in result.stderr
+        assert ("the same command goes on" in result.stderr) is saved
+    assert not (folder / "t.bin").exists()
+
+
+def test_a_long_document_is_named(folder, monkeypatch):
+    monkeypatch.setattr(_console, "LONG_DOCUMENT", 1000)
+    commands = (
+        "count a.txt -o c",
+        "train a.txt --vocab-size 260 -o t",
+        "encode a.txt --tokenizer tok --no-end-of-text -o t.npy",
+        "clean text a.txt -o cleaned",
+    )
+    for command in commands:
+        result = run(folder, *command.split())
+        assert result.exit_code == 0 and "a.txt of 0 MB is one document" in result.stderr, result.output
+        assert "--unit line, blank or separator" in result.stderr
+        again = run(folder, *command.split(), "--force", "--unit", "line")
+        assert again.exit_code == 0 and "is one document" not in again.stderr
+    assert np.load(folder / "t.npy").size
+
+
+def test_one_default_unit(folder):
+    """Clean, count, train and encode take a file for one document."""
+    import json
+
+    tok = "--tokenizer tok --no-end-of-text"
+    commands = ("count a.txt -o c", "train a.txt --vocab-size 260 -o t", f"encode a.txt {tok} -o t.npy")
+    for command in commands:
+        assert json.loads(run(folder, *command.split(), "--json").stdout)["documents"] == 1
+        assert (
+            json.loads(run(folder, *command.split(), *"--json --force --unit line".split()).stdout)["documents"] == 40
+        )
+    assert json.loads(run(folder, *"clean text a.txt -o cleaned --json".split()).stdout)["documents_in"] == 1

@@ -1,0 +1,54 @@
+"""A file that cannot be read is named for what it is, not called half of a vocabulary."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import tokenmill
+from tokenmill.cli.main import app
+from tokenmill.errors import FormatError
+
+
+def model(**values):
+    return json.dumps({"version": "1.0", "added_tokens": [], "model": values}).encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("tokenizer.json", model(type="WordPiece", vocab={"[UNK]": 0, "##a": 1}), "whose model is WordPiece"),
+        ("tokenizer.json", model(type="Unigram", unk_id=0, vocab=[["<unk>", 0.0]]), "whose model is Unigram"),
+        ("tokenizer.json", model(type="WordLevel", vocab={"a": 0}, unk_token="a"), "whose model is WordLevel"),
+        ("tokenizer.json", model(continuing_subword_prefix="##", vocab={"a": 0}), "whose model is WordPiece"),
+        ("tokenizer.json", model(vocab=[["a", -1.5]]), "whose model is Unigram"),
+        ("vocab.txt", b"[PAD]\n[UNK]\n[CLS]\nthe\n##ing\n", "a WordPiece vocabulary"),
+        ("spiece.model", b"\n\x0e\n\x05<unk>\x15\x00\x00\x00\x00\x18\x02", "a SentencePiece model"),
+        ("tokenizer_config.json", b'{"tokenizer_class": "X", "bos_token": "<s>"}', "is in tokenizer.json"),
+        ("special_tokens_map.json", b'{"bos_token": "<s>"}', "a map of special tokens"),
+        ("config.json", b'{"layers": 3, "model_type": "llama"}', "the configuration of a model"),
+        (
+            "a.json",
+            b'{"title": "x", "n": 1, "b": [], "c": {}, "d": 2}',
+            "keys 'title', 'n', 'b', 'c', ..., which is not",
+        ),
+        ("a.json", b'[{"text": "x"}]', "JSON, but an array"),
+        ("a.json", b"{}", "an empty JSON object"),
+        ("a.gguf", b"GGUF\x03\x00\x00\x00", "a GGUF model"),
+        ("a.txt", b"Some prose, and nothing else.\n", "this is not a vocabulary"),
+        ("a.txt", b"", "an empty file"),
+    ],
+)
+def test_what_the_file_is(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(FormatError, match=f"{name}: this is ") as caught:
+        tokenmill.load(tmp_path / name)
+    assert message in str(caught.value) and "half of" not in str(caught.value)
+    result = CliRunner().invoke(app, ["inspect", str(tmp_path / name)])
+    assert result.exit_code == 1 and "Traceback" not in result.output
+
+
+def test_a_vocab_json_is_still_half_of_a_vocabulary(tmp_path):
+    (tmp_path / "vocab.json").write_text('{"a": 0, "b": 1}')
+    with pytest.raises(tokenmill.errors.InputError, match=r"half of a vocabulary. Put the other half, merges.txt"):
+        tokenmill.load(tmp_path / "vocab.json")
