@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -27,7 +26,6 @@ FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
 # A vocabulary, and whether its file tells how text is split.
 _Found = tuple[Vocabulary, bool]
 
-_MODEL = re.compile(rb'"model"\s*:\s*\{')
 _PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
 _OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2])
 
@@ -87,7 +85,7 @@ def _read_file(place: Path, data: bytes) -> _Found:
         return gguf.parse_gguf(data, str(place)), True
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
-    if start.startswith(b"{") and _MODEL.search(data):
+    if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
         return _read_huggingface(place, data)
     has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
     if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:

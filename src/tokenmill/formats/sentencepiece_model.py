@@ -54,7 +54,7 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     training, normalizer = model.trainer_spec, model.normalizer_spec
     if training.model_type != _BPE:
         name = _ALGORITHMS.get(training.model_type, "unknown")
-        fail(file, "", f"a SentencePiece model of the algorithm {name}; tokenmill reads BPE")
+        fail(file, "", f"this is a SentencePiece model of the algorithm {name}; tokenmill reads BPE")
     if training.treat_whitespace_as_suffix:
         fail(file, "", "puts the space behind a word (treat_whitespace_as_suffix), which tokenmill does not do")
     pieces = Pieces(
