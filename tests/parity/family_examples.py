@@ -21,7 +21,7 @@ import tokenmill
 from tokenmill.errors import TokenmillError
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1")) > 1
-_RUN = 100_000 if SWEEP else 5_000
+_RUN = 100_000 if SWEEP else 2_000
 NASTY = (
     "", " ", "  ", "   ", "\n", "\r\n", "\t", " \n \r\n\t \n", " a", "a ", "  a  b   c    d", "a\n\nb\n\n\nc", "\r\r\n\n\r",
     "Hello world", " Hello", "Hello, y'all! How're you 😁 ?", "don't DON'T I'LL we'Ve", "x\u00a0y\u3000z\u2009w",
@@ -124,7 +124,7 @@ def texts_for(tok: tokenmill.Tokenizer, slices: list[str], decodes: bool = True)
     yield from slices
     yield from NASTY
     yield from added[:: max(1, len(added) // 60)]
-    yield from random_texts(added, 2_000 if SWEEP else 300)
+    yield from random_texts(added, 2_000 if SWEEP else 150)
 
 
 def differences(tok: tokenmill.Tokenizer, engine: Engine, texts: list[str]) -> list[str]:
@@ -148,7 +148,7 @@ def differences(tok: tokenmill.Tokenizer, engine: Engine, texts: list[str]) -> l
         rng = random.Random(1)
         left_out = () if engine.specials else tok.vocabulary.special_tokens.values()
         known = [id for id, token in enumerate(tok.core.tokens) if token is not None and id not in left_out]
-        for _ in range(200 if SWEEP else 40):
+        for _ in range(200 if SWEEP else 30):
             ids = rng.choices(known, k=rng.randint(1, 12))
             if tok.decode(ids) != engine.decode(ids):
                 found.append(f"decode {ids}: {tok.decode(ids)!r}, {engine.name} {engine.decode(ids)!r}")

@@ -247,7 +247,7 @@ def test_small_sentencepiece_models(tmp_path, name):
     engine = engine_of(path, path.read_bytes())
     tok = tokenmill.load(path)
     wrong = []
-    for text in [*CORPUS[:3], *NASTY, *random_texts(["<sep>", "the"], 300)]:
+    for text in [*CORPUS[:3], *NASTY, *random_texts(["<sep>", "the"], 150)]:
         if "\x00" not in text and tok.encode_ordinary(text) != (expected := engine.encode(text)):
             wrong.append((text[:50], tok.encode_ordinary(text)[:30], expected[:30]))
     assert not wrong, "\n".join(map(str, wrong[:5]))
