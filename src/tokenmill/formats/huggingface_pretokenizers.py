@@ -24,6 +24,7 @@ from ..errors import ConversionError
 from ..split.compiler import covers_all_text
 from ..vocabulary import Vocabulary
 from ..vocabulary.dialects import from_oniguruma, to_oniguruma
+from ..vocabulary.names import is_plain_word
 from ..vocabulary.patterns import PATTERNS
 from .file_content import Json, show
 
@@ -130,7 +131,7 @@ def _split_patterns(node: Json, mark: str) -> list[str]:
         holder.fail(f'expected {{"Regex": ...}} or {{"String": ...}}, found {show(holder.value)}')
     if not pattern:
         holder.fail("the split pattern is empty")
-    if pattern in PATTERNS:  # these letters, and not the pattern that a Vocabulary takes them as the name of
+    if is_plain_word(pattern):  # these letters, and not the pattern that a Vocabulary takes them as the name of
         pattern = f"(?:{pattern})"
     return [_of_matches(pattern, _behavior(node["behavior"], ""), node)]
 
