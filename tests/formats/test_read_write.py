@@ -78,7 +78,7 @@ def test_what_is_none_of_the_formats_is_told(tmp_path):
         read(tmp_path / "config.json")
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        FormatError, match=r"no tokenizer in this folder. It needs tokenizer.json, vocab.json, .* or a .tiktoken"
+        FormatError, match=r"no tokenizer in this folder. It needs tokenizer.json, tekken.json, .* or a .gguf"
     ):
         read(tmp_path / "empty")
     with pytest.raises(InputError, match="no such file or folder"):

@@ -34,7 +34,6 @@ def model(**values):
         ),
         ("a.json", b'[{"text": "x"}]', "JSON, but an array"),
         ("a.json", b"{}", "an empty JSON object"),
-        ("a.gguf", b"GGUF\x03\x00\x00\x00", "a GGUF model"),
         ("a.txt", b"Some prose, and nothing else.\n", "this is not a vocabulary"),
         ("a.txt", b"", "an empty file"),
     ],

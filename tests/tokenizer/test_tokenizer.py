@@ -143,8 +143,8 @@ def test_normalization_and_prefix_space():
     spans = tok.encode_offsets("abe\u0301")
     assert spans.text == "abé" and spans.bytes.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
     assert spans.characters.tolist() == [[0, 1], [1, 2], [2, 3], [2, 3]]
-    with pytest.raises(FormatError, match="the normalizer is 'Lowercase'"):
-        Tokenizer(Vocabulary(BYTES, (), normalizers=("Lowercase",)))
+    with pytest.raises(FormatError, match="the normalizer 'Uppercase' is not one"):
+        Tokenizer(Vocabulary(BYTES, (), normalizers=("Uppercase",)))
 
 
 def test_removed_tokens_are_never_given_out():

@@ -76,7 +76,7 @@ BAD = {
     "events of ranks": ("has 1 events", {"events": [(97, 98, 256)]}),
     "no such order": ("order is 'rank'", {"order": "rank"}),
     "no such alphabet": ("alphabet is 'latin'", {"alphabet": "latin"}),
-    "no such normalizer": ("the normalizer is 'Lowercase'", {"normalizers": ("Lowercase",)}),
+    "no such normalizer": ("the normalizer 'Uppercase' is not one", {"normalizers": ("Uppercase",)}),
     "not a flag": ("whole_pretokens is 'no'", {"whole_pretokens": "no"}),
     "no tokens": ("tokens is 5", {"tokens": 5}),
     "no added token": ("holds '<a>'; expected an AddedToken", {"added_tokens": ("<a>",)}),

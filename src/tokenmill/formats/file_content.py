@@ -16,6 +16,7 @@ from ..vocabulary.validation import show
 
 MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
+_GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20
 _COMPRESSIONS = {
     b"\x1f\x8b": ".gz",
@@ -41,6 +42,8 @@ def read_bytes(path: str | os.PathLike) -> bytes:
         try:
             while len(data) <= _MAX_BYTES and (part := stream.read(_STEP)):
                 data += part
+                if data.startswith(b"GGUF") and len(data) >= _GGUF_BYTES:
+                    break  # the weights
         except InputError as error:
             raise FormatError(str(error)) from error
     if len(data) > _MAX_BYTES:

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import ConversionError
-from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, decode_utf8, parse_json, read_bytes, show
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
+from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
 from .merges_txt import SPECIAL_NAMES, json_at
 from .tokenmill_json import FLAGS, added_token
 
@@ -72,7 +73,7 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     if byte_level:
         texts = [None if token is None else to_text(token) for token in tokens]
     else:
-        texts = [_character_text(token) for token in tokens]
+        texts = _texts_of(vocabulary, tokens)
         lost = [id for id, token in enumerate(tokens) if token is not None and texts[id] is None]
         if lost:
             notes.append(
@@ -80,6 +81,8 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
             )
         rows = [row for row in rows if texts[row[0]] is not None and texts[row[1]] is not None]
     vocab = {text: id for id, text in enumerate(texts) if text is not None}
+    for id, token in vocabulary.decode_only:
+        table.put_added(vocab, token.decode(), id, "tokenizer.json")
     added = _one_name_each(vocabulary, notes)
     _put_added(vocab, added, vocabulary)
 
@@ -89,25 +92,35 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     pairs: list[Any] = [[texts[left], texts[right]] for left, right, _ in rows]
     if byte_level:  # tokens of characters may hold spaces
         pairs = list(map(" ".join, pairs))
-    normalizers: list[dict[str, Any]] = [{"type": name} for name in vocabulary.normalizers]
-    normalizer = {"type": "Sequence", "normalizers": normalizers} if len(normalizers) > 1 else [*normalizers, None][0]
     head = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
         "added_tokens": [_added_json(token) for token in added],
-        "normalizer": normalizer,
-        "pre_tokenizer": pre_tokenizer_json(vocabulary.split_patterns, byte_level, vocabulary.add_prefix_space),
+        "normalizer": normalizer_json(vocabulary.normalizers),
+        "pre_tokenizer": pre_tokenizer_json(vocabulary),
         "post_processor": None,
-        "decoder": BYTE_LEVEL if byte_level else {"type": "Fuse"},
+        "decoder": BYTE_LEVEL if byte_level else decoder_json(vocabulary),
     }
     model = _MODEL | {"unk_token": unknown, "ignore_merges": vocabulary.whole_pretokens}
+    model |= {"byte_fallback": bool(vocabulary.byte_tokens), "fuse_unk": vocabulary.fuse_unknown}
     # One token and one merge a line: the file can be read and compared, and C writes it.
     lines = json.dumps(head, ensure_ascii=False, indent=2)[:-2], json.dumps(model, ensure_ascii=False, indent=2)[:-2]
     vocab_lines = json.dumps(vocab, ensure_ascii=False, separators=(",\n", ": "))
     pair_lines = ",\n".join(map(json.JSONEncoder(ensure_ascii=False).encode, pairs))
     text = f'{lines[0]},\n"model": {lines[1]},\n"vocab": {vocab_lines},\n"merges": [\n{pair_lines}\n]\n}}\n}}\n'
     return text.encode(), notes
+
+
+def _texts_of(vocabulary: Vocabulary, tokens: list[bytes | None]) -> list[str | None]:
+    """The tokens of characters as text: those of bytes as <0x41>, with the mark for a space."""
+    texts = [_character_text(token) for token in tokens]
+    if mark := vocabulary.space_mark:
+        texts = [text and text.replace(" ", mark) for text in texts]
+    for byte, id in enumerate(vocabulary.byte_tokens):
+        if id is not None:
+            texts[id] = f"<0x{byte:02X}>"
+    return texts
 
 
 def _character_text(token: bytes | None) -> str | None:
@@ -209,32 +222,49 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     model = root["model"]
     _check_model(model)
     notes: list[str] = []
-    splitting = read_pre_tokenizer(root["pre_tokenizer"])
-    normalizers = _read_normalizer(root["normalizer"])
-    _read_decoder(root["decoder"], splitting.byte_level, notes)
+    normalizers = read_normalizer(root["normalizer"])
+    splitting = read_pre_tokenizer(root["pre_tokenizer"], mark_of(normalizers))
+    byte_level = splitting.byte_level
+    mark = "" if byte_level else splitting.space_mark
+    if mark:
+        check_mark(mark, normalizers, root["normalizer"])
+    strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)
     _note_post_processor(root["post_processor"], notes)
     for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
         if not root[section].absent:
             notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
     vocab: dict[str, int] = model["vocab"].expect(dict)
     added = _read_added(root["added_tokens"], vocab)
-    tokens = table.read_tokens(model["vocab"], vocab, {token.content for token in added}, splitting.byte_level)
-    events = _read_merges(model["merges"], vocab)
-    tokens = table.drop_added(tokens, added, events)
-    unknown = _read_unknown(model, vocab, splitting.byte_level)
-    if not splitting.byte_level and unknown is None:
+    if byte_level:
+        found = table.read_bytes_table(model["vocab"], vocab, {token.content for token in added})
+    else:
+        found = table.read_text_table(model["vocab"], vocab, mark, model.get("byte_fallback", bool, False))
+    tokens, events, decode_only = table.without_added(found, added, _read_merges(model["merges"], vocab))
+    all_known = byte_level and {*tokens} >= {bytes([byte]) for byte in range(256)}
+    unknown = _read_unknown(model, vocab, all_known)
+    fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
+    if fuse_unknown and byte_level:
+        model["fuse_unk"].fail(
+            "the model fuses bytes without a token into one unknown token, which tokenmill does not do"
+        )
+    if not byte_level and unknown is None:
         notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     return Vocabulary(
-        tokens=tuple(tokens),
+        tokens=tokens,
         split_patterns=tuple(splitting.split_patterns),
         order="merges",
         events=events,
         added_tokens=tuple(added),
         whole_pretokens=model.get("ignore_merges", bool, False),
-        alphabet="bytes" if splitting.byte_level else "characters",
+        alphabet="bytes" if byte_level else "characters",
         unknown=unknown,
         normalizers=normalizers,
         add_prefix_space=splitting.add_prefix_space,
+        space_mark=mark,
+        byte_tokens=found.byte_tokens,
+        fuse_unknown=fuse_unknown,
+        strip_decoded=strip_decoded,
+        decode_only=decode_only,
         notes=tuple(notes),
         config=_read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {},
     )
@@ -252,33 +282,7 @@ def _check_model(model: Json) -> None:
         )
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[affix].value not in (None, ""):
-            model[affix].fail(f"{affix} is {show(model[affix].value)}; the byte-level BPE family has none")
-    for flag, why in (
-        ("byte_fallback", "falls back to bytes for unknown characters (SentencePiece), which tokenmill does not do"),
-        ("fuse_unk", "fuses unknown characters into one token, which tokenmill does not do"),
-    ):
-        if model.get(flag, bool, False) and not (flag == "fuse_unk" and model["unk_token"].value is None):
-            model[flag].fail(f"the model {why}")
-
-
-def _read_normalizer(node: Json) -> tuple[str, ...]:
-    if node.absent:
-        return ()
-    kind = node["type"].expect(str)
-    if kind == "Sequence":
-        return tuple(name for step in node["normalizers"] for name in _read_normalizer(step))
-    if kind not in NORMALIZERS:
-        node.fail(f"the normalizer {kind!r} is not one that tokenmill has ({', '.join(NORMALIZERS)})")
-    return (kind,)
-
-
-def _read_decoder(node: Json, byte_level: bool, notes: list[str]) -> None:
-    kind = None if node.absent else node["type"].expect(str)
-    if kind == "Sequence":
-        steps = list(node["decoders"])
-        kind = steps[0]["type"].expect(str) if len(steps) == 1 else "Sequence"
-    if kind != ("ByteLevel" if byte_level else "Fuse"):
-        notes.append(f"the decoder is {kind or 'absent'}; tokenmill decodes to the very text that was encoded")
+            model[affix].fail(f"{affix} is {show(model[affix].value)}, which tokenmill does not read")
 
 
 def _note_post_processor(node: Json, notes: list[str]) -> None:
@@ -323,9 +327,9 @@ def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
     return table.read_rows([left for left, _ in merges], [right for _, right in merges], vocab, bad)
 
 
-def _read_unknown(model: Json, vocab: dict[str, int], byte_level: bool) -> int | None:
+def _read_unknown(model: Json, vocab: dict[str, int], all_known: bool) -> int | None:
     text = model.get("unk_token", str, "")
-    if not text or byte_level:  # with a token for every byte there is nothing unknown
+    if not text or all_known:
         return None
     if text not in vocab:
         model["unk_token"].fail(f"the unknown token {text!r} is not in the vocabulary")

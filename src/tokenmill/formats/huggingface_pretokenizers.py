@@ -6,19 +6,23 @@
     Split, contiguous           matches that touch are one pretoken: only where every match is one character
     Digits                      \\p{N}, or \\p{N}+ unless individual_digits
     Punctuation                 ASCII punctuation and \\p{P}; isolated or contiguous
+    Split, merged_with_...      a match is joined to the text before or behind it: only where every match is one character
+    FixedLength                 so many characters
+    Metaspace                   a space is U+2581; with `split`, each begins a pretoken
     Sequence                    one inside the other
 
-A pre-tokenizer that drops or changes text (Whitespace, BertPreTokenizer, Metaspace, ...) is refused by name.
+A pre-tokenizer that drops or changes text (Whitespace, BertPreTokenizer, ...) is refused by name.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import ConversionError
 from ..split.compiler import covers_all_text
+from ..vocabulary import Vocabulary
 from ..vocabulary.dialects import from_oniguruma, to_oniguruma
 from ..vocabulary.names import is_plain_word
 from ..vocabulary.patterns import PATTERNS
@@ -26,22 +30,31 @@ from .file_content import Json, show
 
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
+METASPACE_SPLIT = r" ?[^ ]+| "
+
 # char::is_ascii_punctuation or Unicode's general category P, as Punctuation tests it.
 _PUNCTUATION = r"[\p{P}$+<=>^`|~]"
 
 
 @dataclass
 class PreTokenizer:
-    """What a pre-tokenizer says: the split patterns, whether it writes bytes as characters, whether it adds a space."""
+    """What a pre-tokenizer says: the split patterns, whether it writes bytes as characters, where it adds a space.
+
+    space_mark: what is written for a space here. A Vocabulary splits the text that has the space itself.
+    """
 
     split_patterns: list[str]
     byte_level: bool = False
-    add_prefix_space: bool = False
+    add_prefix_space: bool | Literal["first"] = False
+    space_mark: str = ""
 
 
-def read_pre_tokenizer(node: Json) -> PreTokenizer:
-    """The split patterns of the `pre_tokenizer` section; FormatError for one that is not of the family."""
-    found = PreTokenizer([])
+def read_pre_tokenizer(node: Json, space_mark: str = "") -> PreTokenizer:
+    """What the `pre_tokenizer` section says; FormatError for one that is not of the family.
+
+    space_mark: what the normalizer writes for a space.
+    """
+    found = PreTokenizer([], space_mark=space_mark)
     if not node.absent:
         _read(node, found)
     return found
@@ -62,19 +75,34 @@ def _read(node: Json, found: PreTokenizer) -> None:
             node.fail("ByteLevel puts a space before every pretoken of an earlier split, which tokenmill cannot do")
         if node.get("use_regex", bool, True):
             found.split_patterns.append(PATTERNS["gpt2"])
+    elif kind == "Metaspace":
+        _read_metaspace(node, found)
     elif kind == "Split":
-        found.split_patterns.append(_split_pattern(node))
+        found.split_patterns += _split_patterns(node, found.space_mark)
     elif kind == "Digits":
         found.split_patterns.append(r"\p{N}" if node.get("individual_digits", bool, False) else r"\p{N}+")
+    elif kind == "FixedLength":
+        found.split_patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
     elif kind == "Punctuation":
-        behavior = _behavior(node["behavior"], "Isolated")
-        if behavior not in ("isolated", "contiguous"):
-            node["behavior"].fail(f"the behaviour {behavior!r} of Punctuation is not one that tokenmill has")
-        found.split_patterns.append(_PUNCTUATION if behavior == "isolated" else f"{_PUNCTUATION}+")
+        found.split_patterns.append(_of_matches(_PUNCTUATION, _behavior(node["behavior"], "Isolated"), node))
     else:
         node.fail(
-            f"the pre-tokenizer {kind!r} drops or changes text; tokenmill reads those of the byte-level BPE family only"
+            f"the pre-tokenizer {kind!r} drops or changes text; tokenmill reads those of the byte-level and of the "
+            "SentencePiece family only"
         )
+
+
+def _read_metaspace(node: Json, found: PreTokenizer) -> None:
+    found.space_mark = node["replacement"].expect(str)
+    adds = node.get("add_prefix_space", bool, True)
+    scheme = node.get("prepend_scheme", str, "always" if adds else "never")
+    if scheme not in ("always", "first", "never"):
+        node["prepend_scheme"].fail(f"expected always, first or never, found {show(scheme)}")
+    if scheme == "always" and found.split_patterns:
+        node.fail("Metaspace puts a space before every pretoken of an earlier split, which tokenmill cannot do")
+    found.add_prefix_space = "first" if scheme == "first" else scheme == "always"
+    if node.get("split", bool, True):
+        found.split_patterns.append(METASPACE_SPLIT)
 
 
 def _behavior(node: Json, default: str) -> str:
@@ -83,7 +111,8 @@ def _behavior(node: Json, default: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
 
 
-def _split_pattern(node: Json) -> str:
+def _split_patterns(node: Json, mark: str) -> list[str]:
+    """The pattern of a Split, or none where it never matches: a space, in text that has `mark` for each."""
     holder = node["pattern"]
     if not holder["Regex"].absent:
         text = holder["Regex"].expect(str)
@@ -91,27 +120,40 @@ def _split_pattern(node: Json) -> str:
             pattern = from_oniguruma(text)
         except ConversionError as error:
             holder["Regex"].fail(str(error))
+        if mark and (" " in text or mark in text or "\\s" in text.lower()):
+            holder["Regex"].fail(f"the split pattern tells spaces from {mark}, which tokenmill does not do")
     elif not holder["String"].absent:
         text = holder["String"].expect(str)
-        pattern = re.sub(r"([^\w\s])", r"\\\1", text, flags=re.ASCII)
+        if mark and " " in text:
+            return []
+        pattern = re.sub(r"([^\w\s])", r"\\\1", text.replace(mark or " ", " "), flags=re.ASCII)
     else:
         holder.fail(f'expected {{"Regex": ...}} or {{"String": ...}}, found {show(holder.value)}')
     if not pattern:
         holder.fail("the split pattern is empty")
     if is_plain_word(pattern):  # these letters, and not the pattern that a Vocabulary takes them as the name of
         pattern = f"(?:{pattern})"
-    behavior = _behavior(node["behavior"], "")
+    return [_of_matches(pattern, _behavior(node["behavior"], ""), node)]
+
+
+def _of_matches(pattern: str, behavior: str, node: Json) -> str:
+    """The pattern whose pretokens are what `behavior` makes of the matches of `pattern`."""
     invert = node.get("invert", bool, False)
     if behavior == "isolated":
         return pattern
     if behavior == "removed" and invert and covers_all_text(pattern):
         return pattern
-    if behavior == "contiguous" and _one_character(pattern):
-        return f"{pattern}+"
+    if _one_character(pattern) and not invert:
+        if behavior == "contiguous":
+            return f"{pattern}+"
+        if behavior == "merged_with_previous":  # of several matches in a row, the first is joined
+            return f"(?:(?!{pattern})(?s:.))+{pattern}?|{pattern}"
+        if behavior == "merged_with_next":  # and here the last
+            return f"{pattern}?(?:(?!{pattern})(?s:.))+|{pattern}"
     inverted = " and invert" if invert else ""
     node["behavior"].fail(
-        f"a Split with the behaviour {behavior!r}{inverted} by {show(text)} is not one that tokenmill has: it reads isolated, "
-        "removed with invert where the pattern covers all text, and contiguous where a match is one character"
+        f"the behaviour {behavior!r}{inverted} by {show(pattern)} is not one that tokenmill has: it reads isolated, "
+        "removed with invert where the pattern covers all text, and the others where a match is one character"
     )
 
 
@@ -120,21 +162,31 @@ def _one_character(pattern: str) -> bool:
     return re.fullmatch(r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w", pattern) is not None
 
 
-def pre_tokenizer_json(
-    split_patterns: tuple[str, ...], byte_level: bool, add_prefix_space: bool
-) -> dict[str, Any] | None:
-    """The `pre_tokenizer` section that cuts text as `split_patterns` do; None where nothing cuts or changes text."""
+def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:
+    """The `pre_tokenizer` section that cuts text as `vocabulary` does; None where nothing cuts or changes text."""
+    split_patterns, prefix = vocabulary.split_patterns, vocabulary.add_prefix_space
+    if mark := vocabulary.space_mark:
+        return _metaspace_json(vocabulary, mark)
     steps: list[dict[str, Any]] = [
         {"type": "Split", "pattern": {"Regex": to_oniguruma(pattern)}, "behavior": "Isolated", "invert": False}
         for pattern in split_patterns
     ]
-    if byte_level:
-        use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
-        if add_prefix_space and steps and not use_regex:
-            what = "tokenizer.json can put a space before a text only with the gpt2 pattern or with none"
-            raise ConversionError(what)
-        level = BYTE_LEVEL | {"add_prefix_space": add_prefix_space, "use_regex": use_regex}
+    use_regex = split_patterns == (PATTERNS["gpt2"],)  # in full, so that other readers know it
+    if prefix and (prefix == "first" or (steps and not use_regex) or vocabulary.alphabet != "bytes"):
+        raise ConversionError("tokenizer.json can put a space before a text only with the gpt2 pattern or with none")
+    if vocabulary.alphabet == "bytes":
+        level = BYTE_LEVEL | {"add_prefix_space": prefix, "use_regex": use_regex}
         steps = [level] if use_regex else [*steps, level]
     if len(steps) < 2:
         return steps[0] if steps else None
     return {"type": "Sequence", "pretokenizers": steps}
+
+
+def _metaspace_json(vocabulary: Vocabulary, mark: str) -> dict[str, Any] | None:
+    split_patterns, prefix = vocabulary.split_patterns, vocabulary.add_prefix_space
+    if split_patterns not in ((), (METASPACE_SPLIT,)):
+        raise ConversionError(f"tokenizer.json cannot split by {split_patterns[0]!r} where {mark} stands for a space")
+    if not split_patterns and not prefix and ("Replace", " ", mark) in vocabulary.normalizers:
+        return None
+    scheme = "first" if prefix == "first" else "always" if prefix else "never"
+    return {"type": "Metaspace", "replacement": mark, "prepend_scheme": scheme, "split": bool(split_patterns)}

@@ -47,10 +47,11 @@ def parse_pair(
         fail(merges_file, f"line {n + first + 1}", what)
 
     lefts, rights = table.split_merges(lines[first:], bad)
-    tokens = table.read_tokens(node, vocab, {token.content for token in added})
-    rows = table.read_rows(lefts, rights, vocab, bad)
-    tokens = table.drop_added(tokens, added, rows)
-    return Vocabulary(tuple(tokens), (), "merges", rows, added_tokens=tuple(added), whole_pretokens=False)
+    found = table.read_bytes_table(node, vocab, {token.content for token in added})
+    tokens, rows, decode_only = table.without_added(found, added, table.read_rows(lefts, rights, vocab, bad))
+    return Vocabulary(
+        tokens, (), "merges", rows, added_tokens=tuple(added), whole_pretokens=False, decode_only=decode_only
+    )
 
 
 def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:

@@ -69,10 +69,26 @@ PUBLISHED = {
 }
 
 
+_LLAMA3_NAMES = {0: "begin_of_text", 1: "end_of_text", 6: "start_header_id", 7: "end_header_id", 9: "eot_id"}
+_LLAMA3_RESERVED = [n for n in range(256) if n not in _LLAMA3_NAMES]
+_LLAMA3 = {128000 + n: f"<|reserved_special_token_{i}|>" for i, n in enumerate(_LLAMA3_RESERVED)}
+_LLAMA3 |= {128000 + n: f"<|{name}|>" for n, name in _LLAMA3_NAMES.items()}
+
+# Files of ranks that models are published with, known by their hash. They have no name here, and are not downloaded.
+RANK_FILES = {
+    "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55": Published(
+        {}, "llama3", {_LLAMA3[id]: id for id in sorted(_LLAMA3)}
+    ),
+    # Kimi K2. The names of its special tokens, from 163584 on, are not in the file: give them by special_tokens.
+    "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103": Published({}, "kimi-k2"),
+}
+
+
 def known_by_hash(data: bytes) -> Published | None:
     """The published encoding that a file with this content belongs to."""
     digest = hashlib.sha256(data).hexdigest()
-    return next((known for known in PUBLISHED.values() if digest in known.files.values()), None)
+    named = (known for known in PUBLISHED.values() if digest in known.files.values())
+    return RANK_FILES.get(digest) or next(named, None)
 
 
 def load_published(name: str, download: bool = False) -> Vocabulary:

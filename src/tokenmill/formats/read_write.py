@@ -13,11 +13,13 @@ from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
 from ..vocabulary.names import encoding_name, nearest
 from ..vocabulary.validation import VocabularyError
-from . import ddtok, events_file, published_encodings, tokenmill_json, unknown_files
+from . import ddtok, events_file, gguf, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_bytes
 from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes, parse_pair, read_side_files
+from .rank_json import parse_rank_json
 from .rank_merges import present_by_rank
+from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
@@ -40,7 +42,8 @@ def read(
     """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
 
     path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
-        merges.ddtok, or the name of a published encoding ("o200k_base") or of a model that uses it ("gpt-4o").
+        merges.ddtok, tokenizer.model of SentencePiece, tekken.json, a .gguf file, or the name of a published encoding
+        ("o200k_base") or of a model that uses it ("gpt-4o").
     split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
         .tiktoken). It is never guessed: without it, reading such a file is a UsageError.
     special_tokens: text -> id, for a file that does not hold them.
@@ -70,23 +73,32 @@ def read(
 
 def _file_in(folder: Path) -> Path:
     """The file of `folder` to begin with."""
-    names = ["tokenizer.json", *(vocab for vocab, _ in _PAIRS)]
-    found = [folder / name for name in names if (folder / name).is_file()] or sorted(folder.glob("*.tiktoken"))
+    names = ["tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab, _ in _PAIRS)]
+    found = [folder / name for name in names if (folder / name).is_file()]
+    found = found or [*sorted(folder.glob("*.tiktoken")), *sorted(folder.glob("*.gguf"))]
     if not found:
-        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {', '.join(names)} or a .tiktoken file.")
+        wanted = f"{', '.join(names)}, a .tiktoken or a .gguf file"
+        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {wanted}.")
     return found[0]
 
 
 def _read_file(place: Path, data: bytes) -> _Found:
     start = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if data.startswith(gguf.MAGIC):
+        return gguf.parse_gguf(data, str(place)), True
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
     if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
         return _read_huggingface(place, data)
+    has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
+    if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:
+        return ranks, True
     if start.startswith(b"#version") or (start.startswith(b"{") and unknown_files.describe(data) is None):
         return _read_pair(place, parse_pair)
     if looks_like_tiktoken(data):
         return _read_tiktoken(place, data)
+    if looks_like_sentencepiece(data):
+        return parse_sentencepiece(data, str(place)), True
     found = unknown_files.describe(data) or "not a vocabulary"
     raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
 

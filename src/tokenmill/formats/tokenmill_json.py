@@ -19,7 +19,8 @@ from .file_content import MAX_ID, Json, parse_json, read_bytes
 NAME = "tokenmill.json"
 _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
-_HELD = ("order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space", "split_patterns")
+_PLAIN = ("alphabet", "unknown", "add_prefix_space", "space_mark", "fuse_unknown", "strip_decoded")
+_HELD = ("order", "whole_pretokens", *_PLAIN, "normalizers", "split_patterns", "byte_tokens")
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the order of tokenizer.json
 
 
@@ -27,6 +28,7 @@ def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
     """The companion of the file whose content is `main`, as JSON."""
     held: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "sha256": hashlib.sha256(main).hexdigest()}
     held |= {name: getattr(vocabulary, name) for name in _HELD}
+    held["decode_only"] = {str(id): token.hex() for id, token in vocabulary.decode_only}
     held["added_tokens"] = [dataclasses.asdict(token) for token in vocabulary.added_tokens]
     if vocabulary.refine is not None:
         held["refine"] = vocabulary.refine
@@ -77,9 +79,13 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
         )
     if root["check"].value != _check(root.value):
         root["check"].fail("damaged: its SHA-256 is not that of the rest. Delete the file to read without it.")
-    fields = {name: root[name].value for name in ("alphabet", "unknown", "add_prefix_space", "refine")}
-    for name in ("split_patterns", "normalizers"):
+    fields = {name: root[name].value for name in (*_PLAIN, "refine")}
+    for name in ("split_patterns", "byte_tokens"):
         fields[name] = tuple(root[name].expect(list))
+    steps = root["normalizers"].expect(list)
+    fields["normalizers"] = tuple(tuple(step) if isinstance(step, list) else step for step in steps)
+    pairs = root["decode_only"].items()
+    fields["decode_only"] = tuple((int(id), bytes.fromhex(token.expect(str))) for id, token in pairs)
     fields["added_tokens"] = tuple(added_token(item) for item in root["added_tokens"])
     return Companion(root["order"].expect(str), root["whole_pretokens"].expect(bool), fields)
 

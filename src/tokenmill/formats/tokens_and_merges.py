@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
@@ -15,26 +15,57 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def read_tokens(
-    node: Json, vocab: dict[str, int], added: Collection[str], byte_level: bool = True
-) -> list[bytes | None]:
-    """The bytes of each entry of `vocab`, which stands at `node`, by id. `added`: entries that are added tokens.
+class TokenTable(NamedTuple):
+    """The tokens of a table by id, and what Vocabulary has beside them."""
 
-    An added token with characters outside of the byte alphabet stands for its own text, and is left out here.
+    tokens: list[bytes | None]
+    decode_only: dict[int, bytes]
+    byte_tokens: tuple[int | None, ...] = ()
+
+
+def read_bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) -> TokenTable:
+    """The tokens of `vocab`, which is at `node`, where it is written in the byte alphabet. `added`: the added tokens.
+
+    No text gets an entry that is empty or has characters outside of the alphabet; it is decoded to its own text.
     """
     texts = list(vocab)
-    found: list[bytes | None]
-    if byte_level:
-        found = tokens_of_texts(texts)
-    else:
-        try:
-            found = [text.encode() for text in texts]
-        except UnicodeEncodeError as error:
-            node.fail(f"the token {show(error.object)} is not Unicode text: it holds a lone surrogate")
-    foreign = (text for text, token in zip(texts, found, strict=True) if token is None and text not in added)
-    if (text := next(foreign, None)) is not None:
-        node.fail(f"the token {show(text)} has characters outside of the byte alphabet, and it is not an added token")
-    return place_tokens(found, list(vocab.values()), node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
+    found = tokens_of_texts(texts)
+    apart = {n for n, token in enumerate(found) if not token}
+    for n in apart:
+        found[n] = None
+    decode_only = {vocab[texts[n]]: _utf8(texts[n], node) for n in apart if texts[n] not in added}
+    return TokenTable(_placed(node, texts, found, vocab), decode_only)
+
+
+def read_text_table(node: Json, vocab: dict[str, int], mark: str, byte_fallback: bool) -> TokenTable:
+    """The tokens of `vocab`, which is at `node`, where it is written as plain text with `mark` for a space.
+
+    byte_fallback: whether the entries <0x00> to <0xFF> stand for bytes. No text gets an entry that has a space itself.
+    """
+    byte_ids = [vocab.get(f"<0x{byte:02X}>") for byte in range(256)] if byte_fallback else []
+    apart = {*byte_ids}
+    texts = [text for text, id in vocab.items() if id not in apart and not (mark and " " in text) and text]
+    found: list[bytes | None] = [_utf8(text.replace(mark, " ") if mark else text, node) for text in texts]
+    tokens = _placed(node, texts, found, vocab)
+    kept = {*texts}
+    decode_only = {id: _utf8(text, node) for text, id in vocab.items() if text not in kept and id not in apart}
+    for byte, id in enumerate(byte_ids):
+        if id is not None:
+            tokens += [None] * (id + 1 - len(tokens))
+            tokens[id] = bytes([byte])
+    return TokenTable(tokens, decode_only, tuple(byte_ids))
+
+
+def _placed(node: Json, texts: list[str], found: list[bytes | None], vocab: dict[str, int]) -> list[bytes | None]:
+    ids = list(map(vocab.__getitem__, texts))
+    return place_tokens(found, ids, node.file, lambda n: f"at {node.where}[{show(texts[n])}]")
+
+
+def _utf8(text: str, node: Json) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        node.fail(f"the token {show(text)} is not Unicode text: it holds a lone surrogate")
 
 
 def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> tuple[list[str], list[str]]:
@@ -69,19 +100,33 @@ def read_rows(
     return rows if len(last) == len(pairs) else rows[np.sort(len(pairs) - 1 - last)]
 
 
-def drop_added(tokens: list[bytes | None], added: Collection[AddedToken], rows: np.ndarray) -> list[bytes | None]:
-    """`tokens` without the model's own entries for added tokens.
+def without_added(
+    found: TokenTable, added: Collection[AddedToken], rows: np.ndarray
+) -> tuple[tuple[bytes | None, ...], np.ndarray, tuple[tuple[int, bytes], ...]]:
+    """The tokens, merges and `decode_only` of a Vocabulary, without the model's own entries for added tokens.
 
     Hugging Face never uses them, because it finds added tokens before it splits text. Here they would turn text into a
-    control token that the caller did not allow. An entry that is a byte, or that a merge makes, is an ordinary token too.
+    control token that the caller did not allow. An entry that is a byte or a character, or that a merge makes, is an
+    ordinary token too. Merges of tokens that no text gets are left out.
     """
+    tokens, decode_only = found.tokens, dict(found.decode_only)
+    if decode_only:
+        import numpy as np
+
+        rows = rows[~np.isin(rows, [*decode_only]).any(axis=1)]
     made = set(rows[:, 2].tolist())
     for token in added:
-        if token.id < len(tokens) and token.id not in made and len(tokens[token.id] or b"") != 1:
+        decode_only.pop(token.id, None)
+        if (
+            token.id < len(tokens)
+            and token.id not in made
+            and len(tokens[token.id] or b"") != 1
+            and len(token.content) > 1
+        ):
             tokens[token.id] = None
     while tokens and tokens[-1] is None:
         tokens.pop()
-    return tokens
+    return tuple(tokens), rows, tuple(sorted(decode_only.items()))
 
 
 def put_added(vocab: dict[str, int], content: str, id: int, target: str) -> None:
@@ -108,7 +153,7 @@ def tokens_and_merges(
     notes: list[str] = []
     tokens = list(vocabulary.tokens)
     only_so = None
-    if vocabulary.order == "merges":
+    if vocabulary.order in ("merges", "scores"):
         rows = vocabulary.events.tolist()
         if vocabulary.whole_pretokens and not whole_pretokens:
             only_so = only_whole(tokens, rows)
@@ -123,10 +168,11 @@ def tokens_and_merges(
             f"{tokens[only_so]!r} (id {only_so}) is made only where a whole pretoken is this token, and {target} does not "
             "have that rule, so text would get other ids. Write tokenizer.json instead."
         )
-    last = {token: id for id, token in enumerate(tokens)}
+    apart = {*vocabulary.byte_tokens}
+    last = {token: id for id, token in enumerate(tokens) if id not in apart}
     made = {new for _, _, new in rows}
     for id, token in enumerate(tokens):
-        if token is not None and last[token] != id:
+        if token is not None and id not in apart and last[token] != id:
             if id in made or vocabulary.whole_pretokens:
                 two_ids = f"{token!r} has two ids, {id} and {last[token]}"
                 raise ConversionError(f"{two_ids}, and {target} can hold only one for each token")

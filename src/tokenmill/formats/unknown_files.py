@@ -13,7 +13,6 @@ _SETTINGS = {  # keys of the files that Hugging Face keeps beside a tokenizer.js
     "weight_map": "the index of a model's weights, not a tokenizer",
 }
 _MAGIC = {
-    b"GGUF": "a GGUF model. Give the tokenizer.json it was made from",
     b"\x89PNG": "a picture",
     b"PK\x03\x04": "a zip archive. Unpack it first",
     b"%PDF": "a PDF document",
@@ -30,8 +29,6 @@ def describe(data: bytes) -> str | None:
     for magic, found in _MAGIC.items():
         if data.startswith(magic):
             return found
-    if data.startswith(b"\n") and b"<unk>" in data[:64]:
-        return "a SentencePiece model (.model)"
     lines = data[: 1 << 16].splitlines()
     if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
         return "a WordPiece vocabulary (vocab.txt); tokenmill reads BPE"

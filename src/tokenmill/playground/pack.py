@@ -22,7 +22,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import ConversionError
-from ..vocabulary import Vocabulary
+from ..vocabulary import NORMALIZERS, Vocabulary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,10 +46,17 @@ class TokenCounts(NamedTuple):
 def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -> bytes:
     """The packed file of `vocabulary`; the same bytes for the same vocabulary.
 
-    Raises ConversionError if the page's encoder cannot run it: a split pattern that is not regular, or more than two
-    million ids.
+    Raises ConversionError if the page's encoder cannot run it: a split pattern that is not regular, more than two million
+    ids, or the rules of SentencePiece.
     """
     import numpy as np
+
+    forms = {*vocabulary.normalizers} <= {*NORMALIZERS}
+    if vocabulary.space_mark or vocabulary.order == "scores" or vocabulary.byte_tokens or not forms:
+        raise ConversionError(
+            f"the playground cannot show {name}: the page's encoder does not have the rules of SentencePiece (spaces as "
+            "U+2581, byte fallback, scores). Use tokenmill inspect and tokenmill compare."
+        )
 
     size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)], default=0)
     if size > MOST_IDS:

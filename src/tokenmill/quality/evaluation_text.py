@@ -20,8 +20,6 @@ from ..sources.find import find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
-from ..tokenizer.special import AddedTokens
-from ..vocabulary import Vocabulary
 from .names import free_name, group_name, text_name
 from .usage import Usage, measure_usage
 
@@ -104,10 +102,11 @@ class EvaluationText:
             return part, Counter()
         vocabulary = tok.vocabulary
         searched = tuple(token for token in vocabulary.added_tokens if not token.special)
-        key = (name, vocabulary.split_patterns, vocabulary.normalizers, vocabulary.add_prefix_space, searched)
+        changes = (vocabulary.normalizers, vocabulary.add_prefix_space, vocabulary.space_mark, tok.core.cutter)
+        key = (name, vocabulary.split_patterns, *changes, searched)
         if key not in self._counted:
-            if vocabulary.normalizers or vocabulary.add_prefix_space or searched:
-                self._counted[key] = self._count_sections(part, vocabulary, progress)
+            if any(changes) or searched:
+                self._counted[key] = self._count_sections(part, tok, progress)
             else:
                 self._counted[key] = self._count(part, vocabulary.split_patterns, progress), Counter()
         return self._counted[key]
@@ -141,24 +140,28 @@ class EvaluationText:
         return count(files, self._splitter(patterns), options, num_threads=self.num_threads, progress=progress)
 
     def _count_sections(
-        self, files: list[Path | str], vocabulary: Vocabulary, progress: Progress | None
+        self, files: list[Path | str], tok: Tokenizer, progress: Progress | None
     ) -> tuple[WordCounts, Counter[int]]:
-        """Count text that is normalised or searched for added tokens before it is split, one whole document at a time."""
+        """Count text that is normalised or searched for added tokens before it is split, one whole document at a time.
+
+        The parts between which no token spans are counted where a text is one pretoken.
+        """
         from ..counting import count_iterator
 
-        tokens = AddedTokens(vocabulary)
+        cutter = tok.core.cutter
         added: Counter[int] = Counter()
 
-        def sections() -> Iterator[str]:
+        def sections() -> Iterator[bytes]:
             for document in read_documents(files, **asdict(self.read)):
-                for section, token in tokens.split(document.text, frozenset()):
+                for section, token, prefix in tok.core.sections(document.text, frozenset()):
                     if token is not None:
                         added[token.id] += 1
+                    elif cutter is None:
+                        yield prefix + section.encode()
                     else:
-                        prefix = vocabulary.add_prefix_space and not section.startswith(" ")
-                        yield " " + section if prefix else section
+                        yield from cutter.parts(prefix + section.encode())
 
-        patterns, threads = vocabulary.split_patterns, self.num_threads
+        patterns, threads = tok.vocabulary.split_patterns, self.num_threads
         return count_iterator(sections(), split=self._splitter(patterns), num_threads=threads, progress=progress), added
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import lcm
@@ -23,7 +23,7 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
-from .usage import Usage, bare, token_cells
+from .usage import Usage, bare, token_cells, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
@@ -46,9 +46,9 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     Reach(reason='', witness=' the')
     """
     tokens = token_cells(tok)
-    normalize = normalizer_of(tok.vocabulary.normalizers)
+    normalize = normalizer_of(() if tok.core.added.plain else tok.vocabulary.normalizers)
     whole = bare(tok)
-    unsearched = Tokenizer(replace(tok.vocabulary, added_tokens=()))
+    unsearched = Tokenizer(without_added(tok))
     reach: dict[int, Reach] = {}
     for done, token in enumerate(tokens):
         id, text = token.id, token.text

@@ -87,12 +87,16 @@ def measure_usage(
 
 
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
-    """The tokenizer that takes any text as one pretoken: no split, no added tokens but the unknown one, no normalisation."""
-    unknown = tuple(token for token in tok.vocabulary.added_tokens if token.id == tok.vocabulary.unknown)
-    plain = replace(
-        tok.vocabulary, split_patterns=(), added_tokens=unknown, normalizers=(), add_prefix_space=False, **changes
-    )
+    """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalisation."""
+    plain = replace(without_added(tok), split_patterns=(), normalizers=(), add_prefix_space=False, **changes)
     return Tokenizer(plain)
+
+
+def without_added(tok: Tokenizer) -> Vocabulary:
+    """The vocabulary of `tok` with none of its added tokens but the unknown token."""
+    vocabulary = tok.vocabulary
+    kept = tuple(token for token in vocabulary.added_tokens if token.id == vocabulary.unknown)
+    return replace(vocabulary, added_tokens=kept)
 
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import UsageError
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from .decoding._decode_cy import Decoder
+from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .encoding.parts import superword_cache
@@ -60,7 +61,7 @@ class Core:
             raise UsageError(f"cache_bytes is {cache_bytes}; give 0 (no cache) or more")
         self.vocabulary, self.cache_bytes = vocabulary, cache_bytes
         self.added = AddedTokens(vocabulary)
-        self.tokens = _tokens_by_id(vocabulary)
+        self.tokens = _tokens_by_id(vocabulary, self.added)
         self.decoder = Decoder(self.tokens)
 
     @lazy
@@ -90,7 +91,12 @@ class Core:
             cache = token_cache(merger, ())
         elif cache is None:
             cache = token_cache(merger, vocabulary.tokens, vocabulary.removed)
-        return Encoder(merger, cache, scanner, n_ids, self.cache_bytes)
+        return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
+
+    @lazy
+    def cutter(self) -> Cutter | None:
+        """Cuts a text that is one pretoken where no token spans; None where there is a split pattern."""
+        return _cutter(self.vocabulary)
 
     @lazy
     def whole_texts(self) -> bool:
@@ -117,6 +123,53 @@ class Core:
     def ids_by_spelling(self) -> dict[str, int]:
         """The id of each token as Hugging Face spells it; the lowest where two tokens are spelt alike."""
         return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
+
+    # Decoding
+
+    def decode(self, ids: Any, errors: str) -> str:
+        """The text of `ids`, a list or an array that the kernel reads."""
+        ids = self._listed(ids)
+        left_out = self._left_out(ids)
+        if self.vocabulary.byte_tokens and errors == "replace":
+            try:
+                return self.decoder.decode(ids, "strict")[left_out:]
+            except UnicodeDecodeError:
+                return self._replace_byte_tokens(ids)[left_out:]
+        return self.decoder.decode(ids, errors)[left_out:]
+
+    def decode_bytes(self, ids: Any) -> bytes:
+        """The bytes of `ids`, which are as for `decode`."""
+        ids = self._listed(ids)
+        return self.decoder.decode_bytes(ids)[self._left_out(ids) :]
+
+    def _listed(self, ids: Any) -> Any:
+        """`ids`, which decoding may go over twice."""
+        return ids if hasattr(ids, "__len__") else list(ids)
+
+    def _left_out(self, ids: Any) -> int:
+        """How many spaces at the start decoding leaves out."""
+        rule = self.vocabulary.strip_decoded
+        if not rule:
+            return 0
+        for id in ids:
+            if token := self.decoder.token(id):
+                spaces = len(token) - len(token.lstrip(b" "))
+                return min(spaces, 1) if rule == "space" else spaces
+            if rule == "token":
+                break
+        return 0
+
+    def _replace_byte_tokens(self, ids: Iterable[int]) -> str:
+        """The text where a run of byte tokens that is not UTF-8 gives U+FFFD for each of them, as in SentencePiece."""
+        parts = []
+        of_bytes = {*self.vocabulary.byte_tokens}
+        for is_bytes, run in itertools.groupby(ids, of_bytes.__contains__):
+            data = b"".join(map(self.decoder.token, run))
+            try:
+                parts.append(data.decode())
+            except UnicodeDecodeError:
+                parts.append("\ufffd" * len(data) if is_bytes else data.decode("utf-8", "replace"))
+        return "".join(parts)
 
     # Texts with added tokens
 
@@ -150,7 +203,8 @@ class Core:
         self, text: Any, ends: Any, plan: Plan, goes_on: bool = False, end_of_text: int = -1, width: int = 4
     ) -> tuple[bytearray, memoryview]:
         """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
-        if self.whole_texts and not plan.refused:
+        marked = bool(self.added.mark) and self.added.mark.encode() in bytes(text)
+        if self.whole_texts and not plan.refused and not marked:
             return encode_documents(self.kernel, text, ends, plan.token_finder, goes_on, end_of_text, width)
         bounds = [0, *ends]
         lists = [self.encode(bytes(text[start:end]), plan) for start, end in itertools.pairwise(bounds)]
@@ -165,20 +219,53 @@ class Core:
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
         """What a method of the kernel returns, or None for a text that the kernel does not take."""
-        if self.whole_texts:
-            try:
-                return getattr(self.kernel, method)(text, plan.refused_finder, plan.token_finder)
-            except ForbiddenText as found:
+        if not self.whole_texts:
+            if (
+                not self.added.plain
+                or plan.token_finder is not None
+                or self.scanner is None
+                or not isinstance(text, str)
+            ):
+                return None
+            text = self._with_prefix(text)
+        try:
+            return getattr(self.kernel, method)(text, plan.refused_finder, plan.token_finder)
+        except ForbiddenText as found:
+            if str(found) != self.added.mark:
                 refuse(str(found))
-            except UnicodeEncodeError:
-                pass  # lone surrogates
+        except UnicodeEncodeError:
+            pass  # lone surrogates
         return None
 
+    def _with_prefix(self, text: str) -> str:
+        """A text that is one section, with the space that is put before it."""
+        rule = self.vocabulary.add_prefix_space
+        bare = self.added.prepends or rule == "text" or (rule and not text.startswith(" "))
+        return f" {text}" if text and bare else text
+
     def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
-        """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it."""
-        for section, token in self.added.split(repair(text), allowed):
-            bare = token is None and self.vocabulary.add_prefix_space and not section.startswith(" ")
-            yield section, token, b" " if bare else b""
+        """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it.
+
+        A space that the normalizer "Prepend" puts first is such a prefix too: no part of the text is in it.
+        """
+        mark, prepends = self.vocabulary.space_mark, self.added.prepends
+        rule = self.vocabulary.add_prefix_space
+        for section, token, first in self.added.split(repair(text), allowed):
+            if mark:
+                section = section.replace(mark, " ")
+            prefix = b""
+            if rule == "text" and first == "text" and token is not None:
+                yield "", None, b" "
+            if token is None and prepends and first != "":
+                section, prefix = section[1:], b" "
+            elif token is None and self.prefixed(first == "text") and (rule == "text" or not section.startswith(" ")):
+                prefix = b" "
+            yield section, token, prefix
+
+    def prefixed(self, starts_text: bool) -> bool:
+        """Whether a space is put before a section that does not begin with one."""
+        rule = self.vocabulary.add_prefix_space
+        return starts_text if isinstance(rule, str) else rule
 
     # Text without added tokens
 
@@ -220,14 +307,18 @@ def repair(text: str | bytes) -> str:
     return text
 
 
-def _tokens_by_id(vocabulary: Vocabulary) -> list[bytes | None]:
-    """The bytes of each id that encoding may give, added tokens included."""
+def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | None]:
+    """The bytes of each id that encoding may give, added tokens included: as they are in text after normalisation."""
     tokens = list(vocabulary.tokens)
     for id in vocabulary.removed:
         tokens[id] = None
     tokens += [None] * (vocabulary.n_vocab - len(tokens))
-    for token in vocabulary.added_tokens:
-        tokens[token.id] = token.content.encode()
+    for id, token in vocabulary.bytes_apart.items():
+        tokens[id] = token
+    for found in vocabulary.added_tokens:
+        if found.normalized and vocabulary.normalizers:
+            text = added.normalize(found.content)
+            tokens[found.id] = (text.replace(vocabulary.space_mark, " ") if vocabulary.space_mark else text).encode()
     return tokens[: vocabulary.n_vocab]
 
 
@@ -236,14 +327,26 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     tokens = vocabulary.tokens
     if vocabulary.order == "ranks":
         return rank_merger(tokens, vocabulary.unknown)
-    starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None}
-    byte_ids = [starts.get(bytes([i])) for i in range(256)]
+    apart = {*vocabulary.byte_tokens}
+    starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and id not in apart}
+    byte_ids = [*vocabulary.byte_tokens] or [starts.get(bytes([i])) for i in range(256)]
     characters = None
     if vocabulary.alphabet == "characters":
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
     if vocabulary.order == "events":
         return event_merger(vocabulary, byte_ids, characters), None
-    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown), None
+    extra = (vocabulary.order == "scores", bool(vocabulary.byte_tokens), vocabulary.fuse_unknown)
+    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown, *extra), None
+
+
+def _cutter(vocabulary: Vocabulary) -> Cutter | None:
+    """The cutter of a vocabulary of characters whose pretoken is the whole text; None where it could change ids."""
+    if vocabulary.alphabet == "bytes" or vocabulary.split_patterns or vocabulary.whole_pretokens:
+        return None
+    bytes_known = {token for token in vocabulary.tokens if token and len(token) == 1}
+    if vocabulary.order == "events" or (vocabulary.fuse_unknown and len(bytes_known) < 256):
+        return None  # unknown characters on both sides of a cut would be fused
+    return Cutter([vocabulary.tokens[id] for id in set(vocabulary.events[:, 2].tolist())])
 
 
 def _character(token: bytes) -> str | None:

@@ -1,36 +1,122 @@
-"""Unicode normalisation with the tables of Unicode 9.0, as in Hugging Face tokenizers, on every Python.
+"""The steps that change text before it is split, as in Hugging Face tokenizers, on every Python.
 
-A character that Unicode 9.0 does not assign never changes there, never moves and never composes, so it divides the text
-into parts that are normalised alone. In those parts, all characters are assigned in 9.0, and Unicode guarantees that
-their normalisation stays the same in every later version. So Python's own tables, whatever their version, are right.
+    "NFC" "NFD" "NFKC" "NFKD"                 Unicode normalisation, with the tables of Unicode 9.0
+    "Lowercase" "StripAccents" "Nmt"          each character in lower case; without marks; Nmt of sentencepiece
+    ("Prepend", text)                         text before a text that is not empty
+    ("Replace", old, new)                     every `old`; ("ReplaceRegex", pattern, new) every match
+    ("Strip", left, right)                    without white space at the start, at the end
+    ("Precompiled", base64)                   the character map of a SentencePiece model, as tokenizers applies it
+    ("CharacterMap", base64)                  the same as sentencepiece applies it
+    ("BertNormalizer", clean_text, handle_chinese_chars, strip_accents, lowercase)
+
+A character that Unicode 9.0 does not assign never changes in a Unicode normalisation there, never moves and never composes,
+so it divides the text into parts that are normalised alone. In those parts, all characters are assigned in 9.0, and Unicode
+guarantees that their normalisation stays the same in every later version. So Python's own tables, whatever their version,
+are right.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 import zlib
 from base64 import b85decode
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from ..vocabulary.validation import NORMALIZERS
+from .character_map import CharacterMap
 from .normalization_table import UNASSIGNED
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..vocabulary.vocabulary import Step
+
+Change = Callable[[str], str]
+
 _STEP = 1 << 16  # characters looked up at once
+# Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
+WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+STRIPPED = "".join(chr(c) for c in range(0x3001) if re.match(f"[{WHITE_SPACE}]", chr(c)))
+# What Nmt leaves out, and what it replaces by a space (sentencepiece, "nmt_nfkc").
+_NMT_DROPPED = re.compile("[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]")
+_NMT_SPACES = re.compile("[\t\n\f\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]")
+# The blocks of ideographs that BERT puts spaces around.
+_IDEOGRAPHS = re.compile(
+    "([\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f\U0002b740-\U0002b81f\U0002b920-\U0002ceaf"
+    "\uf900-\ufaff\U0002f800-\U0002fa1f])"
+)
 
 
-def normalizer_of(forms: Iterable[str]) -> Callable[[str], str]:
-    """The function that applies the Unicode normalisations `forms` one after the other.
+def normalizer_of(steps: Iterable[Step]) -> Change:
+    """The function that applies the steps one after the other.
 
-    >>> normalizer_of(["NFC"])("e\\u0301")
-    'é'
+    >>> normalizer_of(["NFC", ("Replace", " ", "_")])("e\\u0301 a")
+    'é_a'
     """
-    forms = tuple(forms)
-    return lambda text: reduce(_normalize, forms, text)
+    changes = [_change_of(*((step,) if isinstance(step, str) else step)) for step in steps]
+    return lambda text: reduce(lambda found, change: change(found), changes, text)
+
+
+def _change_of(name: str, *arguments) -> Change:
+    if name in NORMALIZERS:
+        return partial(_normalize, form=name)
+    if name == "Prepend":
+        return lambda text: text and arguments[0] + text
+    if name == "Replace":
+        return lambda text: text.replace(*arguments)
+    if name == "ReplaceRegex":
+        from ..split.reference import to_regex  # late: the regex module takes long to import
+
+        pattern, new = to_regex(arguments[0]), arguments[1]
+        return lambda text: pattern.sub(lambda _: new, text)
+    if name == "Strip":
+        return partial(_strip, left=arguments[0], right=arguments[1])
+    if name in ("Precompiled", "CharacterMap"):
+        return CharacterMap(arguments[0], by_grapheme=name == "Precompiled")
+    if name == "BertNormalizer":
+        return partial(_bert, options=arguments)
+    return {"Lowercase": _lowercase, "StripAccents": _strip_accents, "Nmt": _nmt}[name]
+
+
+def _strip(text: str, left: bool, right: bool) -> str:
+    text = text.lstrip(STRIPPED) if left else text
+    return text.rstrip(STRIPPED) if right else text
+
+
+def _lowercase(text: str) -> str:
+    """Each character alone: a sigma at the end of a word is one like any other."""
+    return text.lower() if text.isascii() else "".join(map(str.lower, text))
+
+
+def _strip_accents(text: str, kind: str = "M") -> str:
+    """Without marks of any kind, or without those of one category, as far as Unicode 9.0 has them."""
+    if text.isascii():
+        return text
+    unassigned = _unassigned()
+    return "".join(c for c in text if not unicodedata.category(c).startswith(kind) or unassigned[ord(c)])
+
+
+def _nmt(text: str) -> str:
+    return _NMT_SPACES.sub(" ", _NMT_DROPPED.sub("", text))
+
+
+def _bert(text: str, options: tuple[bool, bool, bool | None, bool]) -> str:
+    clean, ideographs, strip_accents, lowercase = options
+    if clean:
+        text = "".join(" " if c in STRIPPED else c for c in text if c in STRIPPED or not _is_control(c))
+    if ideographs:
+        text = _IDEOGRAPHS.sub(r" \1 ", text)
+    if lowercase if strip_accents is None else strip_accents:
+        text = _strip_accents(_normalize(text, "NFD"), "Mn")
+    return _lowercase(text) if lowercase else text
+
+
+def _is_control(character: str) -> bool:
+    return character == "\ufffd" or unicodedata.category(character)[0] == "C"
 
 
 def _normalize(text: str, form: str) -> str:

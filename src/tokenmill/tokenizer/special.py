@@ -18,17 +18,19 @@ from ..split.alphabet import Alphabet
 from ..split.syntax import word_set
 from ..vocabulary import AddedToken, Vocabulary
 from .encoding._finder_cy import Finder
-from .normalization import normalizer_of
-
-# Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
-WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+from .normalization import STRIPPED, WHITE_SPACE, normalizer_of
 
 
 class Section(NamedTuple):
-    """A part of a text: ordinary where `token` is None, else one added token with the white space that it includes."""
+    """A part of a text: ordinary where `token` is None, else one added token with the white space that it includes.
+
+    first: "text" for the first part of the text, "stretch" for one behind an added token that is found before
+        normalisation, "" for others.
+    """
 
     text: str
     token: AddedToken | None
+    first: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +51,25 @@ class Plan:
 class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
-    simple: whether the kernel's search is enough: nothing is normalised, and no token has a flag about the text beside it.
+    plain: whether nothing in a text changes except for spaces, and no token has a flag about the text beside it.
+    simple: whether the kernel's search is enough besides: no space is put before a text.
+    Texts with the mark for a space in them are neither; the finders of a Plan refuse them.
     """
 
     def __init__(self, vocabulary: Vocabulary):
         self.normalize = normalizer_of(vocabulary.normalizers)
+        steps, mark = vocabulary.normalizers, vocabulary.space_mark
+        self.prepends = bool(mark) and ("Prepend", mark) in steps
         self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
         self.always = frozenset(self.by_content) - self.special
         tokens = self.by_content.values()
         flags = any(token.lstrip or token.rstrip or token.single_word for token in tokens)
         one_pass = len({token.normalized for token in tokens}) <= 1
-        self.simple = not flags and one_pass and not vocabulary.normalizers and not vocabulary.add_prefix_space
+        self.mark = mark
+        of_spaces = {("Prepend", mark), ("Replace", " ", mark)} if mark else set()
+        self.plain = not flags and one_pass and {*steps} <= of_spaces
+        self.simple = self.plain and not self.prepends and not vocabulary.add_prefix_space
         self._tables = lru_cache(maxsize=64)(self._make_tables)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
 
@@ -80,7 +89,7 @@ class AddedTokens:
 
     def _make_plan(self, allowed: frozenset[str], refused: frozenset[str]) -> Plan:
         tokens = {content.encode(): self.by_content[content].id for content in self.always | allowed}
-        texts = {content.encode(): 0 for content in refused if content}
+        texts = {content.encode(): 0 for content in {*refused, self.mark} if content}
         return Plan(allowed, refused, Finder(texts) if texts else None, Finder(tokens) if tokens else None)
 
     def check(self, text: str, refused: frozenset[str]) -> None:
@@ -91,28 +100,32 @@ class AddedTokens:
     def split(self, text: str, allowed: frozenset[str]) -> Iterator[Section]:
         """Cut `text` into ordinary sections, normalised, and added tokens. No section is empty."""
         raw, normalized = self._tables(allowed)
-        for section in self._cut(Section(text, None), raw):
+        first = "text"
+        for section in self._cut(text, raw):
             if section.token is not None:
                 yield section
             elif changed := self.normalize(section.text):
-                yield from self._cut(Section(changed, None), normalized)
+                for part in self._cut(changed, normalized):
+                    yield part._replace(first=first)
+                    first = ""
+            first = "stretch"
 
     def _make_tables(self, allowed: frozenset[str]) -> tuple[dict[str, AddedToken], dict[str, AddedToken]]:
         tokens = [self.by_content[content] for content in self.always | allowed]
         raw = {token.content: token for token in tokens if not token.normalized}
         return raw, {self.normalize(token.content): token for token in tokens if token.normalized}
 
-    def _cut(self, section: Section, tokens: dict[str, AddedToken]) -> Iterator[Section]:
+    def _cut(self, text: str, tokens: dict[str, AddedToken]) -> Iterator[Section]:
         if not tokens:
-            yield section
+            yield Section(text, None)
             return
-        text, done = section.text, 0
+        done = 0
         for match in _pattern(frozenset(tokens)).finditer(text):
             token, start, end = tokens[match.group()], match.start(), match.end()
             if token.single_word and _touches_word(text, start, end):
                 continue
             if token.lstrip:
-                start = max(done, len(text[done:start].rstrip(_STRIP)) + done)
+                start = max(done, len(text[done:start].rstrip(STRIPPED)) + done)
             if token.rstrip:
                 end = _SPACES.match(text, end).end()  # type: ignore[union-attr]
             if start >= end:  # white space that the token before includes: as in Hugging Face, there is no second token
@@ -126,7 +139,6 @@ class AddedTokens:
 
 
 _SPACES = re.compile(f"[{WHITE_SPACE}]*")
-_STRIP = "".join(chr(c) for c in range(0x3001) if _SPACES.fullmatch(chr(c)))
 
 
 @lru_cache(maxsize=128)

@@ -204,11 +204,11 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int] | np.ndarray, errors: str = "replace") -> str:
         """The text of `ids`. `errors` says what to do with bytes that are not UTF-8, as in bytes.decode."""
-        return self._core.decoder.decode(ids if type(ids) is list else _to_int64(ids), errors)
+        return self._core.decode(ids if type(ids) is list else _to_int64(ids), errors)
 
     def decode_bytes(self, ids: Iterable[int]) -> bytes:
         """The bytes of `ids`. Raises UnknownTokenError (a KeyError) for an id that is not in the vocabulary."""
-        return self._core.decoder.decode_bytes(ids if type(ids) is list else _to_int64(ids))
+        return self._core.decode_bytes(ids if type(ids) is list else _to_int64(ids))
 
     def decode_tokens_bytes(self, ids: Iterable[int]) -> list[bytes]:
         """The bytes of each token."""
@@ -242,7 +242,7 @@ class Tokenizer:
 
     def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
         """A decoder that takes ids as they arrive and returns only whole characters."""
-        return StreamDecoder(self.decode_bytes, errors)
+        return StreamDecoder(self._core.decoder.decode_bytes, errors, self._core.decode_bytes)
 
     # Properties
 

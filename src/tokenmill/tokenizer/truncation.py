@@ -94,7 +94,9 @@ class _Chunker:
     def _end_in_section(self, data: bytes, at: int, tokens: int) -> tuple[int, int]:
         """The same in one ordinary section: the tokens used, and the byte after the last one."""
         vocabulary = self.core.vocabulary
-        prefix = b" " if vocabulary.add_prefix_space and not data.startswith(b" ", at) else b""
+        starts = self.section == 0 or at > 0  # a chunk that begins in a section begins a text
+        bare = self.core.prefixed(starts) and not data.startswith(b" ", at)
+        prefix = b" " if bare or self.core.added.prepends else b""
         if prefix:
             data, at, cut = prefix + data[at:], 0, at - 1
         else:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 MAX_ID = (1 << 24) - 1  # lists by id are made of it, 8 bytes for each
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
+# The other steps of normalisation, by the number of their arguments.
+STEPS = dict.fromkeys((*NORMALIZERS, "Lowercase", "StripAccents", "Nmt"), 0) | {
+    "Prepend": 1, "Precompiled": 1, "CharacterMap": 1, "Replace": 2, "ReplaceRegex": 2, "Strip": 2, "BertNormalizer": 4,
+}  # fmt: skip
 _STEP = 1 << 16  # rows between two chances for Ctrl-C
 _MAX_SHOWN = 60
 _Tokens = tuple[bytes | None, ...]
@@ -43,6 +47,27 @@ def show(value: object) -> str:
 def check_choice(name: str, value: object, choices: Collection[object]) -> None:
     if value not in choices:
         raise VocabularyError(f"{name} is {show(value)}; expected one of {', '.join(map(str, choices))}")
+
+
+def check_step(step: Any) -> None:
+    """A normalizer is its name, or a tuple of its name and its arguments."""
+    name, *arguments = step if isinstance(step, tuple) else (step,)
+    if not isinstance(name, str) or STEPS.get(name) != len(arguments):
+        raise VocabularyError(f"the normalizer {show(step)} is not one that tokenmill has ({', '.join(STEPS)})")
+
+
+def check_bytes_apart(byte_tokens: Any, decode_only: Any, tokens: _Tokens) -> None:
+    """There are 256 byte tokens or none, and each is that byte. An id of `decode_only` is not an ordinary token."""
+    if len(byte_tokens) not in (0, 256):
+        raise VocabularyError(f"byte_tokens has {len(byte_tokens)} ids; expected 256 or none")
+    for byte, id in enumerate(byte_tokens):
+        if id is not None and (type(id) is not int or not 0 <= id < len(tokens) or tokens[id] != bytes([byte])):
+            raise VocabularyError(f"the token of the byte 0x{byte:02x} has the id {show(id)}, which is another token")
+    for id, token in decode_only:
+        if type(id) is not int or not 0 <= id <= MAX_ID or type(token) is not bytes:
+            raise VocabularyError(f"decode_only holds {show((id, token))}; expected an id and bytes")
+        if id < len(tokens) and tokens[id] is not None:
+            raise VocabularyError(f"the id {id} is in decode_only, and is that of {show(tokens[id])} too")
 
 
 def as_tuple(name: str, values: Any) -> tuple[Any, ...]:
@@ -90,7 +115,7 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
     _check_ids(rows, order, tokens)
     rows = np.array(rows, np.int32, order="C")
     _check_spelling(rows, tokens)
-    if order == "merges":
+    if order in ("merges", "scores"):
         _check_pairs(rows)
     rows.flags.writeable = False
     return rows

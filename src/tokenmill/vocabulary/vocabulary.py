@@ -19,7 +19,9 @@ from .validation import VocabularyError
 if TYPE_CHECKING:
     import numpy as np
 
-Order = Literal["ranks", "merges", "events"]
+Order = Literal["ranks", "merges", "scores", "events"]
+Step = str | tuple[Any, ...]  # of normalization
+_TUPLES = ("tokens", "split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 
 
@@ -58,16 +60,28 @@ class Vocabulary:
     order: the kind of vocabulary, which is the rule that merges a pretoken.
         "ranks": any two neighbours whose joined bytes are a token merge, the lowest id first (tiktoken).
         "merges": the merges listed in `events`, the earliest first (Hugging Face, plain training).
+        "scores": the same, but merges in a row that make the same token have one rank: of these the leftmost pair in the
+            text is first (SentencePiece, where a token has a score and any two tokens that spell it merge).
         "events": merges and removals replayed in training order (Picky BPE).
     events: a read-only int32 array of shape (n, 3), in training order. A row (left id, right id, new id) is a merge, a
-        row (id, -1, -1) a removal. Order "merges" has merges only, and order "ranks" has no rows.
+        row (id, -1, -1) a removal. Orders "merges" and "scores" have merges only, and order "ranks" has no rows.
     whole_pretokens: whether a pretoken that is a token becomes that token at once (tiktoken's rule; `ignore_merges` in
         Hugging Face).
     alphabet: "bytes", or "characters" where training began with characters; then `unknown` is the id that stands
         for any character outside of the alphabet.
-    normalizers: Unicode normalisations applied to text first, such as ("NFC",).
+    normalizers: the steps that change text first, with the names of Hugging Face's normalizers: "NFC", "Lowercase",
+        ("Replace", " ", "\u2581") and so on; see `tokenizer.normalization`.
     add_prefix_space: whether a space is put before a text that does not begin with one. Each stretch between two
-        added tokens is a text of its own here.
+        added tokens is a text of its own here. "first" means only the stretch at the start of the text, and "text" the
+        same, also where the text begins with a space or with an added token.
+    space_mark: the character that stands for a space after normalisation, U+2581 in SentencePiece's files. `tokens` hold
+        the space itself.
+    byte_tokens: with the alphabet "characters", the ids of 256 tokens that stand for the bytes of a character that has no
+        token (byte fallback), None for a byte without one. Nothing merges with them.
+    fuse_unknown: whether neighbouring characters that are unknown give one unknown token.
+    strip_decoded: what decoding leaves out at the start of a text: "space" one space, "token" all spaces of the first
+        token, "" nothing.
+    decode_only: ids that no text is encoded to, with the bytes that they are decoded to.
     notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
     refine: the threshold T at which Picky training removed tokens, where it is known. No id depends on it; further
         training uses it.
@@ -86,8 +100,13 @@ class Vocabulary:
     whole_pretokens: bool = True
     alphabet: Literal["bytes", "characters"] = "bytes"
     unknown: int | None = None
-    normalizers: tuple[str, ...] = ()
-    add_prefix_space: bool = False
+    normalizers: tuple[Step, ...] = ()
+    add_prefix_space: bool | Literal["first", "text"] = False
+    space_mark: str = ""
+    byte_tokens: tuple[int | None, ...] = ()
+    fuse_unknown: bool = False
+    strip_decoded: Literal["", "space", "token"] = ""
+    decode_only: tuple[tuple[int, bytes], ...] = ()
     notes: tuple[str, ...] = ()
     refine: float | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -98,15 +117,17 @@ class Vocabulary:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        validation.check_choice("order", self.order, ("ranks", "merges", "events"))
+        validation.check_choice("order", self.order, ("ranks", "merges", "scores", "events"))
         validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
-        for name in ("whole_pretokens", "add_prefix_space"):
-            if type(getattr(self, name)) is not bool:
-                raise VocabularyError(f"{name} is {getattr(self, name)!r}; expected True or False")
-        for name in ("tokens", "split_patterns", "added_tokens", "normalizers", "notes"):
+        validation.check_choice("strip_decoded", self.strip_decoded, ("", "space", "token"))
+        for name in ("whole_pretokens", "add_prefix_space", "fuse_unknown"):
+            value = getattr(self, name)
+            if type(value) is not bool and not (name == "add_prefix_space" and value in ("first", "text")):
+                raise VocabularyError(f"{name} is {value!r}; expected True or False")
+        for name in _TUPLES:
             put(name, validation.as_tuple(name, getattr(self, name)))
-        for form in self.normalizers:
-            validation.check_choice("the normalizer", form, validation.NORMALIZERS)
+        for step in self.normalizers:
+            validation.check_step(step)
         validation.check_added_tokens(self.added_tokens)
         try:
             put("split_patterns", regular_expressions(self.split_patterns))
@@ -114,6 +135,7 @@ class Vocabulary:
             raise VocabularyError(str(error)) from error
         validation.check_tokens(self.tokens, distinct=self.order == "ranks")
         put("events", validation.checked_events(self.events, self.order, self.tokens))
+        validation.check_bytes_apart(self.byte_tokens, self.decode_only, self.tokens)
         if self.unknown is not None and (type(self.unknown) is not int or self.token_bytes(self.unknown) is None):
             raise VocabularyError(f"the unknown token has the id {self.unknown!r}, and no token has it")
         put("event_counts", validation.checked_event_counts(self.event_counts, len(self.events)))
@@ -137,16 +159,19 @@ class Vocabulary:
         last = len(self.tokens) - 1
         while last >= 0 and (self.tokens[last] is None or last in self.removed):
             last -= 1
-        return max([last, *self._added_bytes, -1 if self.unknown is None else self.unknown]) + 1
+        return max([last, *self.bytes_apart, -1 if self.unknown is None else self.unknown]) + 1
 
     @cached_property
-    def _added_bytes(self) -> dict[int, bytes]:
-        return {token.id: token.content.encode() for token in self.added_tokens}
+    def bytes_apart(self) -> dict[int, bytes]:
+        """The bytes that decoding gives for the ids of added tokens and those of `decode_only`."""
+        mark = self.space_mark or " "
+        added = {token.id: token.content.replace(mark, " ").encode() for token in self.added_tokens}
+        return dict(self.decode_only) | added
 
     def token_bytes(self, id: int) -> bytes | None:
         """The bytes that `id` stands for, added tokens included, or None for an id that stands for nothing."""
-        if id in self._added_bytes:
-            return self._added_bytes[id]
+        if id in self.bytes_apart:
+            return self.bytes_apart[id]
         return self.tokens[id] if 0 <= id < len(self.tokens) else None
 
     def with_special_tokens(self, texts: Iterable[str]) -> Vocabulary:
@@ -182,11 +207,23 @@ class Vocabulary:
         lengths = [-1 if token is None else len(token) for token in self.tokens]
         while lengths and lengths[-1] == -1:  # holes at the end mean nothing
             lengths.pop()
-        names = ("order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space")
+        apart = {
+            "split_patterns",
+            "added_tokens",
+            "tokens",
+            "events",
+            "decode_only",
+            "notes",
+            "refine",
+            "removed",
+            "config",
+        }
+        names = [field.name for field in fields(self) if field.name not in apart]
         flags = attrgetter("id", "content", "special", "lstrip", "rstrip", "single_word", "normalized")
         head = {name: getattr(self, name) for name in names} | {
             "split_patterns": [canonical(pattern) for pattern in self.split_patterns],
             "added_tokens": sorted(map(flags, self.added_tokens)),
+            "decode_only": [(id, token.hex()) for id, token in sorted(self.decode_only)],
             "lengths": lengths,
         }
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())

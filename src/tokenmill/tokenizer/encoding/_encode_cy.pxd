@@ -3,6 +3,7 @@ from libc.stdint cimport uint8_t, uint32_t
 
 from tokenmill.split._scan_cy cimport Scanner
 from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
+from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 from tokenmill.tokenizer.encoding._ids_cy cimport Ids
 from tokenmill.tokenizer.merging._merger_cy cimport Merger
@@ -33,6 +34,7 @@ cdef class Encoder:
     cdef Merger _merger
     cdef PretokenCache _model  # has the initial entries; the cache of the first state
     cdef Scanner _scanner
+    cdef Cutter _cutter
     cdef list _pool
     cdef list _ints
     cdef PyObject** _int
@@ -51,6 +53,7 @@ cdef class Encoder:
     cdef int _run_windows(self, State state, text, Finder refused, Finder finder, bint keep) except -1
     cdef Py_ssize_t _next_window(self, State state, Window* window, Finder refused, Finder finder) noexcept nogil
     cdef size_t _certain_cut(self, const uint8_t* text, size_t length, Finder refused, Finder finder) noexcept nogil
+    cdef size_t _cut(self, const uint8_t* text, size_t length) noexcept nogil
     cdef int _slice_done(self, State state, bint keep) except -1
     # Encode text[at:length] with the added tokens that `finder` finds, if it is not None, until `stop` or a little
     # further, and set state.at to the end. A text begins where `at` is 0. Returns 0, or a negative number of _merger_cy.

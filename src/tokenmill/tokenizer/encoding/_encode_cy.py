@@ -20,6 +20,7 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
@@ -71,13 +72,16 @@ class Encoder:
     scanner: cuts text into pretokens; None where the caller gives their ends.
     n_ids: all ids are below this.
     cache_bytes: the limit of the caches of all threads together; 0 for no caches beyond the initial entries.
+    cutter: cuts text instead of the scanner, where the whole text is one pretoken.
     """
 
-    def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t):
+    def __init__(self, merger: Merger, cache: PretokenCache, scanner, n_ids: cython.Py_ssize_t, cache_bytes: cython.size_t,
+                 cutter=None):
         cache.begin()
         self._merger = merger
         self._model = cache
         self._scanner = scanner
+        self._cutter = cutter
         self._cache_bytes = cache_bytes
         self._pool = []
         self._ints = list(range(n_ids))
@@ -335,18 +339,21 @@ class Encoder:
             longest = refused.strings[0].length
         if length <= longest:
             return 0
-        cut = self._scanner.cut(text, 0, length - longest)
+        cut = self._cut(text, length - longest)
         if finder is None:
             return cut
         at = cut - longest if cut > longest else 0
         while at < cut:
             at = finder.search(text, at, length, cython.address(which))
             if at < cut and at + finder.strings[which].length > cut:
-                cut = self._scanner.cut(text, 0, at)
+                cut = self._cut(text, at)
                 at = cut - longest if cut > longest else 0
             else:
                 at += 1
         return cut
+
+    def _cut(self, text, length):
+        return self._scanner.cut(text, 0, length) if self._cutter is None else self._cutter.cut(text, 0, length)
 
     def _slice_done(self, state, keep):
         if not keep:
@@ -390,6 +397,8 @@ class Encoder:
                 memcpy(ends, given, n * cython.sizeof(cython.size_t))
                 given += n
                 n_given -= n
+            elif self._cutter is not None:
+                n = self._cutter.scan(text, at, length, ends, SCAN)
             else:
                 n = self._scanner.scan(text, at, length, ends, SCAN)
             if not state.ids.reserve(ends[n - 1] - at + 4, state.ids.used + (length - at) // 2 if length > HOLD else 0):

@@ -162,20 +162,26 @@ def _cut(merger: BacktrackMerger, table: PretokenCache, trie: Trie, start: cytho
     return 0
 
 
-def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, characters, unknown) -> Merger:
-    """The merger of the order "merges": the pairs of `events`, whose rows are (left id, right id, new id)."""
+def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, characters, unknown,
+                scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False) -> Merger:
+    """The merger of the orders "merges" and "scores": the pairs of `events`, whose rows are (left id, right id, new id).
+
+    scores: the order is "scores". fallback, fuse: see Merger."""
     n: uint32_t = events.shape[0]
-    rank: uint32_t
-    if characters is None and None not in byte_ids and len(tokens) < MAX_IDS:
+    row: uint32_t
+    rank: uint32_t = 0
+    if characters is None and None not in byte_ids and len(tokens) < MAX_IDS and not scores:
         fast: BacktrackMerger = BacktrackMerger(len(tokens), byte_ids, None, None, n)
         if _build_listed(fast, tokens, events):
             return fast
-    merger: Merger = Merger(len(tokens), byte_ids, unknown, characters, n)
+    merger: Merger = Merger(len(tokens), byte_ids, unknown, characters, n, fallback, fuse)
     _set_made(merger, events)
-    for rank in range(n):
-        if rank & CHECK == 0:
+    for row in range(n):
+        if row & CHECK == 0:
             PyErr_CheckSignals()
-        if not merger.add_pair(events[rank, 0], events[rank, 1], rank):  # of a pair listed twice, the first rank counts
+        if not scores or row == 0 or events[row, 2] != events[row - 1, 2]:
+            rank = row
+        if not merger.add_pair(events[row, 0], events[row, 1], rank):  # of a pair listed twice, the first rank counts
             raise MemoryError
     if not merger.finish_pairs():
         raise MemoryError

@@ -29,12 +29,15 @@ cdef class Merger:
     cdef uint32_t unknown  # the id for those, or NO_ID
     cdef tm_pair_map pairs  # (left id, right id) -> rank
     cdef bint complete  # every byte has a token
+    cdef bint fallback  # a character without a token becomes its bytes, where all of them have one
+    cdef bint fuse  # neighbouring characters that are unknown become one
 
     # The rank of a pair, or NO_ID.
     cdef uint32_t pair_rank(self, uint32_t left, uint32_t right) noexcept nogil
     cdef bint add_pair(self, uint32_t left, uint32_t right, uint32_t rank) noexcept nogil
     cdef bint finish_pairs(self) noexcept nogil
     cdef Py_ssize_t parts(self, const uint8_t* pretoken, size_t n, uint32_t* ids) noexcept nogil
+    cdef bint byte_parts(self, const uint8_t* character, size_t n, uint32_t* ids) noexcept nogil
     # The ids of pretoken[0:n], n >= 1, written to `out`, which has room for n. Returns their number, or one of the
     # negative numbers above.
     cdef Py_ssize_t merge(self, const uint8_t* pretoken, size_t n, uint32_t* out, Workspace* work) noexcept nogil

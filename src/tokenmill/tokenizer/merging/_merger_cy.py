@@ -52,12 +52,16 @@ def release(work, keep):
 class Merger:
     """Merges pretokens by ranks of pairs. Immutable once `finish_pairs` has been called; threads share it."""
 
-    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, pairs: cython.size_t = 0):
+    def __cinit__(self, n_ids: cython.uint = 0, byte_ids=None, unknown=None, characters=None, pairs: cython.size_t = 0,
+                  fallback: cython.bint = False, fuse: cython.bint = False):
         """n_ids: all ids are below this. byte_ids: the id of each of the 256 bytes, None for a byte without a token.
-        characters: the id of each code point instead, where the alphabet is characters. pairs: how many to expect."""
+        characters: the id of each code point instead, where the alphabet is characters. pairs: how many to expect.
+        fallback: whether a character without a token becomes its bytes. fuse: whether unknown neighbours become one."""
         i: cython.size_t
         self.n_ids = n_ids
         self.unknown = NO_ID if unknown is None else unknown
+        self.fallback = fallback
+        self.fuse = fuse
         self.complete = characters is None and None not in byte_ids
         for i in range(256):
             self.byte_ids[i] = n_ids + i if byte_ids is None or byte_ids[i] is None else byte_ids[i]
@@ -108,12 +112,12 @@ class Merger:
         i: cython.size_t = 0
         n: cython.size_t = len(data)
         length: cython.size_t = 1
-        id: uint32_t
+        ids: uint32_t[4]
         while i < n:
             if self.characters != cython.NULL:
-                length = max(tm_utf8_read(p + i, n - i, cython.address(id)), 1)
-            self.parts(p + i, length, cython.address(id))
-            if id >= self.n_ids:
+                length = max(tm_utf8_read(p + i, n - i, ids), 1)
+            self.parts(p + i, length, ids)
+            if ids[0] >= self.n_ids:
                 return data[i:i + length]
             i += length
         return b""
@@ -133,10 +137,23 @@ class Merger:
             if length == 0:  # a byte outside of any character stands for itself, as in Python's surrogateescape
                 length = 1
                 point = 0xDC00 | pretoken[i]
-            ids[count] = self.characters[point] if point < self.n_characters else NO_ID
-            count += 1
+            id: uint32_t = self.characters[point] if point < self.n_characters else NO_ID
+            if id == NO_ID and self.fallback and self.byte_parts(pretoken + i, length, ids + count):
+                count += length
+            elif id != NO_ID or not self.fuse or count == 0 or ids[count - 1] != NO_ID:
+                ids[count] = id
+                count += 1
             i += length
         return count
+
+    def byte_parts(self, character, n, ids):
+        """The ids of the bytes of a character. False where one has no token."""
+        i: cython.size_t
+        for i in range(n):
+            ids[i] = self.byte_ids[character[i]]
+            if ids[i] >= self.n_ids:
+                return False
+        return True
 
     def merge(self, pretoken, n, out, work):
         if n >= LONGEST:

@@ -1,0 +1,228 @@
+"""GGUF, the model file of llama.cpp: the tokenizer in its metadata. Weights are not read.
+
+The file begins with "GGUF", the version, two counts, and the metadata: keys with typed values. Read here because the package
+gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens, and this reader half a second (docs/experiments/formats.md).
+
+    tokenizer.ggml.model        gpt2: BPE in the byte alphabet; llama: scores, as in SentencePiece; gemma4: BPE of characters
+    tokenizer.ggml.pre          the name of the split patterns, which llama.cpp has (src/llama-vocab.cpp)
+    tokenizer.ggml.tokens, .scores, .token_type, .merges, .add_space_prefix
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.patterns import PATTERNS
+from . import tokens_and_merges as table
+from .file_content import Json, fail, show
+from .sentencepiece_model import BYTE, CONTROL, MARK, UNKNOWN, USER_DEFINED, Pieces, added_tokens, scored_vocabulary
+
+MAGIC = b"GGUF"
+_ARRAY, _STRING = 9, 8
+_NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+
+_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"  # the gpt2 pattern of llama.cpp
+_SIGNS = r"[\p{P}$+<=>^~|]+"
+_CONTRACTIONS = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
+_ENDS = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+_UPPER, _LOWER = r"(?:(?=\p{L})[^a-z])", r"(?:(?=\p{L})[^A-Z])"
+
+
+def _cased(contractions: str, digits: str) -> tuple[str, ...]:
+    """The pattern of GPT-4o and of tekken, as llama.cpp writes it: letters by the case of ASCII only."""
+    start = r"[^\r\n\p{L}\p{N}]?"
+    words = f"{start}{_UPPER}*{_LOWER}+{contractions}|{start}{_UPPER}+{_LOWER}*{contractions}"
+    return (rf"{words}|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{_ENDS}",)
+
+
+_CJK = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
+_DEEPSEEK = (
+    r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"
+    + _ENDS
+)
+_QWEN35 = (
+    rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*{_ENDS}"
+)
+_BLOOM = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
+
+# The split patterns by their names, in the words of llama.cpp. Of the same patterns one has the names of all.
+_PRE: dict[str, tuple[str, ...]] = {
+    "gpt-2 phi-2 mpt olmo jais trillion gigachat roberta-bpe jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code "
+    "a.x-4.0 mellum modern-bert granite-docling": (_WORDS,),
+    "starcoder refact command-r smollm codeshell exaone minerva-7b mellum2": (r"\p{N}", _WORDS),
+    "falcon": (r"[\p{P}$+<=>^~|`]+", _WORDS, "[0-9][0-9][0-9]"),
+    "default": (_SIGNS, _WORDS, r"\p{N}+", "[0-9][0-9][0-9]"),
+    "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 dbrx smaug-bpe chatglm-bpe glm4 chatglm4": (
+        PATTERNS["llama3"],
+    ),
+    "qwen2 stablelm2 hunyuan megrez deepseek-r1-qwen kormo f2llmv2 grok-2 solar-open": (PATTERNS["qwen2"],),
+    "qwen35": (_QWEN35,),
+    "deepseek-v3 hunyuan-dense joyai-llm": (r"\p{N}{1,3}", _CJK, _DEEPSEEK),
+    "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}"),
+    "tekken": _cased("", r"\p{N}"),
+    "gpt-4o llama4 kanana2 minimax-m2": _cased(f"{_CONTRACTIONS}?", r"\p{N}{1,3}"),
+    "bloom poro-chat gpt3-finnish": (_BLOOM,),
+    "viking": (_BLOOM, r"\p{N}"),
+}
+_BY_NAME = {name: patterns for names, patterns in _PRE.items() for name in names.split()}
+_WHOLE = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "tekken", "gpt-4o",
+          "llama4", "youtu"}  # fmt: skip
+
+
+def parse_gguf(data: bytes, file: str) -> Vocabulary:
+    """The vocabulary in the metadata of a GGUF file; `data` may end after it. FormatError names the key."""
+    values = _Reader(data, file).metadata()
+
+    def get(name: str, kind: type, default: Any = None) -> Any:
+        value = values.get(f"tokenizer.ggml.{name}", default)
+        if not isinstance(value, kind) and value is not default:
+            fail(file, f"tokenizer.ggml.{name}", f"expected {kind.__name__}, found {show(value)}")
+        return value
+
+    model, tokens = get("model", str), get("tokens", list)
+    if model is None or tokens is None:
+        fail(file, "", "holds no tokenizer: its metadata has no tokenizer.ggml.model and tokenizer.ggml.tokens")
+    kinds = get("token_type", list) or [1] * len(tokens)
+    scores = get("scores", list) or [0.0] * len(tokens)
+    if not len(kinds) == len(scores) == len(tokens):
+        fail(file, "", f"has {len(tokens)} tokens, {len(kinds)} token types and {len(scores)} scores")
+    pieces = Pieces(tokens, scores, [1 if kind == 5 else kind for kind in kinds], file)
+    merges = get("merges", list, [])
+    if model == "llama" and not merges:
+        return _scored(pieces, get("add_space_prefix", bool, True))
+    if model in ("gpt2", "gemma4") and merges:
+        return _merged(pieces, merges, model, get("pre", str, "default"), get("add_space_prefix", bool, False))
+    words = {"bert": "WordPiece", "t5": "Unigram", "rwkv": "RWKV"}
+    fail(
+        file,
+        "tokenizer.ggml.model",
+        f"{model!r} ({words.get(model, 'unknown')}); tokenmill reads gpt2, llama and gemma4",
+    )
+
+
+def _scored(pieces: Pieces, prefix: bool) -> Vocabulary:
+    steps: tuple = (("Replace", " ", MARK),)
+    made = scored_vocabulary(
+        pieces,
+        fallback=True,
+        normalizers=(("Prepend", MARK), *steps) if prefix else steps,
+        strip_decoded="space" if prefix else "",
+    )
+    return _raw_added(made)
+
+
+def _raw_added(vocabulary: Vocabulary) -> Vocabulary:
+    """llama.cpp finds added tokens in the text as it is, those that the user defined too."""
+    import dataclasses
+
+    added = tuple(dataclasses.replace(token, normalized=False) for token in vocabulary.added_tokens)
+    return dataclasses.replace(vocabulary, added_tokens=added)
+
+
+def _merged(pieces: Pieces, merges: list[str], model: str, pre: str, prefix: bool) -> Vocabulary:
+    node = Json(None, pieces.file, "tokenizer.ggml.tokens")
+    vocab = dict(zip(pieces.texts, range(len(pieces.texts)), strict=True))
+    if len(vocab) < len(pieces.texts):
+        node.fail("a token occurs twice")
+    added = [
+        AddedToken(token.content, token.id, special=token.special)
+        for token in added_tokens(pieces)
+        if pieces.kinds[token.id] in (CONTROL, USER_DEFINED, UNKNOWN)
+    ]
+
+    def bad(n: int, what: str) -> Any:
+        fail(pieces.file, f"tokenizer.ggml.merges[{n}]", what)
+
+    sides = [merge.partition(" ") if merge[:1] != " " else (" ", " ", merge[2:]) for merge in merges]
+    rows = table.read_rows([side[0] for side in sides], [side[2] for side in sides], vocab, bad)
+    bytes_apart = [id for id, kind in enumerate(pieces.kinds) if kind == BYTE]
+    if model == "gpt2":
+        patterns = _BY_NAME.get(pre)
+        if patterns is None:
+            known = ", ".join(sorted(_BY_NAME))
+            fail(
+                pieces.file, "tokenizer.ggml.pre", f"the split pattern {pre!r} is not one that tokenmill knows: {known}"
+            )
+        found = table.read_bytes_table(node, vocab, {token.content for token in added})
+    else:
+        patterns = ("[^\n]+|\n+",)
+        found = table.read_text_table(node, vocab, MARK, bool(bytes_apart))
+    tokens, events, decode_only = table.without_added(found, added, rows)
+    return Vocabulary(
+        tokens=tokens,
+        split_patterns=patterns,
+        order="merges",
+        events=events,
+        added_tokens=tuple(added),
+        whole_pretokens=model == "gpt2" and pre in _WHOLE,
+        alphabet="bytes" if model == "gpt2" else "characters",
+        space_mark="" if model == "gpt2" else MARK,
+        normalizers=() if model == "gpt2" else (("Replace", " ", MARK),),
+        byte_tokens=found.byte_tokens,
+        add_prefix_space=prefix,
+        decode_only=decode_only,
+    )
+
+
+class _Reader:
+    """Reads the metadata of a GGUF file from front to back."""
+
+    def __init__(self, data: bytes, file: str):
+        self.data, self.file, self.at = data, file, 0
+
+    def metadata(self) -> dict[str, Any]:
+        self.at = len(MAGIC)
+        (version,) = self.take("<I")
+        if version not in (2, 3):
+            fail(self.file, "", f"GGUF of version {version}; tokenmill reads 2 and 3")
+        _, count = self.take("<QQ")
+        values: dict[str, Any] = {}
+        for _ in range(count):
+            key = self.strings(1)[0]
+            (kind,) = self.take("<I")
+            values[key] = self.value(kind)
+        return values
+
+    def take(self, form: str) -> tuple[Any, ...]:
+        try:
+            found = struct.unpack_from(form, self.data, self.at)
+        except struct.error:
+            fail(self.file, f"byte {self.at}", "the file ends inside its metadata: it is cut short")
+        self.at += struct.calcsize(form)
+        return found
+
+    def value(self, kind: int) -> Any:
+        if kind == _STRING:
+            return self.strings(1)[0]
+        if kind == _ARRAY:
+            inner, count = self.take("<IQ")
+            if count > len(self.data):
+                fail(self.file, f"byte {self.at}", f"an array of {count} values is longer than the file")
+            if inner == _STRING:
+                return self.strings(count)
+            if inner == _ARRAY:
+                return [self.value(inner) for _ in range(count)]
+            return list(self.take(f"<{count}{self.form(inner)}"))
+        return self.take(f"<{self.form(kind)}")[0]
+
+    def form(self, kind: int) -> str:
+        if kind not in _NUMBERS:
+            fail(self.file, f"byte {self.at}", f"a value of the type {kind}, which GGUF does not have")
+        return _NUMBERS[kind]
+
+    def strings(self, count: int) -> list[str]:
+        found, data, at = [], self.data, self.at
+        size_of = struct.Struct("<Q").unpack_from
+        try:
+            for _ in range(count):
+                end = at + 8 + size_of(data, at)[0]
+                if end > len(data):
+                    fail(self.file, f"byte {at}", "the file ends inside a text: it is cut short")
+                found.append(data[at + 8 : end].decode("utf-8", "surrogateescape"))
+                at = end
+        except struct.error:
+            fail(self.file, f"byte {at}", "the file ends inside its metadata: it is cut short")
+        self.at = at
+        return found

@@ -1,0 +1,122 @@
+"""How a tokenizer.json changes text: its normalizer and its decoder, read and written.
+
+A file of the SentencePiece kind writes a space as U+2581, by the normalizer Replace or by the pre-tokenizer Metaspace, and
+its decoder turns it back. A Vocabulary holds the space itself, and the character as `space_mark`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ConversionError
+from ..vocabulary import Vocabulary
+from ..vocabulary.dialects import from_oniguruma, to_oniguruma
+from ..vocabulary.validation import STEPS
+from ..vocabulary.vocabulary import Step
+from .file_content import Json, show
+
+_BERT = ("clean_text", "handle_chinese_chars", "strip_accents", "lowercase")
+
+
+def read_normalizer(node: Json) -> tuple[Step, ...]:
+    """The steps of the `normalizer` section; FormatError for one that tokenmill does not have."""
+    if node.absent:
+        return ()
+    kind = node["type"].expect(str)
+    if kind == "Sequence":
+        return tuple(step for part in node["normalizers"] for step in read_normalizer(part))
+    if kind == "Prepend":
+        return ((kind, node["prepend"].expect(str)),)
+    if kind == "Replace":
+        old, new = node["pattern"], node["content"].expect(str)
+        if old["Regex"].absent:
+            return ((kind, old["String"].expect(str), new),)
+        try:
+            return (("ReplaceRegex", from_oniguruma(old["Regex"].expect(str)), new),)
+        except ConversionError as error:
+            old["Regex"].fail(str(error))
+    if kind == "Strip":
+        return ((kind, node.get("strip_left", bool, True), node.get("strip_right", bool, True)),)
+    if kind == "BertNormalizer":
+        return ((kind, *(node.get(name, bool, None if name == "strip_accents" else True) for name in _BERT)),)
+    if kind == "Precompiled":
+        return ((kind, node["precompiled_charsmap"].expect(str)),)
+    if STEPS.get(kind) != 0 or kind == "CharacterMap":
+        node.fail(f"the normalizer {kind!r} is not one that tokenmill has ({', '.join(STEPS)})")
+    return (kind,)
+
+
+def normalizer_json(steps: tuple[Step, ...]) -> dict[str, Any] | None:
+    """The `normalizer` section of these steps."""
+    sections = [_step_json(*((step,) if isinstance(step, str) else step)) for step in steps]
+    return {"type": "Sequence", "normalizers": sections} if len(sections) > 1 else [*sections, None][0]
+
+
+def _step_json(name: str, *arguments: Any) -> dict[str, Any]:
+    if name in ("Replace", "ReplaceRegex"):
+        old = {"String": arguments[0]} if name == "Replace" else {"Regex": to_oniguruma(arguments[0])}
+        return {"type": "Replace", "pattern": old, "content": arguments[1]}
+    if name == "CharacterMap":
+        raise ConversionError(
+            "tokenizer.json cannot hold a SentencePiece character map: tokenizers applies it by grapheme"
+        )
+    names = {
+        "Prepend": ("prepend",),
+        "Strip": ("strip_left", "strip_right"),
+        "BertNormalizer": _BERT,
+        "Precompiled": ("precompiled_charsmap",),
+    }
+    return {"type": name} | dict(zip(names.get(name, ()), arguments, strict=True))
+
+
+def mark_of(steps: tuple[Step, ...]) -> str:
+    """The character that the steps write for a space; "" where they keep it."""
+    return next((new for name, *old, new in steps if (name, *old) == ("Replace", " ") and len(new) == 1), "")
+
+
+def read_decoder(node: Json, byte_level: bool, mark: str, notes: list[str]) -> str:
+    """What decoding leaves out at the start (Vocabulary.strip_decoded). A decoder that does anything else becomes a note."""
+    steps = [] if node.absent else list(node["decoders"]) if node["type"].value == "Sequence" else [node]
+    kinds = [step["type"].expect(str) for step in steps]
+    if kinds == (["ByteLevel"] if byte_level else ["Fuse"]) and not mark:
+        return ""
+    if mark and kinds == ["Metaspace"]:
+        adds = steps[0].get("add_prefix_space", bool, True)
+        return "token" if steps[0].get("prepend_scheme", str, "always" if adds else "never") != "never" else ""
+    if mark and set(kinds) <= {"Replace", "ByteFallback", "Fuse", "Strip"} and "Replace" in kinds:
+        strips = [step for step in steps if step["type"].value == "Strip"]
+        ends = [(step["content"].value, step["start"].value, step["stop"].value) for step in strips]
+        if ends in ([], [(" ", 0, 0)]):
+            return ""
+        if ends == [(" ", 1, 0)]:
+            return "space"
+    notes.append(f"the decoder is {' + '.join(kinds) or 'absent'}; tokenmill decodes to the very text that was encoded")
+    return ""
+
+
+def decoder_json(vocabulary: Vocabulary) -> dict[str, Any]:
+    """The `decoder` section of a vocabulary whose alphabet is characters."""
+    mark = vocabulary.space_mark
+    if not mark:
+        return {"type": "Fuse"}
+    if vocabulary.strip_decoded == "token":
+        return {"type": "Metaspace", "replacement": mark, "prepend_scheme": "always", "split": False}
+    steps: list[dict[str, Any]] = [
+        {"type": "Replace", "pattern": {"String": mark}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    if vocabulary.strip_decoded:
+        steps.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    return {"type": "Sequence", "decoders": steps}
+
+
+def check_mark(mark: str, steps: tuple[Step, ...], node: Json) -> None:
+    """FormatError unless `mark` is one character that no step after the one that writes it can change."""
+    if len(mark) != 1:
+        node.fail(f"the replacement of a space is {show(mark)}; expected one character")
+    last = [step for step in steps if isinstance(step, tuple) and step[0] == "Replace" and step[2] == mark]
+    if last and steps[-1] != last[-1]:
+        node.fail(
+            f"the normalizer changes text after it has replaced spaces by {show(mark)}, which tokenmill does not read"
+        )

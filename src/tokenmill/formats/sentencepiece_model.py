@@ -1,0 +1,168 @@
+"""SentencePiece's own file, tokenizer.model: a protobuf message with pieces, their scores and kinds, and a normalizer.
+
+A piece of a BPE model has a score. Any two neighbours that spell a piece merge, the one of the highest score first, and the
+leftmost of several. That is the order "scores" of a Vocabulary, which lists each pair of pieces that spells one. The same
+rule is used by llama.cpp for GGUF files of this kind, so `scored_vocabulary` serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import require
+from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.vocabulary import Step
+from .file_content import MAX_ID, fail, show
+
+MARK = "\u2581"  # stands for a space
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
+_UNIGRAM, _BPE = 1, 2
+_ALGORITHMS = {_UNIGRAM: "Unigram", 3: "word", 4: "character"}
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The pieces of a file by id: text, score and kind. file: for messages."""
+
+    texts: list[str]
+    scores: list[float]
+    kinds: list[int]
+    file: str
+
+
+def looks_like_sentencepiece(data: bytes) -> bool:
+    """Whether `data` begins with a piece, as the message ModelProto does: field 1, a length, and in it field 1, a text."""
+    return len(data) > 8 and data[0] == 0x0A and data[1] < 0x80 and data[2] == 0x0A and data[3] < data[1]
+
+
+def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
+    """The vocabulary of a BPE model. FormatError names what is wrong, or another algorithm."""
+    messages: Any = require("sentencepiece.sentencepiece_model_pb2", "sentencepiece", f"reading {file}")
+    require("google.protobuf", "sentencepiece", f"reading {file}")
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = messages.ModelProto.FromString(data)
+    except DecodeError as error:
+        fail(file, "", f"not a SentencePiece model, or cut short ({error})")
+    if not model.pieces:
+        fail(file, "", "holds no pieces")
+    training, normalizer = model.trainer_spec, model.normalizer_spec
+    if training.model_type != _BPE:
+        name = _ALGORITHMS.get(training.model_type, "unknown")
+        fail(file, "", f"this is a SentencePiece model of the algorithm {name}; tokenmill reads BPE")
+    if training.treat_whitespace_as_suffix:
+        fail(file, "", "puts the space behind a word (treat_whitespace_as_suffix), which tokenmill does not do")
+    pieces = Pieces(
+        [piece.piece for piece in model.pieces],
+        [piece.score for piece in model.pieces],
+        [piece.type for piece in model.pieces],
+        file,
+    )
+    steps = _steps(normalizer)
+    added = added_tokens(pieces)
+    in_text = any(not token.special for token in added)
+    prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
+    if normalizer.add_dummy_prefix and not in_text:
+        steps.append(("Prepend", MARK))
+    steps.append(("Replace", " ", MARK))
+    return scored_vocabulary(
+        pieces,
+        normalizers=tuple(steps),
+        add_prefix_space=prefix,
+        strip_decoded="space" if normalizer.add_dummy_prefix else "",
+        fallback=training.byte_fallback,
+    )
+
+
+def _steps(normalizer: Any) -> list[Step]:
+    import base64
+
+    steps: list[Step] = []
+    if normalizer.precompiled_charsmap:
+        steps.append(("CharacterMap", base64.b64encode(normalizer.precompiled_charsmap).decode()))
+    if normalizer.remove_extra_whitespaces:
+        steps += [("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " ")]
+    return steps
+
+
+def added_tokens(pieces: Pieces) -> list[AddedToken]:
+    """The tokens that are found before merging: control tokens, the unknown token, and those that the user defined.
+
+    One with a space in it is never found, because the text has the mark there.
+    """
+    kinds = {CONTROL: True, UNKNOWN: True, USER_DEFINED: False}
+    return [
+        AddedToken(text, id, special=kinds[kind], normalized=not kinds[kind])
+        for id, (text, kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True))
+        if kind in kinds and text and not (kind == USER_DEFINED and " " in text)
+    ]
+
+
+def scored_vocabulary(pieces: Pieces, *, fallback: bool, **fields: Any) -> Vocabulary:
+    """The Vocabulary of pieces with scores. `fields`: further fields of it. fallback: whether bytes stand for characters."""
+    kinds = pieces.kinds
+    if len(kinds) > MAX_ID:
+        fail(pieces.file, "", f"holds {len(kinds)} pieces, more than {MAX_ID}")
+    if UNUSED in kinds:
+        fail(
+            pieces.file,
+            f"piece {kinds.index(UNUSED)}",
+            "is unused: SentencePiece takes it apart again, tokenmill does not",
+        )
+    tokens: list[bytes | None] = [None] * len(kinds)
+    byte_tokens: list[int | None] = [None] * 256
+    ids: dict[str, int] = {}
+    decode_only: dict[int, bytes] = {}
+    for id, (text, kind) in enumerate(zip(pieces.texts, kinds, strict=True)):
+        if kind == BYTE:
+            byte = _byte_of(text, id, pieces.file)
+            tokens[id], byte_tokens[byte] = bytes([byte]), id
+        elif kind == NORMAL and text:
+            if ids.setdefault(text, id) != id:
+                fail(pieces.file, f"piece {id}", f"{show(text)} is piece {ids[text]} already")
+            tokens[id] = text.replace(MARK, " ").encode()
+        elif kind == USER_DEFINED and " " in text:
+            decode_only[id] = text.encode()
+    used = fallback and any(id is not None for id in byte_tokens)
+    unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
+    return Vocabulary(
+        tokens=tuple(tokens),
+        split_patterns=(),
+        order="scores",
+        events=_pairs(pieces.scores, ids),
+        added_tokens=tuple(added_tokens(pieces)),
+        whole_pretokens=False,
+        alphabet="characters",
+        unknown=unknown,
+        space_mark=MARK,
+        byte_tokens=tuple(byte_tokens) if used else (),
+        fuse_unknown=unknown is not None,
+        decode_only=tuple(decode_only.items()),
+        **fields,
+    )
+
+
+def _byte_of(text: str, id: int, file: str) -> int:
+    if len(text) == 6 and text.startswith("<0x") and text.endswith(">"):
+        try:
+            return int(text[3:5], 16)
+        except ValueError:
+            pass
+    fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
+
+
+def _pairs(scores: Iterable[float], ids: dict[str, int]) -> np.ndarray:
+    """Each two pieces that spell a piece, the highest score first, as rows (left id, right id, new id)."""
+    by_id = list(scores)
+    rows = []
+    for text, id in sorted(ids.items(), key=lambda item: (-by_id[item[1]], item[1])):
+        for cut in range(len(text) - 1, 0, -1):
+            left, right = ids.get(text[:cut]), ids.get(text[cut:])
+            if left is not None and right is not None:
+                rows.append((left, right, id))
+    return np.array(rows, np.int32).reshape(-1, 3)

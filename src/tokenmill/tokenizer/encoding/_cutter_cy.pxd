@@ -1,0 +1,13 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from tokenmill.kernels._pair_map cimport tm_pair_map
+
+
+cdef class Cutter:
+    cdef uint64_t ascii[128][2]  # by the first of two ASCII characters: a bit for each second one that joins it
+    cdef tm_pair_map pairs  # the other pairs that join: (first, second) -> 0
+
+    # The ends of the parts of text[start:length], as Scanner.scan and Scanner.cut.
+    cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
+    cdef size_t cut(self, const uint8_t* text, size_t start, size_t length) noexcept nogil
+    cdef bint joins(self, uint32_t first, uint32_t second) noexcept nogil

@@ -1,0 +1,119 @@
+"""The files of llama.cpp, mistral-common and npm's tiktoken: small ones, and damaged ones as one error with the place."""
+
+import base64
+import json
+import struct
+
+import pytest
+
+import tokenmill
+from tokenmill.errors import FormatError
+from tokenmill.formats.byte_alphabet import CHARACTERS
+
+BYTES = [bytes([byte]) for byte in range(256)]
+
+
+def gguf(**values):
+    """The bytes of a GGUF file with these values in its metadata, below tokenizer.ggml."""
+    out = struct.pack("<4sIQQ", b"GGUF", 3, 0, len(values))
+    for key, value in values.items():
+        out += text(f"tokenizer.ggml.{key}")
+        if isinstance(value, str):
+            out += struct.pack("<I", 8) + text(value)
+        elif isinstance(value, bool):
+            out += struct.pack("<I?", 7, value)
+        elif isinstance(value[0], str):
+            out += struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
+        else:
+            kind, form = (6, "f") if isinstance(value[0], float) else (5, "i")
+            out += struct.pack(f"<IIQ{len(value)}{form}", 9, kind, len(value), *value)
+    return out
+
+
+def text(value):
+    return struct.pack("<Q", len(value.encode())) + value.encode()
+
+
+GPT2 = {"model": "gpt2", "pre": "gpt-2", "tokens": [*CHARACTERS, "lo", "low", "<s>"], "token_type": [1] * 258 + [3],
+        "merges": ["l o", "lo w"]}  # fmt: skip
+SPM = {
+    "model": "llama", "tokens": ["<unk>", "<s>", *(f"<0x{byte:02X}>" for byte in range(256)), "l", "o", "w", "lo", "low", "\u2581"],
+    "token_type": [2, 3, *[6] * 256, *[1] * 6], "scores": [0.0] * 258 + [-4.0, -5.0, -6.0, -1.0, -2.0, -3.0],
+}  # fmt: skip
+
+
+def load(tmp_path, data, name="it.gguf"):
+    (tmp_path / name).write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
+    return tokenmill.load(tmp_path / name)
+
+
+def test_small_gguf_files(tmp_path):
+    tok = load(tmp_path, gguf(**GPT2) + b"weights" * 100)
+    assert tok.encode("low<s>lo", allowed_special="all") == [257, 258, 256]
+    tok = load(tmp_path, gguf(**SPM))
+    assert tok.encode("low") == [263, 262] and tok.decode([263, 262]) == "low"
+    assert tok.encode("\u00e9") == [263, 2 + 0xC3, 2 + 0xA9]
+    assert load(tmp_path, gguf(**SPM, add_space_prefix=False)).encode("low") == [262]
+    assert tokenmill.load(tmp_path).encode("low") == [262]  # the only file in the folder
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (gguf(**GPT2)[:300], "byte .*: the file ends inside"),
+        (gguf(**GPT2 | {"pre": "nonesuch"}), "tokenizer.ggml.pre: the split pattern 'nonesuch' is not one that tokenmill knows"),
+        (gguf(**GPT2 | {"model": "bert"}), r"tokenizer.ggml.model: 'bert' \(WordPiece\)"),
+        (gguf(**GPT2 | {"merges": ["l x q"]}), r"tokenizer.ggml.merges\[0\]: the right part 'x q'"),
+        (gguf(**GPT2 | {"token_type": [1]}), "has 259 tokens, 1 token types"),
+        (gguf(model="gpt2"), "holds no tokenizer"),
+        (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "low"]}), "piece 263: 'low' is piece 262 already"),
+        (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "GGUF of version 1"),
+        (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + text("a") + struct.pack("<I", 99), "a value of the type 99"),
+        (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + text("a") + struct.pack("<IIQ", 9, 8, 1 << 60), "is longer than the file"),
+    ],
+)  # fmt: skip
+def test_damaged_gguf_files_are_one_error(tmp_path, data, said):
+    with pytest.raises(FormatError, match=said):
+        load(tmp_path, data)
+
+
+def encoded(token):
+    return base64.b64encode(token).decode()
+
+
+TOKENS = [*BYTES, b"lo", b"low", b"unused"]
+TEKKEN = {
+    "config": {"pattern": r"\w+|\W+", "default_vocab_size": 260, "default_num_special_tokens": 2},
+    "vocab": [{"rank": rank, "token_bytes": encoded(token), "token_str": None} for rank, token in enumerate(TOKENS)],
+    "special_tokens": [{"rank": 0, "token_str": "<unk>", "is_control": True}],
+}
+NPM = {
+    "pat_str": r"\w+|\W+",
+    "special_tokens": {"<s>": 300},
+    "bpe_ranks": "! 0 " + " ".join(map(encoded, BYTES)) + "\n! 256 " + " ".join(map(encoded, TOKENS[256:])),
+}
+
+
+def test_ranks_in_json(tmp_path):
+    tok = load(tmp_path, NPM, "gpt.json")
+    assert tok.encode("low<s>", allowed_special="all") == [257, 300] and tok.split_pattern == NPM["pat_str"]
+    tok = load(tmp_path, TEKKEN, "tekken.json")
+    assert tok.encode("lo low") == [258, 34, 259] and tok.special_tokens_set == {"<unk>", "<SPECIAL_1>"}
+    assert tok.n_vocab == 260
+    lines = {key: value for key, value in TEKKEN.items() if key != "vocab"} | {"bpe_ranks": NPM["bpe_ranks"]}
+    assert load(tmp_path, lines, "tekken.json").vocabulary.fingerprint() == tok.vocabulary.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (NPM | {"bpe_ranks": "! zero AA=="}, r"at \$.bpe_ranks: expected a rank"),
+        (NPM | {"bpe_ranks": "! 0 AA== =="}, r"at \$.bpe_ranks: '==' is not base64"),
+        (NPM | {"bpe_ranks": "! 0 AA== AA=="}, "occurs twice"),
+        (TEKKEN | {"config": TEKKEN["config"] | {"default_vocab_size": 900}}, r"at \$.config.default_vocab_size"),
+        (TEKKEN | {"vocab": [{"rank": "x", "token_bytes": "AA=="}]}, r"at \$.vocab\[0\].rank: expected an integer"),
+    ],
+)
+def test_damaged_ranks_in_json_are_one_error(tmp_path, raw, said):
+    with pytest.raises(FormatError, match=said):
+        load(tmp_path, raw, "ranks.json")

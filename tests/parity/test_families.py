@@ -1,0 +1,274 @@
+"""Ids and text of published tokenizers equal to those of their own engines, and of small ones of each kind."""
+
+import io
+import itertools
+import json
+
+import pytest
+from family_examples import (
+    NASTY,
+    content_of,
+    corpus_slices,
+    differences,
+    engine_of,
+    llama_cpp_cases,
+    random_texts,
+    texts_for,
+)
+
+import tokenmill
+from tokenmill.errors import ConversionError, FormatError
+
+CORPUS = [
+    "the low lower lowest, the newest and the widest  row",
+    "Hello the World, how are you?\n\tthen 123 4567",
+    "été àé  naïve 漢字かな",
+] * 9
+HUGGING_FACE = (
+    "claude1", "command-r-plus", "deepseek-v3", "gemma2", "gpt-neox-20b", "gpt2", "llama2", "llama3.1", "mistral-v3", "phi3",
+    "qwen3", "whisper-tiny", "yi",
+)  # fmt: skip
+OTHERS = ("llama2-sentencepiece.model", "mistral-v3-sentencepiece.model", "tekken-small.json")
+GGUF = ("gemma-4", "gpt-2", "llama-bpe", "llama-spm", "qwen2", "starcoder")
+
+
+@pytest.fixture(scope="module")
+def slices(shared):
+    return list(corpus_slices(shared / "corpus"))
+
+
+def agree(path, texts=None):
+    tok, engine = tokenmill.load(path), engine_of(path, content_of(path))
+    wrong = differences(tok, engine, list(texts_for(tok, texts or CORPUS[:3])))
+    assert not wrong, "\n".join(wrong[:5])
+    return tok
+
+
+@pytest.mark.parametrize("name", [*(f"{name}-tokenizer.json" for name in HUGGING_FACE), *OTHERS])
+def test_published_files_give_the_ids_of_their_engine(shared, slices, name):
+    agree(shared / "vocab" / f"{name}.zst", slices)
+
+
+@pytest.mark.parametrize("name", GGUF)
+def test_cases_of_llama_cpp(shared, name):
+    path = shared / "vocab" / f"{name}.gguf.zst"
+    tok = tokenmill.load(path)
+    cases = llama_cpp_cases(path)
+    assert len(cases) > 40
+    assert [tok.encode(text, allowed_special="all") for text, _ in cases] == [ids for _, ids in cases]
+
+
+# Small files of the SentencePiece kind
+
+
+@pytest.fixture(scope="module")
+def document():
+    """document(**sections): a tokenizer.json as Llama 2's, trained on three sentences, with byte fallback."""
+    tokenizers = pytest.importorskip("tokenizers")
+    trained = tokenizers.SentencePieceBPETokenizer(add_prefix_space=True)
+    trained.train_from_iterator(
+        CORPUS, vocab_size=160, min_frequency=2, show_progress=False, special_tokens=["<unk>", "<s>"]
+    )
+    whole = json.loads(trained.to_str())
+    vocab = whole["model"]["vocab"]
+    vocab |= {f"<0x{byte:02X}>": len(vocab) + byte for byte in range(256)}
+    whole["model"] |= {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
+
+    def build(**sections):
+        sections = dict(sections)
+        model = whole["model"] | sections.pop("model", {})
+        if not model["byte_fallback"]:
+            model |= {"vocab": {text: id for text, id in model["vocab"].items() if not text.startswith("<0x")}}
+        return whole | {"decoder": LLAMA_DECODER, "model": model} | sections
+
+    return build
+
+
+METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+PREPEND = {"type": "Prepend", "prepend": "\u2581"}
+LLAMA_DECODER = {
+    "type": "Sequence",
+    "decoders": [
+        {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"}, {"type": "Fuse"},
+        {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+    ],
+}  # fmt: skip
+
+
+def steps(*normalizers):
+    return {"normalizer": {"type": "Sequence", "normalizers": list(normalizers)}, "pre_tokenizer": None}
+
+
+def metaspace(scheme, split):
+    return {"normalizer": None, "pre_tokenizer": METASPACE | {"prepend_scheme": scheme, "split": split}}
+
+
+def added(*tokens):
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+    return {"added_tokens": [flags | {"id": id, "content": text} | more for id, text, more in tokens]}
+
+
+SECTIONS = {
+    "llama 2": steps(PREPEND, REPLACE),
+    "gemma": steps(REPLACE)
+    | {
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"String": " "},
+            "behavior": "MergedWithPrevious",
+            "invert": False,
+        }
+    },
+    "strip and lower case": steps(
+        {"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "Lowercase"}, REPLACE
+    ),
+    "accents": steps({"type": "NFKD"}, {"type": "StripAccents"}, PREPEND, REPLACE),
+    "a regular expression": steps(
+        {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}, {"type": "Nmt"}, PREPEND, REPLACE
+    ),
+    "metaspace always": metaspace("always", False),
+    "metaspace always, split": metaspace("always", True),
+    "metaspace first": metaspace("first", False),
+    "metaspace first, split": metaspace("first", True),
+    "metaspace never": metaspace("never", False),
+    "digits": steps(PREPEND, REPLACE) | {"pre_tokenizer": {"type": "Digits", "individual_digits": True}},
+    "split at the mark": steps(PREPEND, REPLACE)
+    | {
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"String": "\u2581"},
+            "behavior": "MergedWithNext",
+            "invert": False,
+        }
+    },
+    "split behind the mark": steps(PREPEND, REPLACE)
+    | {
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"String": "\u2581"},
+            "behavior": "MergedWithPrevious",
+            "invert": False,
+        }
+    },
+    "fixed length": steps(PREPEND, REPLACE) | {"pre_tokenizer": {"type": "FixedLength", "length": 4}},
+    "no byte fallback": steps(PREPEND, REPLACE) | {"model": {"byte_fallback": False}},
+    "unknown tokens are not fused": steps(PREPEND, REPLACE) | {"model": {"byte_fallback": False, "fuse_unk": False}},
+    "whole pretokens": metaspace("always", True) | {"model": {"ignore_merges": True}},
+    "metaspace decoder": metaspace("always", True) | {"model": {"byte_fallback": False}, "decoder": METASPACE},
+    "metaspace decoder that strips nothing": metaspace("never", False)
+    | {"model": {"byte_fallback": False}, "decoder": METASPACE | {"prepend_scheme": "never"}},
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_small_files_of_the_sentencepiece_kind(document, tmp_path, name):
+    raw = document(**SECTIONS[name])
+    vocab = raw["model"]["vocab"]
+    more = {
+        "<unk>": {"special": True}, "<s>": {"special": True}, "\u2581\u2581": {}, "<x>": {"normalized": True}, "[a]": {"rstrip": True},
+        "[b]": {"lstrip": True, "normalized": True}, "word": {"single_word": True}, "low": {},
+    }  # fmt: skip
+    fresh = itertools.count(len(vocab))
+    raw |= added(*((vocab[text] if text in vocab else next(fresh), text, flags) for text, flags in more.items()))
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(raw))
+    tok = agree(path)
+    if name in ("digits", "fixed length", "split at the mark", "split behind the mark", "whole pretokens"):
+        with pytest.raises(ConversionError):
+            tok.save(tmp_path / "saved")
+        return
+    tok.save(tmp_path / "saved")
+    again = agree(tmp_path / "saved" / "tokenizer.json")
+    assert tokenmill.load(tmp_path / "saved").vocabulary.fingerprint() == tok.vocabulary.fingerprint()
+    assert again.vocabulary.byte_tokens == tok.vocabulary.byte_tokens
+
+
+def test_tokens_that_cross_a_space_are_merged_as_their_engine_does(document, tmp_path):
+    """As in Gemma 3: a cut before a space is wrong where a token has that space inside."""
+    raw = document(**steps(PREPEND, REPLACE))
+    vocab = raw["model"]["vocab"] | {",\u2581": 900, "e\u2581": 901}
+    merges = [[",", "\u2581"], *raw["model"]["merges"], ["e", "\u2581"]]
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(document(**steps(PREPEND, REPLACE), model={"vocab": vocab, "merges": merges})))
+    tok = agree(path, ["the low, the lowe the,  the", "e t e  t", ", , ,"])
+    assert 900 in tok.encode("a, b")
+
+
+@pytest.mark.parametrize("text", ["漢" * 50_000, "a" * 100_000, " " * 100_000, "the " * 25_000, "\x00\x01" * 30_000])
+def test_long_texts_are_encoded_and_cut_alike(document, tmp_path, text):
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document(**steps(PREPEND, REPLACE))))
+    tok = tokenmill.load(tmp_path / "tokenizer.json")
+    ids = tok.encode(text)
+    assert tok.decode(ids) == text
+    assert tok.count_tokens(text) == len(ids)
+    assert tok.encode_batch([text, "the"]) == [ids, tok.encode("the")]
+
+
+def test_offsets_truncation_and_streams_leave_the_prefix_out(document, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document(**steps(PREPEND, REPLACE))))
+    tok = tokenmill.load(tmp_path / "tokenizer.json")
+    text = "the lowest 漢😀 row"
+    offsets = tok.encode_offsets(text)
+    assert offsets.text == text and offsets.ids == tok.encode(text)
+    assert offsets.bytes[0].tolist()[0] == 0 and offsets.bytes[-1].tolist()[1] == len(text.encode())
+    for most in range(12):
+        part = tok.truncate(text, most)
+        assert text.startswith(part) and tok.count_tokens(part) <= most
+    assert "".join(tok.split_at(text, 5)) == text
+    stream = tok.stream_decoder()
+    assert "".join(map(stream.feed, tok.encode(text))) + stream.finish() == text
+
+
+# SentencePiece models
+
+
+MODELS = {
+    "llama 2": {"byte_fallback": True, "normalization_rule_name": "identity", "remove_extra_whitespaces": False},
+    "user symbols": {"byte_fallback": True, "user_defined_symbols": ["<sep>", "the", "  "], "normalization_rule_name": "identity",
+                     "remove_extra_whitespaces": False},
+    "nmt_nfkc": {"byte_fallback": True},
+    "no byte fallback": {"normalization_rule_name": "nfkc"},
+    "no prefix": {"byte_fallback": True, "add_dummy_prefix": False, "normalization_rule_name": "identity"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_small_sentencepiece_models(tmp_path, name):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    pytest.importorskip("google.protobuf")
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS), model_writer=model, model_type="bpe", character_coverage=1.0, hard_vocab_limit=False,
+        vocab_size=340 if "byte_fallback" in MODELS[name] else 90, minloglevel=2, **MODELS[name],
+    )  # fmt: skip
+    path = tmp_path / "sentencepiece.model"
+    path.write_bytes(model.getvalue())
+    engine = engine_of(path, path.read_bytes())
+    tok = tokenmill.load(path)
+    wrong = []
+    for text in [*CORPUS[:3], *NASTY, *random_texts(["<sep>", "the"], 150)]:
+        if "\x00" not in text and tok.encode_ordinary(text) != (expected := engine.encode(text)):
+            wrong.append((text[:50], tok.encode_ordinary(text)[:30], expected[:30]))
+    assert not wrong, "\n".join(map(str, wrong[:5]))
+
+
+def test_a_unigram_model_is_named(tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    pytest.importorskip("google.protobuf")
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS), model_writer=model, vocab_size=50, hard_vocab_limit=False, minloglevel=2
+    )
+    (tmp_path / "tokenizer.model").write_bytes(model.getvalue())
+    with pytest.raises(FormatError, match="a SentencePiece model of the algorithm Unigram"):
+        tokenmill.load(tmp_path)
+
+
+def test_rank_files_known_by_their_hash(shared):
+    """The ranks of Llama 3, with the special tokens that its tokenizer.json has."""
+    ranks = tokenmill.load(shared / "vocab" / "llama3-tiktoken.model.zst")
+    whole = tokenmill.load(shared / "vocab" / "llama3.1-tokenizer.json.zst")
+    assert ranks.vocabulary.special_tokens == whole.vocabulary.special_tokens
+    for text in [*CORPUS[:3], *NASTY, *random_texts(["<|eot_id|>"], 200)]:
+        assert ranks.encode(text, allowed_special="all") == whole.encode(text, allowed_special="all")
