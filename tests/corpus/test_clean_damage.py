@@ -147,8 +147,8 @@ def test_a_page_that_takes_too_long(tmp_path):
 
 
 def test_a_page_that_takes_too_much_memory(tmp_path):
-    """To read it as XML takes a few megabytes, to parse it some hundred."""
-    big = "{{nowrap|[http://a b]" + "[[a]]" * 400_000 + "}}"
+    """To read it as XML takes a few megabytes, to keep all that it opens some hundred."""
+    big = "{{x|" * 500_000
     source = dump(tmp_path / "a.xml", page("Good 1", BODY), page("Big", big), page("Good 2", BODY))
     texts, skipped = cleaned("wikipedia", source, tmp_path, memory_limit=32 << 20)
     assert texts == [BODY.strip()] * 2

@@ -4,7 +4,7 @@ import gzip
 import json
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tokenmill.cli.main import app
 from tokenmill.corpus import CleanOptions, clean, read_documents
@@ -59,6 +59,15 @@ def test_a_file_beyond_the_limit_is_cut_where_a_reader_would(tmp_path, line, bet
     assert between.join(d.text for d in found) == text
 
 
+def test_the_documents_of_a_long_file_are_read_back(tmp_path):
+    """As lines of JSON they are longer than as text."""
+    text = '"A line" of "text" with "quotes".\n\n' * 600_000
+    (tmp_path / "a.txt").write_text(text)
+    report = clean("text", tmp_path / "a.txt", tmp_path / "out", job=ONE)
+    assert sum(len(d.text) + 2 for d in documents(tmp_path / "out")) == len(text)
+    assert report.documents_kept == 3
+
+
 def test_where_a_long_file_is_cut():
     for text, place in (("a\n\nb\nc d", 3), ("a\r\n\r\nb\nc", 5), ("a\nb c", 2), ("ab cd", 3), ("abcd", 3), ("aéé", 3)):
         buffer = bytearray(text.encode())
@@ -73,8 +82,8 @@ def test_a_run_that_leaves_out_more_than_half_says_so_in_one_line(tmp_path):
     assert ran.exit_code == 0
     said = " ".join(ran.stderr.split())
     assert "more than half was left out: 3 documents, under 25 characters. See" in said
-    assert "(--unit, --max-document-mb), how long it must be (--min-chars)" in said
-    ran = CliRunner().invoke(app, [*command, "--min-chars", "5", "--overwrite"])
+    assert "(--unit, --max-document), how long it must be (--min-chars)" in said
+    ran = CliRunner().invoke(app, [*command, "--min-chars", "5", "--force"])
     assert "left out" not in ran.stderr
 
 

@@ -78,7 +78,7 @@ def say_skips(skips: Sequence[Skip], total: int | None = None, where: str = "") 
         say(f"left out or changed: {more:,} more{where or '; --verbose lists all'}")
 
 
-def say_long_documents(sources: Sequence[str], unit: str) -> None:
+def say_long_documents(sources: Sequence[str], unit: str, becomes: str = "is one document") -> None:
     """Say which text files of more than 10 MB are going to be one document each."""
     from ..sources.documents import SUFFIXES
     from ..sources.find import find_sources, is_url, size_of, suffix_of
@@ -92,7 +92,7 @@ def say_long_documents(sources: Sequence[str], unit: str) -> None:
         largest = max(long, key=sizes.__getitem__)
         more = f" (and {len(long) - 1:,} more files over 10 MB)" if len(long) > 1 else ""
         say(
-            f"note: {largest} of {sizes[largest] / 1e6:,.0f} MB{more} is one document. If it holds many, say how they are "
+            f"note: {largest} of {sizes[largest] / 1e6:,.0f} MB{more} {becomes}. If it holds many, say how they are "
             "divided: --unit line, blank or separator."
         )
 

@@ -66,7 +66,7 @@ def clean(
     chosen = tuple(name for name in filters_of_kind if name not in unwanted)
     start = time.perf_counter()
     if kind == "text":
-        say_long_documents(sources, unit)
+        say_long_documents(sources, unit, "is cut into documents of some megabytes")
     with resumable(output, output / ".unfinished"), progress_bar() as progress:
         report = clean_sources(
             kind,
@@ -121,5 +121,5 @@ def _show(report: CleaningReport, output: Path, seconds: float) -> None:
         reason, count = max(lost.items(), key=lambda item: item[1])
         say(
             f"more than half was left out: {count:,} documents, {reason}. See {report_path(output)}. To keep more, change "
-            "what a document is (--unit, --max-document-mb), how long it must be (--min-chars) or the filters (--filters)."
+            "what a document is (--unit, --max-document), how long it must be (--min-chars) or the filters (--filters)."
         )

@@ -13,6 +13,7 @@ from ..errors import UsageError, require
 from ..sources.blocks import Block, Damaged, Document, Drop, ReadOptions, Record
 from ..sources.documents import document_of
 from ..sources.find import Skip
+from ._lines_cy import json_lines
 from .filters import FILTER_SETS, clean_segments
 from .options import CleanOptions
 from .report import Tally
@@ -52,8 +53,6 @@ class Cleaner:
 
     def _plain_lines(self, block: Block, tally: Tally) -> Iterator[bytes]:
         """The lines of a block of texts, most of which no filter of the minimal set changes: those come from the kernel."""
-        from ._lines_cy import json_lines
-
         min_chars, at, ids = self._options.min_chars or 0, 0, None
         if block.names is not None or block.numbers is None:
             ids = [_as_json(block.name(i)).encode() for i in range(len(block.ends))]

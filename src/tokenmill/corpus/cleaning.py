@@ -137,7 +137,9 @@ class CleanParts:
 
     def _blocks(self, part: int, first: int, start: list[int] | None) -> Iterator[tuple[tuple, _Read]]:
         """The blocks of a part from a place on, each with the place behind it."""
-        block, cut = Block(), partial(cut_long_file, self.options.read.max_document_bytes)
+        limit = self.options.read.max_document_bytes
+        # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
+        block, cut = Block(), partial(cut_long_file, limit and limit // 2)
         for index in range(first, len(self.parts[part])):
             name = self.parts[part][index][0]
             source = open_source(name, self.options.read, KINDS[self.kind][0], cut=cut, ids=True)

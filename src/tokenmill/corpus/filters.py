@@ -103,13 +103,15 @@ class Filter(NamedTuple):
             examples = tally.examples.setdefault(self.name, [])
             if len(examples) < EXAMPLES:
                 before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
-                examples.append(
-                    [before + (part if len(part) <= 60 else f"{part[:59]}…") + after for part in (old, new)]
-                )
+                examples.append([before + _short(part) + after for part in (old, new)])
             parts += (text[at:start], new)
             at = end
         text = "".join([*parts, text[at:]]) if parts else text
         return text[1:] if self.lines else text
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= NAME_CHARACTERS else f"{text[: NAME_CHARACTERS - 1]}…"
 
 
 def _changed(old: str, new: str) -> int:

@@ -26,8 +26,9 @@ class CleanOptions:
     time_limit, memory_limit: the seconds of processor time and the bytes of memory that one document may take. A
         document that takes more is skipped and counted.
     shard_bytes: a shard is closed once it holds this much text.
-    read: what a document is, and which field or column holds its text. By default a text file is one. A longer file than
-        the limit on documents is cut into several, at blank lines if it has any; other documents that long are skipped.
+    read: what a document is, and which field or column holds its text. By default a text file is one. A file longer than
+        half of max_document_bytes is cut into several, at blank lines if it has any; other documents are skipped if they
+        are longer than that limit.
     """
 
     format: str = "jsonl"
