@@ -25,7 +25,7 @@ from ..sources.blocks import Block, Span
 from ..sources.documents import spans_of
 from ..sources.find import OnSkip, Skip, Source, report_skips, size_of
 from ..split import Splitter
-from .count_files import FileCount, Paths, found_sources, stored_size
+from .file_count import FileCount, Paths, found_sources, stored_size
 from .memory import memory_limit_of
 from .options import CountOptions, Summary, make_splitter
 from .spill import Run, Spill, temporary_spill, write_run

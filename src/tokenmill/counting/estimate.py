@@ -32,7 +32,7 @@ from .threads import Counter
 
 if TYPE_CHECKING:
     from ..split import Splitter
-    from .count_files import Paths
+    from .file_count import Paths
 
 SAMPLE = 64 << 20  # bytes of text
 READ = 1 << 30  # stored bytes that are read through of files that cannot be read from the middle

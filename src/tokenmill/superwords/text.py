@@ -7,8 +7,8 @@ from functools import partial
 from typing import Protocol
 
 from ..counting import CountOptions
-from ..counting.count_files import FileCount, Paths, stored_size
 from ..counting.count_texts import count_blocks
+from ..counting.file_count import FileCount, Paths, stored_size
 from ..counting.threads import Threads
 from ..errors import UsageError
 from ..jobs.progress import Progress

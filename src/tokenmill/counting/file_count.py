@@ -1,0 +1,96 @@
+"""The sources of a count: found, measured, and counted by threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..sources.blocks import Block, Cut
+from ..sources.find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, size_of
+from ..sources.shared import SharedSources
+from .ddfreq_tsv import is_counts_file
+from .options import CountOptions
+from .text_sources import opener
+from .threads import Counter, Threads
+
+Paths = str | os.PathLike | Iterable[str | os.PathLike]
+
+
+def found_sources(sources: Paths, on_skip: OnSkip | None) -> tuple[list[Source], int]:
+    """The files that `sources` name, and how many folders could not be read."""
+    skips: list[Skip] = []
+    found = find_sources(sources, None if on_skip is None else skips.append)
+    report_skips(skips, on_skip)
+    for path in found:
+        if not is_url(path) and is_counts_file(Path(path)):
+            raise UsageError(
+                f"{path} holds word counts, not text. Train on it alone (tokenmill train {path}, or WordCounts.load), or "
+                "add it to other counts with tokenmill count --merge"
+            )
+    return found, len(skips)
+
+
+def stored_size(sources: Sequence[Source]) -> int | None:
+    """The bytes of all sources as they are stored; None with a pipe among them, which can be read only once."""
+    if not all(map(can_read_again, sources)):
+        return None
+    return sum(map(size_of, sources))
+
+
+class FileCount:
+    """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
+
+    cut: finds where a long text may be cut (see `cut_of`).
+    """
+
+    def __init__(self, paths: Sequence[Source], cut: Cut | None, options: CountOptions, on_skip: OnSkip | None) -> None:
+        self.documents = 0
+        self.total_bytes = 0
+        self.skipped = 0
+        self._on_skip = on_skip
+        self._skipping = threading.Lock()
+        self._sources = SharedSources(paths, opener(cut, options.read, options.binary))
+
+    def run(self, threads: Threads, show: Callable[[int], None]) -> None:
+        """Count all that is left of the sources. show: called with the bytes read so far."""
+
+        def work(counter: Counter) -> None:
+            block = Block()
+            while source := self._sources.next(counter.pause):
+                while source.draw(block, counter.pause):
+                    block.finish()
+                    counter.count(block)
+                    if block.skips:
+                        self._report(block.skips)
+                    threads.between_blocks(counter)
+
+        try:
+            threads.start(work)
+            threads.join(lambda: show(self._sources.stored_position()))
+        except BaseException:
+            threads.halt()
+            raise
+        finally:
+            self._sources.close()
+
+    def state(self, threads: Threads) -> dict[str, Any]:
+        """For `resume`, while all threads stand between two blocks."""
+        return {
+            "documents": self.documents + threads.documents,
+            "total_bytes": self.total_bytes + threads.total_bytes,
+            "skipped": self.skipped,
+            "places": self._sources.places(),
+        }
+
+    def resume(self, state: dict[str, Any]) -> None:
+        self.documents, self.total_bytes, self.skipped = state["documents"], state["total_bytes"], state["skipped"]
+        self._sources.resume(state["places"])
+
+    def _report(self, skips: list[Skip]) -> None:
+        with self._skipping:
+            report_skips(skips, self._on_skip)
+            self.skipped += sum(skip.left_out for skip in skips)
