@@ -2,6 +2,8 @@
 from . import errors as errors
 from .api import MergeOptions as MergeOptions
 from .api import TrainingOptions as TrainingOptions
+from .api import encoding_for_model as encoding_for_model
+from .api import list_encoding_names as list_encoding_names
 from .api import load as load
 from .api import train as train
 from .api import train_from_counts as train_from_counts
@@ -36,6 +38,7 @@ from .tokenizer import Tokenizer as Tokenizer
 from .tokenizer.check import Agreement as Agreement
 from .tokenizer.check import Difference as Difference
 from .tokenizer.check import check as check
+from .training.watching import TrainingEvent as TrainingEvent
 from .vocabulary import AddedToken as AddedToken
 from .vocabulary import Vocabulary as Vocabulary
 

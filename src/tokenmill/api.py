@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .counting import WordCounts, count, count_iterator
-from .errors import suggests_options
+from .errors import UsageError, suggests_options
 from .jobs.progress import Progress
 from .tokenizer import Tokenizer
+from .vocabulary.names import encoding_name, nearest
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -20,13 +21,14 @@ Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 class MergeOptions(TypedDict, total=False):
     """The options of all functions that train, and of `extend`.
 
-    special_tokens: control tokens. They get the last ids.
+    special_tokens: control tokens. They get the last ids. Training cuts them out of the text, where each ends a document.
     min_count: leave out pretokens with a lower count.
     min_pair_count: stop when the count of the best pair is lower.
     max_token_bytes: never make a longer token.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE.
     num_threads: None is all cores. The result does not depend on it.
-    progress: called as progress(stage, done, total).
+    progress: called as progress(stage, done, total). If it has a method `event`, that gets each merge and removal as it
+        happens, a TrainingEvent: rank, left, right, token, count, ios.
     """
 
     special_tokens: Iterable[str]
@@ -44,12 +46,14 @@ class TrainingOptions(MergeOptions, total=False):
     alphabet: "bytes", or "characters" with `coverage` and `unknown_token`.
     coverage: the share of all characters to keep in the alphabet.
     unknown_token: the token that stands for the other characters.
+    special_tokens_as_text: learn the texts of special tokens like other text, but never a token that is one of them.
     algorithm: "heap", or "naive" for the textbook loop.
     """
 
     alphabet: Literal["bytes", "characters"]
     coverage: float
     unknown_token: str | None
+    special_tokens_as_text: bool
     algorithm: Literal["heap", "naive"]
 
 
@@ -57,35 +61,41 @@ OPTIONS = TrainingOptions.__optional_keys__
 
 
 @suggests_options(*OPTIONS)
-def train(sources: Sources, vocab_size: int, *, split: str = "cl100k", **options: Unpack[TrainingOptions]) -> Tokenizer:
+def train(
+    sources: Sources, vocab_size: int, *, split: str | Iterable[str] = "cl100k", **options: Unpack[TrainingOptions]
+) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
 
     The text is streamed once into word counts. Only the table of distinct pretokens is held in memory.
 
     vocab_size: the number of tokens, including the 256 bytes and the special tokens.
-    split: the name of a split pattern (gpt2, cl100k, o200k, llama3, qwen2, nanochat, whitespace) or a regular
-        expression.
+    split: the name of a split pattern ("cl100k"), of an encoding or a model that uses it ("gpt-4o"), a regular expression,
+        or several of these, each of which cuts the pretokens of the one before.
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    return _train(lambda **run: count(sources, split=split, **run), vocab_size, options)
+    return _train(lambda splitter, **run: count(sources, split=splitter, **run), split, vocab_size, options)
 
 
 @suggests_options(*OPTIONS)
 def train_from_iterator(
-    texts: Iterable[str | bytes], vocab_size: int, *, split: str = "cl100k", **options: Unpack[TrainingOptions]
+    texts: Iterable[str | bytes],
+    vocab_size: int,
+    *,
+    split: str | Iterable[str] = "cl100k",
+    **options: Unpack[TrainingOptions],
 ) -> Tokenizer:
     """Train a tokenizer on the texts of an iterator; each text is one document. Options as for `train`.
 
     An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
-    return _train(lambda **run: count_iterator(texts, split=split, **run), vocab_size, options)
+    return _train(lambda splitter, **run: count_iterator(texts, split=splitter, **run), split, vocab_size, options)
 
 
 @suggests_options(*OPTIONS)
 def train_from_counts(counts: WordCounts, vocab_size: int, **options: Unpack[TrainingOptions]) -> Tokenizer:
     """Train a tokenizer on word counts. Options as for `train`, without `split`."""
-    return _train(lambda **run: counts, vocab_size, options)
+    return _train(lambda splitter, **run: counts, (), vocab_size, options)
 
 
 @suggests_options()
@@ -98,7 +108,8 @@ def load(
 ) -> Tokenizer:
     """Load a tokenizer from a file or folder. The content tells the format, which is any that tokenmill writes.
 
-    path: a file, a folder, or the name of a published encoding ("cl100k_base"), which is looked up in local caches.
+    path: a file, a folder, or the name of a published encoding ("cl100k_base") or of a model that uses one
+        ("gpt-4o"), which is looked up in local caches.
     split: the split pattern, for a format that does not hold it (an unknown .tiktoken file). It is never guessed.
     special_tokens: text -> id, for a file that does not hold them.
     download: whether a published encoding may be downloaded.
@@ -106,7 +117,25 @@ def load(
     return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download)
 
 
-def _train(counted: Callable[..., WordCounts], vocab_size: int, options: TrainingOptions) -> Tokenizer:
+@suggests_options()
+def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
+    """Load the published encoding of a model ("gpt-4o"), as tiktoken's function of this name. Options as for `load`."""
+    name = encoding_name(model)
+    if name is None:
+        raise UsageError(f"no published encoding is known for the model {model!r}.{nearest(model, encodings=True)}")
+    return load(name, download=download)
+
+
+def list_encoding_names() -> list[str]:
+    """The names of the published encodings, which `load` takes."""
+    from .formats import PUBLISHED
+
+    return list(PUBLISHED)
+
+
+def _train(
+    counted: Callable[..., WordCounts], split: str | Iterable[str], vocab_size: int, options: TrainingOptions
+) -> Tokenizer:
     """Train on the word counts that `counted` returns. The options are checked before any text is read."""
     from .training import Options, Training
 
@@ -114,5 +143,6 @@ def _train(counted: Callable[..., WordCounts], vocab_size: int, options: Trainin
     progress = given.pop("progress", None)
     checked = Options(vocab_size=vocab_size, **given)
     # The constructor copies what training needs, so the word counts are freed before training begins.
-    training = Training(counted(num_threads=checked.num_threads, progress=progress), checked, progress)
+    splitter = checked.splitter(split)
+    training = Training(counted(splitter, num_threads=checked.num_threads, progress=progress), checked, progress)
     return Tokenizer(training.run())

@@ -279,6 +279,6 @@ def test_the_need_of_memory_is_stated_between_two_bars(folder, tmp_path, monkeyp
         live.append("end")
 
     monkeypatch.setattr(train, "progress_bar", bar)
-    monkeypatch.setattr(train, "state_memory", lambda needed, free: live.append("note"))
+    monkeypatch.setattr(train, "state_memory", lambda *given: live.append("note"))
     run(folder, *f"train a.txt --vocab-size 260 -o {tmp_path}/t".split())
     assert live[:5] == ["begin", "end", "note", "begin", "end"]

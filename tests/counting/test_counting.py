@@ -1,8 +1,10 @@
 """count and count_iterator beside collections.Counter and the `regex` module; threads, documents, exceptions."""
 
 import collections
+import gc
 import threading
 import time
+import weakref
 
 import pytest
 import regex
@@ -185,3 +187,21 @@ def test_threads_share_one_file(tmp_path, small_blocks, monkeypatch):
     monkeypatch.setattr(threads.Counter, "count", counting)
     count(tmp_path / "a.txt", WORDS, num_threads=2)
     assert len(seen) == 2
+
+
+def test_the_tables_are_freed_without_the_garbage_collector(monkeypatch):
+    # The counters and the object that runs their threads refer to each other: 90 MB after 20 languages.
+    made = []
+
+    class Counter(threads.Counter):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(threads, "Counter", Counter)
+    gc.disable()
+    try:
+        count_iterator([TEXT], split=WORDS, num_threads=2)
+        assert made and not any(counter() for counter in made)
+    finally:
+        gc.enable()

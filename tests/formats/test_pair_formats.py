@@ -41,7 +41,7 @@ def test_without_companion(form, plain, tmp_path):
         with pytest.raises(UsageError, match="does not hold its split pattern"):
             read(tmp_path)
     else:
-        assert read(tmp_path).split_patterns == (PATTERNS["whitespace"],)
+        assert read(tmp_path).split_patterns == (PATTERNS["ddtokens"],)
     found = read(tmp_path, split="gpt2", special_tokens=plain.special_tokens)
     assert [Tokenizer(found).encode(text) for text in TEXTS] == [Tokenizer(plain).encode(text) for text in TEXTS]
 

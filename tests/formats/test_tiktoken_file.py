@@ -116,7 +116,7 @@ def test_damage_names_its_line(line, said):
 def test_bytes_may_be_missing_and_an_empty_file_is_damage(tmp_path):
     assert len(parse_tiktoken(b"\n".join(BYTES[:243]), "f")) == 243
     (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(FormatError, match="this is not a vocabulary"):
+    with pytest.raises(FormatError, match="this is an empty file"):
         read(tmp_path / "empty", split="gpt2")
 
 

@@ -140,7 +140,7 @@ def test_text_files(tmp_path, tok, name):
         folder = tmp_path / unit
         folder.mkdir()
         assert_alike(path, tok, folder, ReadOptions(unit, separator), expected)
-    assert "\n".join(text for _, text in document_texts([path])) == LINES
+    assert "".join(text for _, text in document_texts([path])) == whole
 
 
 def test_an_empty_file_is_an_empty_document_or_none(tmp_path, tok):

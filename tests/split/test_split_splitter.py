@@ -198,3 +198,9 @@ def test_import_and_first_split_load_neither_numpy_nor_regex():
         "print([m for m in ('numpy', 'regex') if m in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_white_space_of_ddtokens_is_that_of_ascii():
+    text = "a\tb\x0bc\x0cd\re\nf g\xa0h\u3000i\x85j\x1ck"
+    assert Splitter("ddtokens").split(text) == ["a", "\tb", "\x0bc", "\x0cd", "\re", "\nf", " g\xa0h\u3000i\x85j\x1ck"]
+    assert len(Splitter("whitespace").split(text)) == 10

@@ -29,7 +29,7 @@ def pretokens_ours(pattern, text):
     """The pretokens by the `regex` module, whose possessive quantifiers are ours; $ at the very end only, as in Rust."""
     translated = pattern.replace("$", r"\Z") if "(?m" not in pattern else pattern
     ends = [0]
-    for found in regex.finditer(translated, text, flags=regex.V0):
+    for found in regex.finditer(translated, text, flags=regex.V1 if "&&" in pattern else regex.V0):
         ends += [found.start(), found.end()]
     ends = sorted({*ends, len(text)})
     return [text[a:b] for a, b in itertools.pairwise(ends)]

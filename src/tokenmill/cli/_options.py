@@ -35,6 +35,14 @@ Tokenizer = Annotated[str, Argument(help="A tokenizer: a file or folder of any f
 TokenizerOption = Annotated[str, Option(help="The tokenizer: a file, a folder, or the name of a published encoding.")]
 Download = Annotated[bool, Option("--download", help="Allow the download of a published encoding.")]
 Split = Annotated[str | None, Option(help="The split pattern, for a tokenizer file that does not hold it.")]
+TrainingSplit = Annotated[
+    list[str] | None,
+    Option(
+        "--split",
+        help="Split pattern: cl100k (default), o200k, llama3, ..., the name of an encoding or model that uses it, or a "
+        "regular expression. Given several times, each cuts the pretokens of the one before.",
+    ),
+]
 Sample = Annotated[
     list[str] | None,
     Option(
@@ -62,7 +70,9 @@ RayAddress = Annotated[str | None, job(help="The cluster for --engine ray; by de
 
 # What is trained.
 VocabSize = Annotated[int, training(**number, help="The number of ids, with bytes and special tokens; 32k is 32,000.")]
-SpecialToken = Annotated[list[str] | None, training(help="A special token; may be repeated.")]
+SpecialToken = Annotated[
+    list[str] | None, training(help="A special token, which is cut out of the text. May be repeated.")
+]
 MinCount = Annotated[int, training(**number, help="Leave out pretokens with a lower count.")]
 MinPairCount = Annotated[int, training(**number, help="Stop when the count of the best pair is lower.")]
 MaxTokenBytes = Annotated[int | None, training(**number, help="Never make a longer token.")]

@@ -23,6 +23,7 @@ def compare(
     json: opt.Json = False,
     markdown: opt.Markdown = False,
     split: opt.Split = None,
+    download: opt.Download = False,
     num_threads: opt.Threads = None,
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk.
@@ -37,7 +38,10 @@ def compare(
     forms.check()
     if not on:
         raise UsageError("give --on SRC... to name the text to compare on")
-    named = {name: load(path, split=split) for name, path in zip(_names(tokenizers), tokenizers, strict=True)}
+    named = {
+        name: load(path, split=split, download=download)
+        for name, path in zip(_names(tokenizers), tokenizers, strict=True)
+    }
     with progress_bar() as progress:
         found = compare_tokenizers(
             named, on, read=ReadOptions(unit, separator, field), num_threads=num_threads, progress=progress

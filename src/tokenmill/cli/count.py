@@ -23,12 +23,9 @@ def count(
     estimate: Annotated[
         bool, opt.Option("--estimate", help="Only predict memory, disk and time, from a sample.")
     ] = False,
-    split: Annotated[
-        list[str] | None,
-        opt.Option(
-            help="Split pattern: gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular "
-            "expression. Given several times, each cuts the pretokens of the one before."
-        ),
+    split: opt.TrainingSplit = None,
+    special_token: Annotated[
+        list[str] | None, opt.Option(help="Cut this text out: it ends a document. May be repeated.")
     ] = None,
     memory_limit: Annotated[
         str | None,
@@ -61,14 +58,15 @@ def count(
     from ..counting.sum_saved import add_up
     from ..jobs.work import JobOptions
     from ..sources.blocks import ReadOptions
+    from ..split import Splitter
 
     read = ReadOptions(unit, separator, field)
     options = CountOptions(min_count, memory_limit, approximate_prune, read, binary)  # type: ignore[arg-type]
-    patterns = split or ["cl100k"]
+    splitter = Splitter(*(split or ["cl100k"]), special_tokens=special_token or ())
     if estimate:
         from ..counting.estimate import estimate as estimate_counts
 
-        report(_prediction(estimate_counts(sources, patterns, options, num_threads=num_threads)), json)
+        report(_prediction(estimate_counts(sources, splitter, options, num_threads=num_threads)), json)
         return
     if output is None:
         raise UsageError("name the folder for the word counts with -o, or only predict with --estimate")
@@ -87,7 +85,7 @@ def count(
             summary = count_to_folder(
                 sources,
                 output,
-                patterns,
+                splitter,
                 options,
                 on_skip=skips.append if skip_damaged else None,
                 job=JobOptions(engine, ray_address, num_threads, resume, overwrite=force),

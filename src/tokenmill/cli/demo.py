@@ -27,7 +27,7 @@ def demo(folder: Path) -> None:
 
     from ..counting import CountOptions
     from ..training import Options
-    from .train import train_and_report
+    from .train import Outputs, train_and_report
 
     out = Console(highlight=False)
     files = standard_library()
@@ -36,7 +36,7 @@ def demo(folder: Path) -> None:
     )
     options = Options(vocab_size=VOCAB_SIZE, special_tokens=["<|endoftext|>"])
     reading = CountOptions(binary="skip")  # a few files of Python's own tests are deliberately in other encodings
-    tok = train_and_report(list(map(str, files)), options, folder, reading=reading, force=True)
+    tok = train_and_report(list(map(str, files)), options, Outputs(folder, force=True), reading=reading)
 
     view = tok.show(SENTENCE)
     out.print(f"\n{len(SENTENCE)} characters are {len(view.ids)} tokens:\n")

@@ -90,7 +90,7 @@ def encode(
     if engine != "local":
         raise UsageError("--engine ray makes token files: name one with --format, or by the suffix of -o")
     if not sources and sys.stdin.isatty():
-        _converse(tok)
+        _converse(tok, special)
         return
     if output is not None:
         refuse_existing(output, overwrite=force)
@@ -192,8 +192,8 @@ def _encode_to_token_file(
     )
 
 
-def _converse(tok: Tokenizer) -> None:
-    """Read a line, show its tokens in colour and their ids, until the end of input."""
+def _converse(tok: Tokenizer, special: bool) -> None:
+    """Read a line, show its tokens in colour and their ids, until the end of input. special: encode special tokens."""
     from rich.console import Console
 
     out = Console(highlight=False)
@@ -204,7 +204,7 @@ def _converse(tok: Tokenizer) -> None:
         except EOFError:
             out.print()
             return
-        view = tok.show(text, allowed_special="all")
+        view = tok.show(text, allowed_special="all" if special else (), disallowed_special=())
         for line in view.lines(min(out.width, 110)):
             out.print(line, soft_wrap=True)
         size = len(text.encode(errors="replace"))

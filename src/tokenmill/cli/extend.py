@@ -5,18 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from ..errors import UsageError
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say
 
 
 def extend(
     tokenizer: opt.Tokenizer,
-    sources: Annotated[
-        list[str],
-        opt.Argument(help="Text to train on: files, folders, globs; or word counts cut by the tokenizer's pattern."),
-    ],
-    vocab_size: opt.VocabSize,
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the larger tokenizer to.")],
+    sources: Annotated[
+        list[str] | None,
+        opt.Argument(help="Text to train on: files, folders, globs; or word counts cut by the tokenizer's pattern."),
+    ] = None,
+    vocab_size: Annotated[
+        int | None,
+        opt.training(**opt.number, help="The number of ids, with old ones and special tokens; needed with text."),
+    ] = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,
@@ -26,6 +30,7 @@ def extend(
     ] = None,
     sample: opt.Sample = None,
     split: opt.Split = None,
+    download: opt.Download = False,
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
@@ -33,9 +38,11 @@ def extend(
     force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
-    """Train a tokenizer further on new text; old ids keep their tokens.
+    """Train a tokenizer further on new text, or only add special tokens to it; old ids keep their tokens.
 
     tokenmill extend my-tokenizer medicine/*.txt --vocab-size 40000 -o larger
+
+    tokenmill extend my-tokenizer --special-token '<|user|>' -o larger
     """
     from ..api import load
     from ..formats import check_output
@@ -43,12 +50,22 @@ def extend(
     from ..quality.evaluation_text import EvaluationText
     from ..sources.blocks import ReadOptions
 
+    if not sources and not (special_token and vocab_size is None):
+        raise UsageError("name the text to train on; without text, give --special-token and no --vocab-size")
+    if sources and vocab_size is None:
+        raise UsageError("say with --vocab-size how many ids to train to")
     check_output(output, overwrite=force)
     read = ReadOptions(unit, separator, field)
-    tok = load(tokenizer, split=split)
+    tok = load(tokenizer, split=split, download=download)
+    if vocab_size is None:
+        larger = tok.add_special_tokens(special_token or [])
+        larger.save(output, overwrite=force)
+        report({"tokenizer": str(output), "ids before": tok.n_vocab, "ids": larger.n_vocab}, json)
+        return
     check_sample(sample)
     with progress_bar() as progress:
-        counts = EvaluationText(sources, num_threads, read).together(tok, progress)
+        special = [*tok.special_tokens_set, *(special_token or [])]
+        counts = EvaluationText(sources or [], num_threads, read, special).together(tok, progress)
         larger = extend_tokenizer(
             tok,
             counts,

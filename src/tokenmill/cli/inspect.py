@@ -29,6 +29,7 @@ def inspect(
     threshold: Annotated[float, opt.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
     rare_below: Annotated[int, opt.Option(min=1, help="List tokens used fewer times than this.")] = 100,
     split: opt.Split = None,
+    download: opt.Download = False,
     num_threads: opt.Threads = None,
 ) -> None:
     """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
@@ -43,12 +44,12 @@ def inspect(
 
     forms = Forms(html, json, markdown, force)
     forms.check()
-    tok = load(tokenizer, split=split)
+    tok = load(tokenizer, split=split, download=download)
     with progress_bar() as progress:
         found = inspect_tokenizer(
             tok,
             sources or None,
-            baseline=None if baseline is None else load(baseline),
+            baseline=None if baseline is None else load(baseline, download=download),
             name=tokenizer_name(tokenizer),
             baseline_name=None if baseline is None else tokenizer_name(baseline),
             options=InspectionOptions(

@@ -25,6 +25,7 @@ def play(
         bool, opt.Option("--paths", help="Let the page open any file of this machine by its path.")
     ] = False,
     split: opt.Split = None,
+    download: opt.Download = False,
     counts: Annotated[Path | None, opt.Option(help="Word counts, to show each token's count and IoS.")] = None,
     force: opt.Force = False,
     export: Annotated[Path | None, opt.Option(help="Write a static site to this folder, for any file host.")] = None,
@@ -39,7 +40,7 @@ def play(
 
     loaded: dict[str, Tokenizer] = {}
     for path in tokenizers or []:
-        loaded[free_name(tokenizer_name(path), loaded)] = load(path, split=split)
+        loaded[free_name(tokenizer_name(path), loaded)] = load(path, split=split, download=download)
     usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
     vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
     if export is not None:

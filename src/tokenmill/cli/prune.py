@@ -25,6 +25,7 @@ def prune(
     separator: opt.Separator = "",
     field: opt.Field = "text",
     split: opt.Split = None,
+    download: opt.Download = False,
     id_map: Annotated[
         Path | None, opt.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
     ] = None,
@@ -51,7 +52,7 @@ def prune(
     check_output(output, overwrite=force)
     refuse_existing(where, overwrite=force)
     read = ReadOptions(unit, separator, field)
-    tok = load(tokenizer, split=split)
+    tok = load(tokenizer, split=split, download=download)
     check_sample(sample)
     with progress_bar() as progress:
         if ids is None:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, verbosity
 
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
     from ..jobs.progress import Progress
     from ..tokenizer import Tokenizer
     from ..training import Options
+    from ..training.watching import TrainingEvent
 
 
 def train(
@@ -30,11 +32,12 @@ def train(
     ],
     vocab_size: opt.VocabSize,
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
-    split: Annotated[
-        str | None,
-        opt.Option(help="gpt2, cl100k (default), o200k, llama3, qwen2, nanochat, whitespace, or a regular expression."),
-    ] = None,
+    split: opt.TrainingSplit = None,
     special_token: opt.SpecialToken = None,
+    special_tokens_as_text: Annotated[
+        bool,
+        opt.training("--special-tokens-as-text", help="Learn special tokens in the text like other text."),
+    ] = False,
     min_count: opt.MinCount = 1,
     min_pair_count: opt.MinPairCount = 1,
     max_token_bytes: opt.MaxTokenBytes = None,
@@ -50,6 +53,10 @@ def train(
     separator: opt.Separator = "",
     field: opt.Field = "text",
     binary: opt.Binary = "error",
+    log: Annotated[
+        Path | None,
+        opt.output(help="Write all merges and removals to this file, such as merges.tsv; --verbose prints them."),
+    ] = None,
     num_threads: opt.Threads = None,
     force: opt.Force = False,
     json: opt.Summary = False,
@@ -65,6 +72,7 @@ def train(
     options = Options(
         vocab_size=vocab_size,
         special_tokens=special_token or [],
+        special_tokens_as_text=special_tokens_as_text,
         min_count=min_count,
         min_pair_count=min_pair_count,
         max_token_bytes=max_token_bytes,
@@ -78,27 +86,40 @@ def train(
     reading = CountOptions(read=ReadOptions(unit, separator, field), binary=binary)  # type: ignore[arg-type]
     if not _is_saved(sources):
         say_long_documents(sources, unit)
-    train_and_report(sources, options, output, split=split, sample=sample, reading=reading, force=force, as_json=json)
+    outputs = Outputs(output, force, log, json)
+    train_and_report(sources, options, outputs, split=split, sample=sample, reading=reading)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What training writes. log: the file for the table of merges and removals."""
+
+    folder: Path
+    force: bool = False
+    log: Path | None = None
+    as_json: bool = False
 
 
 def train_and_report(
     sources: list[str],
     options: Options,
-    output: Path,
+    outputs: Outputs,
     *,
-    split: str | None = None,
+    split: list[str] | None = None,
     sample: list[str] | None = None,
     reading: CountOptions | None = None,
-    force: bool = False,
-    as_json: bool = False,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
     from ..formats import check_output
+    from ..jobs.outputs import refuse_existing
     from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import Training, estimate_memory
 
+    output, force, as_json = outputs.folder, outputs.force, outputs.as_json
     check_output(output, overwrite=force)
+    if outputs.log is not None:
+        refuse_existing(outputs.log, overwrite=force)
     check_sample(sample)
     seconds: dict[str, float] = {}
     with progress_bar() as progress, _timed(seconds, "load" if _is_saved(sources) else "count"):
@@ -106,8 +127,8 @@ def train_and_report(
     needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
     if options.algorithm == "heap":
         state_memory(needed, free_memory(), resident_memory())
-    with progress_bar() as progress, _timed(seconds, "train"):
-        training = Training(counts, options, progress)
+    with _event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
+        training = Training(counts, options, bar if event is None else _Watching(bar, event))
         tok = Tokenizer(training.run())
         n_tokens = training.n_tokens() if options.min_count == 1 else None
         del training
@@ -121,6 +142,47 @@ def train_and_report(
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
     return tok
+
+
+class _Watching:
+    """A progress callback that also gets the events of training."""
+
+    def __init__(self, bar: Progress | None, event: Callable[[TrainingEvent], None]):
+        self.bar, self.event = bar, event
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if self.bar is not None:
+            self.bar(stage, done, total)
+
+
+@contextlib.contextmanager
+def _event_log(log: Path | None) -> Iterator[Callable[[TrainingEvent], None] | None]:
+    """What writes the events of training to the file `log`, and with --verbose to stderr; None for neither.
+
+    Tokens are spelt as in merges.txt: a space is Ġ.
+    """
+    from ..formats.byte_alphabet import to_text
+    from ..jobs.outputs import atomic_file
+
+    verbose = verbosity.verbose
+    if not verbose and log is None:
+        yield None
+        return
+    with atomic_file(log, "w") if log else contextlib.nullcontext() as file:
+        if file:
+            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
+
+        def event(made: TrainingEvent) -> None:
+            left, right = (to_text(part) if part else "" for part in (made.left, made.right))
+            ios = "" if made.ios is None else f"{made.ios:.4f}"
+            token, count = to_text(made.token), "" if made.count is None else made.count
+            if file:
+                file.write(f"{made.rank}\t{left}\t{right}\t{token}\t{count}\t{ios}\n")
+            if verbose:
+                line = f"removed {token}  IoS {ios}" if ios else f"{left} + {right} -> {token}  {count:,}"
+                sys.stderr.write(f"{made.rank:>7} {line}\n")
+
+        yield event
 
 
 @contextlib.contextmanager
@@ -137,20 +199,25 @@ def _is_saved(sources: list[str]) -> bool:
 
 
 def _counts(
-    sources: list[str], split: str | None, options: Options, reading: CountOptions | None, progress: Progress | None
+    sources: list[str],
+    split: list[str] | None,
+    options: Options,
+    reading: CountOptions | None,
+    progress: Progress | None,
 ) -> WordCounts:
     """The saved word counts, or those of text files."""
     from ..counting import WordCounts, count
     from ..split import Splitter
 
     if not _is_saved(sources):
-        return count(sources, split or "cl100k", reading, num_threads=options.num_threads, progress=progress)
+        splitter = options.splitter(split or "cl100k")
+        return count(sources, splitter, reading, num_threads=options.num_threads, progress=progress)
     counts = WordCounts.load(sources[0], options.min_count)
-    if counts.split_patterns and split is not None:
+    if counts.split_patterns and split:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
-    if not counts.split_patterns and split is None:
+    if not counts.split_patterns and not split:
         raise UsageError(f"{sources[0]} holds word counts without their split pattern: name it with --split")
-    return counts if split is None else replace(counts, split_patterns=Splitter(split).patterns)
+    return replace(counts, split_patterns=Splitter(*split).patterns) if split else counts
 
 
 def _summary(

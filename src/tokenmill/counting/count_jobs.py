@@ -63,7 +63,8 @@ def count_to_folder(
     found, left_out = found_sources(sources, on_skip)
     job.check_output(output)
     told = asdict(replace(options, memory_limit=None))
-    told |= {"split_patterns": splitter.patterns, "skip": on_skip is not None, "engine": job.engine}
+    told |= {"split_patterns": splitter.patterns, "special_tokens": splitter.special_tokens}
+    told |= {"skip": on_skip is not None, "engine": job.engine}
     key = {"sources": fingerprint(found), "options": told}
     with working_folder(path_beside(output), output, key, job.resumes(found)) as folder:
         if job.engine == "ray":

@@ -27,7 +27,7 @@ def opener(splitter: Splitter, read: ReadOptions, binary: Binary) -> Callable[..
 
 def cut_of(splitter: Splitter) -> Cut | None:
     """What finds a place where a pretoken begins, whatever stands around it. None: the pattern is not an automaton."""
-    return None if splitter.scanner is None else splitter.scanner.certain_cut
+    return None if splitter.scanner is None else splitter.certain_cut
 
 
 def why_binary(head: bytes, binary: Binary = "error") -> str | None:

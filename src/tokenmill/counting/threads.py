@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING
 
@@ -98,17 +98,22 @@ class Counter:
         self._budget = budget
         self._spill = spill
         self._cannot_grow = False
+        self._pattern_checked = False
         self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
     def count(self, block: Block) -> None:
+        if not self._pattern_checked and (longest := max(block.texts(), key=len, default=b"")):
+            self._pattern_checked = True
+            self._splitter.warn_of_long_pretokens(longest)
+        data, ends = self._splitter.cut_out(block.data, block.ends) or (block.data, block.ends)
         if self._splitter.scanner is None:
-            self._count_slowly(block)
+            self._count_slowly(data, ends)
         else:
-            scanner, ends = self._splitter.scanner, block.ends
+            scanner = self._splitter.scanner
             position = document = 0
             while document < len(ends):
                 self.make_room()
-                position, document = count_text(self.table, scanner, block.data, ends, position, document, SLICE)
+                position, document = count_text(self.table, scanner, data, ends, position, document, SLICE)
         self.documents += block.documents
         self.total_bytes += block.nbytes
 
@@ -150,14 +155,14 @@ class Counter:
             self._spill.write([table], pause=self.pause)
             self.cleared()
 
-    def _count_slowly(self, block: Block) -> None:
+    def _count_slowly(self, data: bytes | bytearray | memoryview, document_ends: Sequence[int]) -> None:
         """For a pattern without an automaton: the `regex` module finds the pretokens."""
         import numpy as np
 
         first = 0
-        for last in block.ends.tolist():
+        for last in map(int, document_ends):
             self.pause()
-            text = bytes(memoryview(block.data)[first:last])
+            text = bytes(memoryview(data)[first:last])
             ends = np.asarray(self._splitter.ends(text), np.uint64)
             start = 0
             while start < len(ends):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,6 +98,45 @@ class WordCounts:
         counts = np.fromiter(mapping.values(), np.uint64, len(mapping))
         total_bytes = sum(len(pretoken) * int(count) for pretoken, count in mapping.items())
         return cls(arena, offsets, counts, split_patterns, total_bytes=total_bytes)
+
+    def cut_out(self, texts: Iterable[bytes]) -> WordCounts:
+        """The counts with `texts` cut out of all pretokens that have them, so that no merge can spell one of them.
+
+        >>> sorted(WordCounts.from_mapping({b"low<end>er": 2, b"low": 1}).cut_out([b"<end>"]).items())
+        [(b'er', 2), (b'low', 3)]
+        """
+        import numpy as np
+
+        longest_first = sorted(texts, key=len, reverse=True)
+        cut = re.compile(b"|".join(map(re.escape, longest_first)))
+        data = self.arena.tobytes() if longest_first else b""
+        having: list[int] = []
+        at = 0
+        while longest_first and (found := cut.search(data, at)):
+            i = int(np.searchsorted(self.offsets, found.start(), side="right")) - 1
+            at = int(self.offsets[i + 1])
+            if cut.search(data, found.start(), at):  # within the pretoken
+                having.append(i)
+        if not having:
+            return self
+        parts: dict[bytes, int] = {}
+        for i in having:
+            for part in filter(None, cut.split(data[int(self.offsets[i]) : int(self.offsets[i + 1])])):
+                parts[part] = parts.get(part, 0) + int(self.counts[i])
+        keep = np.ones(len(self), bool)
+        keep[having] = False
+        sizes = np.diff(self.offsets)
+        offsets = np.zeros(int(keep.sum()) + 1, np.uint64)
+        np.cumsum(sizes[keep], out=offsets[1:])
+        more = WordCounts.from_mapping(parts, self.split_patterns)
+        rest = replace(
+            self,
+            arena=self.arena[np.repeat(keep, sizes.astype(np.int64))],
+            offsets=offsets,
+            counts=self.counts[keep],
+            total_bytes=max(0, self.total_bytes - more.total_bytes),
+        )
+        return WordCounts.merge([rest, more])
 
     @classmethod
     def merge(cls, many: Iterable[WordCounts]) -> WordCounts:

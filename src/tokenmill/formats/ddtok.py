@@ -4,7 +4,7 @@
     vocab.ddtok     ID<tab>TOKEN, the 256 bytes first, then one token for each merge
 
 Tokens are printable ASCII; a backslash is written \\\\\\\\, a newline \\\\n, a tab \\\\t and every other byte \\\\xHH. ddtokens knows
-one split pattern (here "whitespace") and no special tokens. Two merges that give the same bytes have a line each in
+one split pattern (here "ddtokens") and no special tokens. Two merges that give the same bytes have a line each in
 vocab.ddtok; the last one is the token's id. A merge whose left token begins with "#" looks like a comment to ddtokens'
 own reader, so it is written \\\\x23.
 """
@@ -21,7 +21,7 @@ from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
 from .merges_txt import not_held
 from .tokens_and_merges import tokens_and_merges
 
-SPLIT = "whitespace"
+SPLIT = "ddtokens"
 _TITLE = "# ddtokens merge rules"
 _TOTAL = re.compile(r"^# total merges: (\d{1,9})\r?$", re.MULTILINE)
 _NAMED = {"\\": 0x5C, "n": 0x0A, "t": 0x09, "r": 0x0D}

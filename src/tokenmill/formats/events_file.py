@@ -23,6 +23,8 @@ from ..vocabulary.validation import EventError, VocabularyError
 from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
 
 NAME = "events.txt"
+COUNTS = "event_counts.txt"  # a line for each event: the count of a merge, or the IoS of a removal as "a b"
+_COUNTS_TITLE = "tokenmill event counts 1"
 _TITLE = "tokenmill events 1"
 _FIRST_EVENT = 4  # its line
 _TOKENS = re.compile(r"tokens ([0-9]{1,8})")
@@ -97,3 +99,25 @@ def _spelled(rows: list[tuple[int, int, int]], count: int, vocabulary: Vocabular
             fail(file, f"line {line}", f"the tokens up to here have more than {_MAX_BYTES >> 20} MiB")
         tokens[new] = tokens[left] + tokens[right]
     return [tokens.get(id) for id in range(max(count, len(vocabulary.tokens)))]
+
+
+def counts_bytes(vocabulary: Vocabulary) -> bytes:
+    """The content of the file of event counts. It names the SHA-256 of the events."""
+    lines = [f"{a} {b}" if b else str(a) for a, b in vocabulary.event_counts.tolist()]
+    return "\n".join([_COUNTS_TITLE, f"sha256 {_digest(vocabulary)}", *lines, ""]).encode()
+
+
+def parse_counts(data: bytes, vocabulary: Vocabulary) -> list[tuple[int, int]]:
+    """The event counts of `vocabulary`; none if the file is damaged or belongs to other events, since no id depends on it."""
+    title, digest, *lines = [*data.decode("ascii", "replace").splitlines(), "", ""]
+    lines = lines[:-2]
+    if (title, digest) != (_COUNTS_TITLE, f"sha256 {_digest(vocabulary)}") or len(lines) != len(vocabulary.events):
+        return []
+    numbers = [line.partition(" ") for line in lines]
+    if not all(a.isdecimal() and (b or "0").isdecimal() and len(a) < 20 > len(b) for a, _, b in numbers):
+        return []
+    return [(int(a), int(b or 0)) for a, _, b in numbers]
+
+
+def _digest(vocabulary: Vocabulary) -> str:
+    return hashlib.sha256(vocabulary.events.astype("<i4").tobytes()).hexdigest()

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import NORMALIZERS, AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from .byte_alphabet import to_text, tokens_of_texts
-from .file_content import Json, parse_json, show
+from .file_content import Json, decode_utf8, parse_json, read_bytes, show
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
+from .merges_txt import SPECIAL_NAMES, json_at
 from .tokenmill_json import FLAGS, added_token
 
 if TYPE_CHECKING:
@@ -178,14 +180,31 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
         config["eos_token"] = end
     if vocabulary.unknown is not None:
         config["unk_token"] = (vocabulary.token_bytes(vocabulary.unknown) or b"").decode()
-    others = [text for text in special if text not in (end, config.get("unk_token"))]
+    known = {token.content for token in vocabulary.added_tokens}
+    config |= {name: value for name, value in vocabulary.config.items() if name not in SPECIAL_NAMES or value in known}
+    others = [text for text in special if text not in [config.get(name) for name in SPECIAL_NAMES]]
     if others:
         config["additional_special_tokens"] = others
     return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()
 
 
+def _read_config(folder: Path) -> dict[str, Any]:
+    """What a Vocabulary keeps of tokenizer_config.json, and of the chat template where that is a file of its own."""
+    config = json_at(folder / "tokenizer_config.json")
+    kept = {name: config[name].value for name in (*SPECIAL_NAMES, "chat_template", "model_max_length")}
+    for name in SPECIAL_NAMES:
+        if not config[name].absent:
+            kept[name] = (config[name]["content"] if isinstance(kept[name], dict) else config[name]).expect(str)
+    if (template := folder / "chat_template.jinja").is_file():
+        kept["chat_template"] = decode_utf8(read_bytes(template), str(template))
+    return {name: value for name, value in kept.items() if value is not None}
+
+
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
-    """The vocabulary of a tokenizer.json. FormatError names the JSON path of whatever is wrong or foreign."""
+    """The vocabulary of a tokenizer.json, and of the tokenizer_config.json beside it.
+
+    FormatError names the JSON path of whatever is wrong or foreign.
+    """
     root = parse_json(data, file)
     model = root["model"]
     _check_model(model)
@@ -217,6 +236,7 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
         normalizers=normalizers,
         add_prefix_space=splitting.add_prefix_space,
         notes=tuple(notes),
+        config=_read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {},
     )
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from ..errors import ConversionError
 from ..split.compiler import covers_all_text
 from ..vocabulary.dialects import from_oniguruma, to_oniguruma
+from ..vocabulary.names import is_plain_word
 from ..vocabulary.patterns import PATTERNS
 from .file_content import Json, show
 
@@ -97,7 +98,7 @@ def _split_pattern(node: Json) -> str:
         holder.fail(f'expected {{"Regex": ...}} or {{"String": ...}}, found {show(holder.value)}')
     if not pattern:
         holder.fail("the split pattern is empty")
-    if pattern in PATTERNS:  # these letters, and not the pattern that a Vocabulary takes them as the name of
+    if is_plain_word(pattern):  # these letters, and not the pattern that a Vocabulary takes them as the name of
         pattern = f"(?:{pattern})"
     behavior = _behavior(node["behavior"], "")
     invert = node.get("invert", bool, False)

@@ -22,7 +22,7 @@ _VERSION = "#version: 0.2"
 
 # Classes of transformers that split by the gpt2 pattern; "Fast" may follow.
 _GPT2_CLASSES = ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
-_SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
 def parse_pair(
@@ -55,11 +55,11 @@ def parse_pair(
 
 def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], str | None, bool]:
     """From the files beside vocab.json: the added tokens, the name of the split pattern, add_prefix_space."""
-    config = _json_at(folder / "tokenizer_config.json")
+    config = json_at(folder / "tokenizer_config.json")
     vocab = parse_json(vocab_data, str(folder)).expect(dict)
     ids: dict[str, int] = {}
     flags: dict[str, dict[str, bool]] = {}
-    for text, item in _json_at(folder / "added_tokens.json").items():
+    for text, item in json_at(folder / "added_tokens.json").items():
         ids[text] = item.expect(int)
     for id_text, item in config["added_tokens_decoder"].items():
         text = item["content"].expect(str)
@@ -67,8 +67,8 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
             item.fail(f"the key {show(id_text)} is not an id")
         ids[text] = int(id_text[:20])
         flags[text] = {name: item.get(name, bool, False) for name in FLAGS}
-    for source in (config, _json_at(folder / "special_tokens_map.json")):
-        named = [source[name] for name in _SPECIAL_NAMES] + list(source["additional_special_tokens"])
+    for source in (config, json_at(folder / "special_tokens_map.json")):
+        named = [source[name] for name in SPECIAL_NAMES] + list(source["additional_special_tokens"])
         for item in named:
             if item.absent:
                 continue
@@ -81,7 +81,7 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
     return tokens, "gpt2" if kind in _GPT2_CLASSES else None, config.get("add_prefix_space", bool, False)
 
 
-def _json_at(path: Path) -> Json:
+def json_at(path: Path) -> Json:
     return parse_json(read_bytes(path), str(path)) if path.is_file() else Json({}, str(path))
 
 

@@ -11,6 +11,7 @@ from ..errors import FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder, refuse_existing
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
+from ..vocabulary.names import encoding_name, nearest
 from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_bytes
@@ -25,7 +26,8 @@ FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
 _Found = tuple[Vocabulary, bool]
 
 _PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
-_OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, events_file.NAME, *_PAIRS[0], *_PAIRS[2])
+_OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *_PAIRS[0], *_PAIRS[2])
+_OURS += (events_file.NAME, events_file.COUNTS)
 
 
 def read(
@@ -38,7 +40,7 @@ def read(
     """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
 
     path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
-        merges.ddtok, or the name of a published encoding, such as "o200k_base".
+        merges.ddtok, or the name of a published encoding ("o200k_base") or of a model that uses it ("gpt-4o").
     split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
         .tiktoken). It is never guessed: without it, reading such a file is a UsageError.
     special_tokens: text -> id, for a file that does not hold them.
@@ -49,15 +51,16 @@ def read(
     """
     place = Path(path)
     try:
-        if not place.exists() and os.fspath(path) in published_encodings.PUBLISHED:
-            found = published_encodings.load_published(os.fspath(path), download), True
+        name = None if place.exists() else encoding_name(os.fspath(path))
+        if name is not None:
+            found = published_encodings.load_published(name, download), True
         else:
             place = _file_in(place) if place.is_dir() else place
             if not place.exists():
                 known = ", ".join(published_encodings.PUBLISHED)
                 raise InputError(
-                    f"{place}: no such file or folder, and not one of the published encodings ({known}). "
-                    "Check the path or the name."
+                    f"{place}: no such file or folder, and not one of the published encodings ({known})."
+                    f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
                 )
             found = _read_file(place, read_bytes(place))
         return _with_options(*found, split, special_tokens, place)
@@ -94,6 +97,8 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
     if events.is_file():
         vocabulary = events_file.parse_events(read_bytes(events), str(events), vocabulary)
     beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
+    if beside and (counts := place.with_name(events_file.COUNTS)).is_file():
+        beside.fields["event_counts"] = events_file.parse_counts(read_bytes(counts), vocabulary)
     return beside.complete(vocabulary) if beside else vocabulary, True
 
 
@@ -218,6 +223,8 @@ def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[s
         "tokenizer_config.json": tokenizer_config_json(vocabulary),
         tokenmill_json.NAME: tokenmill_json.companion_bytes(vocabulary, main),
     }
+    if len(vocabulary.event_counts):
+        files[events_file.COUNTS] = events_file.counts_bytes(vocabulary)
     if vocabulary.order == "events":
         files[events_file.NAME] = events_file.events_bytes(vocabulary)
         notes.append(
@@ -243,8 +250,9 @@ def _write_folder(target: Path, files: dict[str, bytes]) -> None:
     """Write `files` as the new folder `target`, or into `target` where other files are in it, such as a model."""
     if target.is_dir() and any(path.name not in _OURS for path in target.iterdir()):
         _write_files({target / name: content for name, content in files.items()})
-        if "tokenizer.json" in files and events_file.NAME not in files:  # the events of another vocabulary
-            (target / events_file.NAME).unlink(missing_ok=True)
+        for name in {events_file.NAME, events_file.COUNTS} - files.keys():  # the events of another vocabulary
+            if "tokenizer.json" in files:
+                (target / name).unlink(missing_ok=True)
         return
     with atomic_folder(target) as folder:
         for name, content in files.items():

@@ -17,6 +17,7 @@ from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..sources.documents import read_documents
 from ..sources.find import find_sources
+from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from ..tokenizer.special import AddedTokens
@@ -39,13 +40,20 @@ class EvaluationText:
     read: how text files are cut into documents, and which field or column holds the text.
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
         32 files gives one domain per file.
+    special_tokens: texts that are cut out of the documents.
 
     >>> EvaluationText({"low": WordCounts.from_mapping({b"low": 5})}).names
     ['low']
     """
 
-    def __init__(self, text: Text, num_threads: int | None = None, read: ReadOptions | None = None):
-        self.num_threads = num_threads
+    def __init__(
+        self,
+        text: Text,
+        num_threads: int | None = None,
+        read: ReadOptions | None = None,
+        special_tokens: Iterable[str] = (),
+    ):
+        self.num_threads, self.special_tokens = num_threads, tuple(special_tokens)
         self.read = read or ReadOptions()
         self.parts: dict[str, list[Path | str] | WordCounts] = {}
         if isinstance(text, WordCounts):
@@ -123,11 +131,14 @@ class EvaluationText:
             self._words[name] = int(counts.counts.sum()) - _gaps(counts)
         return self._words[name]
 
+    def _splitter(self, patterns: tuple[str, ...]) -> Splitter:
+        return Splitter(*patterns, special_tokens=self.special_tokens)
+
     def _count(self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
         from ..counting import CountOptions, count
 
         options = CountOptions(read=self.read)
-        return count(files, patterns, options, num_threads=self.num_threads, progress=progress)
+        return count(files, self._splitter(patterns), options, num_threads=self.num_threads, progress=progress)
 
     def _count_sections(
         self, files: list[Path | str], vocabulary: Vocabulary, progress: Progress | None
@@ -148,7 +159,7 @@ class EvaluationText:
                         yield " " + section if prefix else section
 
         patterns, threads = vocabulary.split_patterns, self.num_threads
-        return count_iterator(sections(), split=patterns, num_threads=threads, progress=progress), added
+        return count_iterator(sections(), split=self._splitter(patterns), num_threads=threads, progress=progress), added
 
 
 def _gaps(counts: WordCounts) -> int:

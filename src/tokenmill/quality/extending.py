@@ -21,6 +21,7 @@ from ..formats.rank_merges import merges_of_ranks
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
+from ..training.options import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
 from .usage import bare, ordinary_tokens, segment
 
@@ -56,7 +57,10 @@ def extend(
     if options.get("refine") is not None and tok.vocabulary.order != "events":
         tok = _by_events(tok)
     progress = options.get("progress")
-    counts = EvaluationText(text, options.get("num_threads"), read).together(tok, progress)
+    options["special_tokens"] = checked_special_tokens(options.get("special_tokens", ()))
+    special = (*tok.vocabulary.special_tokens, *options["special_tokens"])
+    counts = EvaluationText(text, options.get("num_threads"), read, special).together(tok, progress)
+    counts = counts.cut_out(token.encode() for token in special)
     ids, numbers = segment(tok, counts, progress)
     offsets = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(numbers, out=offsets[1:])

@@ -17,6 +17,7 @@ from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreach
 from .tables import Table, TableSet
 from .token_lists import (
     doubles_tables,
+    events_table,
     longest_table,
     rare_table,
     repeated_table,
@@ -102,6 +103,8 @@ def inspect(
         ]
     reach = reach_of_tokens(tok, usage, progress)
     tables += [unreachable_table(tok, reach), unbuilt_table(tok), partial_table(tok, reach, usage)]
+    if len(tok.vocabulary.event_counts):
+        tables.append(events_table(tok))
     tables += doubles_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]

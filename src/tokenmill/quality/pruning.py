@@ -140,6 +140,7 @@ def _renumber(tok: Tokenizer, staying: set[int], needed: list[int]) -> Pruned:
         vocabulary,
         tokens=tuple(tokens),
         events=events,
+        event_counts=vocabulary.event_counts[alive] if len(vocabulary.event_counts) else (),
         added_tokens=tuple(replace(t, id=int(id_map[t.id])) for t in vocabulary.added_tokens if t.id in staying),
         unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
     )

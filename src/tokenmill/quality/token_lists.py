@@ -68,6 +68,29 @@ def doubles_tables(tok: Tokenizer) -> list[Table]:
     return [Table("doubles", "Doubles after normalisation", columns, summary, note), *lists]
 
 
+def events_table(tok: Tokenizer) -> Table:
+    """The merges and removals of training with their counts, in training order; no rows where the counts are not known."""
+    vocabulary = tok.vocabulary
+    cells = [None if token is None else Token(id, token) for id, token in enumerate(vocabulary.tokens)]
+    rows = []
+    for rank, ((left, right, new), (a, b)) in enumerate(
+        zip(vocabulary.events.tolist(), vocabulary.event_counts.tolist(), strict=False)
+    ):
+        removed = right < 0
+        made = (cells[left], None, None) if removed else (cells[new], cells[left], cells[right])
+        rows.append((rank, "removal" if removed else "merge", *made, None if removed else a, a / b if b else None))
+    columns = (
+        Column("rank", "count"),
+        Column("event"),
+        Column("token", "token"),
+        Column("left", "token"),
+        Column("right", "token"),
+        Column("count", "count", "how often the pair occurred when it was merged"),
+        Column("IoS", "ios", "what made the removal due"),
+    )
+    return Table("events", "Merges in training order", columns, rows, listing=True)
+
+
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
     """Tokens that the text never uses, the oldest first, because training found those most frequent."""
     rows = [(token,) for token in token_cells(tok) if usage.by_id[token.id] == 0 and len(token.content) > 1]

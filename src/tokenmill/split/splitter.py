@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
+import re
 import warnings
 from array import array
+from collections.abc import Iterable, Sequence
 
 from ..errors import UsageError
-from ..vocabulary.patterns import regular_expressions
+from ..vocabulary.names import is_named, regular_expressions
 from ._scan_cy import Scanner
 from .compiler import Tables, compile_pattern
 from .syntax import NotRegular, shown
 
 PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon
 MOST_PATTERNS = 8  # TM_CHAIN_MAX of _chain_state.h
+LONG = 10_000  # bytes; longer pretokens mean that a pattern does not cut ordinary text
 WARNED: set[str] = set()  # the patterns that this process has warned of
 
 
@@ -39,6 +43,8 @@ class Splitter:
     a letter, a number or white space.
 
     patterns: the regular expressions.
+    special_tokens: texts that are cut out of documents before these are split, where `cut_out` is asked to. Training
+        uses it: a special token ends a document, and is never learned as text.
     scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
         module splits.
 
@@ -46,10 +52,17 @@ class Splitter:
     ['It', "'s", ' 1984', ',', ' isn', "'t", ' it', '?']
     """
 
-    def __init__(self, *patterns: str):
+    def __init__(self, *patterns: str, special_tokens: Iterable[str] = ()):
         if len(patterns) > MOST_PATTERNS:
             raise UsageError(f"there are {len(patterns)} split patterns; at most {MOST_PATTERNS} can be nested")
         self.patterns = regular_expressions(patterns)
+        self.special_tokens = tuple(special_tokens)
+        self._special = [text.encode() for text in self.special_tokens]
+        longest_first = sorted(self._special, key=len, reverse=True)
+        self._any_special = re.compile(b"|".join(map(re.escape, longest_first)))
+        # To look for one byte is much faster than for a text: a byte of all special tokens that prose seldom has.
+        shared = set(self._special[0]).intersection(*self._special) if self._special else set()
+        self._rare = bytes(sorted(shared, key=lambda byte: (chr(byte).isalnum(), byte != ord("|")))[:1])
         self.scanner: Scanner | None = None
         compiled = [tables_of(pattern) for pattern in self.patterns or (r"(?s:.)+",)]
         for pattern, tables in zip(self.patterns, compiled, strict=False):
@@ -67,10 +80,53 @@ class Splitter:
             self.scanner = Scanner(tables, self.scanner, bool(os.environ.get("TOKENMILL_SCALAR")))
 
     def __reduce__(self):
-        return Splitter, self.patterns
+        return functools.partial(Splitter, special_tokens=self.special_tokens), self.patterns
 
     def __repr__(self) -> str:
         return f"Splitter({', '.join(map(repr, self.patterns))})"
+
+    def cut_out(self, data: bytes | bytearray | memoryview, ends: Sequence[int]) -> tuple[bytes, array[int]] | None:
+        """Documents without the special tokens, each of which ends a document; None where there are no special tokens.
+
+        data, ends: document i ends at ends[i] and begins where the one before ends. So it is in the result.
+        """
+        if not self._special or not len(ends):
+            return None
+        text = bytes(memoryview(data)[: ends[-1]])
+        if (self._rare and self._rare not in text) or not self._any_special.search(text):
+            return None
+        parts: list[bytes] = []
+        start = 0
+        for end in ends:
+            for found in self._any_special.finditer(text, start, end):
+                parts.append(text[start : found.start()])
+                start = found.end()
+            parts.append(text[start:end])
+            start = end
+        return b"".join(parts), array("Q", itertools.accumulate(len(part) for part in parts if part))
+
+    def certain_cut(self, data: bytes | bytearray, start: int = 0, length: int | None = None) -> int:
+        """The last place in data[start:length] where a pretoken begins whatever stands around it, outside of special tokens.
+
+        0 if there is none.
+        """
+        assert self.scanner is not None
+        end = len(data) if length is None else min(length, len(data))
+        longest = max(map(len, self._special), default=1)
+        tail = bytes(memoryview(data)[max(start, end - longest + 1) : end])
+        for at in range(len(tail)):  # a special token may go on behind the end
+            if any(text.startswith(tail[at:]) for text in self._special):
+                end += at + 1 - len(tail)
+                break
+        while end > start and (place := self.scanner.certain_cut(data, start, end)):
+            first = max(start, place - longest + 1)
+            around = bytes(memoryview(data)[first : place + longest - 1])
+            found = (around.find(text, max(0, place - first - len(text) + 1)) for text in self._special)
+            inside = [at + first for text, at in zip(self._special, found, strict=True) if 0 <= at < place - first]
+            if not inside:
+                return place
+            end = min(inside) + 1
+        return 0
 
     def ends(self, data: bytes) -> array[int]:
         """The exclusive end offset in bytes of each pretoken of UTF-8 `data`, as 64-bit numbers."""
@@ -87,6 +143,21 @@ class Splitter:
         while (start := ends[-1] if ends else 0) < len(data):
             ends.frombytes(self.scanner.fill(data, start, PRETOKENS_PER_CALL))
         return ends
+
+    def warn_of_long_pretokens(self, text: bytes) -> None:
+        """Warn, once in a process, if a pattern that has no name leaves a pretoken of more than LONG bytes in `text`."""
+        own = ", ".join(pattern for pattern in self.patterns if not is_named(pattern))
+        if not own or own in WARNED:
+            return
+        ends = self.ends(text[: 1 << 20])
+        longest = max(end - start for start, end in zip([0, *ends], ends, strict=False))
+        if longest > LONG:
+            WARNED.add(own)
+            warnings.warn(
+                f"the split pattern {shown(own)} leaves a pretoken of {longest:,} bytes. A pattern should cut text into "
+                "words: else few tokens can be learned. Check it, or use the name of a pattern, such as cl100k.",
+                stacklevel=2,
+            )
 
     def split(self, text: str) -> list[str]:
         """The pretokens of `text`."""

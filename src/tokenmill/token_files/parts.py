@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field
 from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from ..jobs.in_order import map_in_order
 from ..jobs.progress import Meter
 from ..jobs.work import Task
 from ..kernels.machine import threads_for
@@ -238,23 +238,15 @@ def _in_threads(
 ) -> Generator[tuple[Job, list[Encoded]], None, None]:
     """The results of `jobs` in order; no more of them wait than keep the threads busy."""
 
-    def encode(job: Job) -> list[Encoded]:
-        return [encode_block(tok, settings, block) for block in job.blocks]
+    def encode(job: Job) -> tuple[Job, list[Encoded]]:
+        return job, [encode_block(tok, settings, block) for block in job.blocks]
 
-    waiting: deque[tuple[Job, Future[list[Encoded]]]] = deque()
-    pool = ThreadPoolExecutor(threads, "tokenmill-encode")
-    try:
-        for job in jobs:
-            if sum(block.nbytes for block in job.blocks) > HERE_BYTES:
-                future: Future[list[Encoded]] = Future()
-                future.set_result(encode(job))
-            else:
-                future = pool.submit(encode, job)
-            waiting.append((job, future))
-            while len(waiting) > 2 * threads:
-                first, done = waiting.popleft()
-                yield first, done.result()
-        for job, future in waiting:
-            yield job, future.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    def begun(job: Job) -> Job | tuple[Job, list[Encoded]]:
+        """A job for another thread, or what this one has made of it."""
+        return encode(job) if sum(block.nbytes for block in job.blocks) > HERE_BYTES else job
+
+    with ThreadPoolExecutor(threads, "tokenmill-encode") as pool:
+        items = map(begun, jobs)
+        yield from map_in_order(
+            pool, lambda item: encode(item) if isinstance(item, Job) else item, items, 2 * threads + 1
+        )

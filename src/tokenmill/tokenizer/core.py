@@ -93,6 +93,22 @@ class Core:
         """The id of each token by its bytes, added tokens included; the lowest where two tokens have the same bytes."""
         return {token: id for id, token in reversed([*enumerate(self.tokens)]) if token is not None}
 
+    @lazy
+    def spelt(self) -> list[str | None]:
+        """Each token by id as Hugging Face spells it: bytes in the byte alphabet ("Ġlow"), added tokens as they are."""
+        from ..formats.byte_alphabet import to_text
+
+        spell = to_text if self.vocabulary.alphabet == "bytes" else lambda token: token.decode(errors="replace")
+        texts = [None if token is None else spell(token) for token in self.tokens]
+        for token in self.vocabulary.added_tokens:
+            texts[token.id] = token.content
+        return texts
+
+    @lazy
+    def ids_by_spelling(self) -> dict[str, int]:
+        """The id of each token as Hugging Face spells it; the lowest where two tokens are spelt alike."""
+        return {text: id for id, text in reversed([*enumerate(self.spelt)]) if text is not None}
+
     # Texts with added tokens
 
     def plan(

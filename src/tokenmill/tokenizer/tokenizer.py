@@ -9,12 +9,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, printable
+from ..training.options import checked_special_tokens
 from ..vocabulary import Event, Vocabulary
 from . import batches, truncation
 from .core import Core
 from .display import TokenView, vocabulary_html
 from .offsets import Offsets, encode_offsets
 from .stream_decoder import StreamDecoder
+from .stream_encoder import StreamEncoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,6 +137,10 @@ class Tokenizer:
         310 422  270
         """
         return TokenView(self, self.encode(text, **special))
+
+    def stream_encoder(self, **special: Unpack[SpecialOptions]) -> StreamEncoder:
+        """An encoder that takes text in parts and gives ids as soon as they are certain; options as for `encode`."""
+        return StreamEncoder(self._core, self._core.plan(**special))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of one token, special tokens included. Raises UnknownTokenError (a KeyError) if it is not in the vocabulary.
@@ -298,6 +304,47 @@ class Tokenizer:
     def events(self) -> list[Event]:
         """In training order: ("merge", left id, right id, new id) and ("remove", id)."""
         return self.vocabulary.event_list()
+
+    # With Hugging Face's names. Tokens are spelt as there: " low" is "Ġlow".
+
+    def __len__(self) -> int:
+        """`n_vocab`."""
+        return self.n_vocab
+
+    @property
+    def vocab_size(self) -> int:
+        """`n_vocab`, which may be more than the number of tokens: some ids are unused."""
+        return self.n_vocab
+
+    def get_vocab(self) -> dict[str, int]:
+        """The id of each token, added tokens included."""
+        return dict(self._core.ids_by_spelling)
+
+    def token_to_id(self, token: str | bytes) -> int | None:
+        """The id of a token, given as `get_vocab` spells it or as its bytes; None if it is not in the vocabulary.
+
+        >>> tok.token_to_id("Ġlow") == tok.token_to_id(b" low") == tok.encode_single_token(" low")
+        True
+        """
+        if isinstance(token, bytes):
+            return self._core.ids_by_token.get(token)
+        return self._core.ids_by_spelling.get(token)
+
+    def id_to_token(self, id: int) -> str | None:
+        """The token with this id, as `get_vocab` spells it; None if there is none."""
+        return self._core.spelt[id] if 0 <= id < self.n_vocab else None
+
+    def add_special_tokens(self, texts: Iterable[str]) -> Tokenizer:
+        """A tokenizer with more control tokens; this one does not change. All old ids stay.
+
+        The new tokens get the ids from `n_vocab` on, in the order given. Those that there are already keep their ids.
+
+        >>> chat = tok.add_special_tokens(["<|user|>", "<|assistant|>"])
+        >>> chat.encode("<|user|>low", allowed_special="all")
+        [32768, 310]
+        """
+        vocabulary = self.vocabulary.with_special_tokens(checked_special_tokens(texts))
+        return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""

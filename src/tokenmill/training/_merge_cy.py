@@ -25,7 +25,7 @@ reaches it and more merges are wanted, the caller begins a new phase with a lowe
 """
 
 import cython
-from cython.cimports.libc.stdint import int32_t, uint32_t
+from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place
 from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_pair, set_pair
@@ -43,12 +43,14 @@ class MergeLoop(Step):
 
     spans, lengths: uint32 by token id, in nodes and in bytes; `n_tokens` of them are set, the loop writes the rest.
     merges: int32 rows (left id, right id, new id); `n_merges` of them are set, the loop writes the rest.
+    counts: uint64, the count of the pair of each merge when it was made.
     max_bytes: the limit of a token. With 2**64 - 1 lengths are neither read nor written, which saves cache misses.
     """
 
     spans: uint32_t[::1]
     lengths: uint32_t[::1]
     merges: int32_t[:, ::1]
+    counts: uint64_t[::1]
     max_bytes: cython.size_t
     limited: cython.bint
     n_tokens: cython.size_t
@@ -63,6 +65,7 @@ class MergeLoop(Step):
         spans: uint32_t[::1],
         lengths: uint32_t[::1],
         merges: int32_t[:, ::1],
+        counts: uint64_t[::1],
         n_tokens: cython.size_t,
         n_merges: cython.size_t,
         max_bytes: cython.size_t,
@@ -72,6 +75,7 @@ class MergeLoop(Step):
         self.spans = spans
         self.lengths = lengths
         self.merges = merges
+        self.counts = counts
         self.n_tokens = n_tokens
         self.n_merges = n_merges
         self.max_bytes = max_bytes
@@ -160,6 +164,7 @@ class MergeLoop(Step):
         self.merges[self.n_merges, 0] = cython.cast(int32_t, left)
         self.merges[self.n_merges, 1] = cython.cast(int32_t, right)
         self.merges[self.n_merges, 2] = cython.cast(int32_t, new)
+        self.counts[self.n_merges] = self.pairs.pair[merged].count
         self.n_merges += 1
         self.spans[new] = self.spans[left] + self.spans[right]
         if self.limited:

@@ -251,8 +251,7 @@ class Pairs:
         return self.free_at
 
     def free_places(self, places, entries):
-        """A segment is no longer needed. Its memory is used again: on 20 languages that saves 60 MB, which take a tenth of
-        the whole training to touch for the first time (docs/experiments/training.md)."""
+        """Use the memory of a segment again: on 20 languages that saves 60 MB (docs/experiments/training.md)."""
         self._add_hole(places, entries * self.width)
 
     def _add_hole(self, at, size):

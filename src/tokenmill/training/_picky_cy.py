@@ -150,6 +150,8 @@ class PickyLoop(Step):
         known: uint32_t = tokens.n_tokens
         x1: uint32_t = pairs.pair[merged].left
         x2: uint32_t = pairs.pair[merged].right
+        tokens.noted[0] = pairs.pair[merged].count
+        tokens.noted[1] = 0
         x3: uint32_t = tokens.join(x1, x2)
         self.counts[0] = tokens.token[x1].count
         self.counts[1] = tokens.token[x2].count
@@ -243,6 +245,8 @@ class PickyLoop(Step):
             if self.denominator == 0 or x < tokens.n_alphabet or (self.turn == 2 and uses == 2):
                 continue
             if _reaches(uses * self.times, self.counts[self.turn - 1], self.numerator, self.denominator):
+                tokens.noted[0] = uses * self.times
+                tokens.noted[1] = self.counts[self.turn - 1]
                 self._begin_split(pairs, tokens, x)
                 return 0
         self.stage = IDLE

@@ -37,6 +37,9 @@ cdef class Tokens:
     cdef int32_t* events
     cdef size_t n_events
     cdef size_t events_room
+    cdef uint64_t[2] noted  # what the next event is taken for: see number_bytes
+    cdef uint64_t* numbers
+    cdef size_t numbers_room
 
     cdef uint32_t join(self, uint32_t left, uint32_t right) except? 0 nogil
     cdef int remove(self, uint32_t id) except -1 nogil

@@ -35,6 +35,7 @@ class Tokens:
         free(self.apart)
         free(self.parts)
         free(self.events)
+        free(self.numbers)
 
     def recall(self, gone: list):
         """Add tokens that were removed before this training began, each (bytes, left, right, span). They may come back.
@@ -72,6 +73,12 @@ class Tokens:
         if self.n_events == 0:
             return b""
         return cython.cast(cython.p_char, self.events)[: 12 * self.n_events]
+
+    def number_bytes(self) -> bytes:
+        """The numbers of the events so far: rows of uint64. A merge: the count of the pair, 0. A removal: its IoS, as a / b."""
+        if self.n_events == 0:
+            return b""
+        return cython.cast(cython.p_char, self.numbers)[: 16 * self.n_events]
 
     def join(self, left, right):
         """Merge left and right into the token with their bytes, a new one if there is none. It is present then."""
@@ -143,6 +150,12 @@ class Tokens:
         self.events[3 * self.n_events] = cython.cast(int32_t, a)
         self.events[3 * self.n_events + 1] = cython.cast(int32_t, b)
         self.events[3 * self.n_events + 2] = cython.cast(int32_t, c)
+        self.numbers = cython.cast(
+            cython.pointer(uint64_t),
+            grown_array(self.numbers, cython.address(self.numbers_room), self.n_events + 1, 16),
+        )
+        self.numbers[2 * self.n_events] = self.noted[0]
+        self.numbers[2 * self.n_events + 1] = self.noted[1]
         self.n_events += 1
         return 0
 

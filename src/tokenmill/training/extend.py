@@ -14,6 +14,7 @@ from . import loops
 from .alphabet import Alphabet
 from .options import Options
 from .trainer import by_falling_count, pair_weight
+from .watching import Watch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,10 +67,17 @@ def extend_vocabulary(
     # During training, the removed tokens have the ids from `old` on, and new ones follow.
     inside = _moved(len(vocabulary.tokens), gone, old)
     recalled = _first_made(vocabulary, gone, inside)
-    events, known, removed = loops.refine(corpus, spelt, wanted, progress, spans=start.spans, gone=recalled)
+    watch = Watch(progress, [*spelt, *(token for token, _, _ in recalled)])
+    events, known, removed = loops.refine(
+        corpus, spelt, wanted, progress, spans=start.spans, gone=recalled, watch=watch
+    )
+    numbers: Any = ()
     if vocabulary.order != "ranks":
+        if len(vocabulary.event_counts) == len(vocabulary.events):
+            numbers = np.concatenate([vocabulary.event_counts, watch.numbers])
         events = np.concatenate([inside[vocabulary.events], events])
-    return _extended(vocabulary, wanted, tokens, events, known, removed)
+    extended = _extended(vocabulary, wanted, tokens, events, known, removed)
+    return dataclasses.replace(extended, event_counts=numbers)
 
 
 def _extended(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..jobs.progress import Progress
 from .options import Options, exact
+from .watching import Watch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,10 +44,13 @@ def load_corpus(start: Alphabet, counts: np.ndarray, order: np.ndarray, progress
 Trained = tuple["np.ndarray", list[bytes], list[int]]
 
 
-def merge(corpus: Corpus, tokens: list[bytes], options: Options, weight: int, progress: Progress) -> Trained:
+def merge(
+    corpus: Corpus, tokens: list[bytes], options: Options, weight: int, progress: Progress, watch: Watch | None = None
+) -> Trained:
     """Plain BPE.
 
     tokens: the alphabet. weight: the number of pairs in the corpus, each counted as often as its pretoken.
+    watch: gets the count of each merge.
     """
     import numpy as np
 
@@ -61,24 +65,35 @@ def merge(corpus: Corpus, tokens: list[bytes], options: Options, weight: int, pr
     lengths = np.zeros(first + wanted, np.uint32)
     lengths[:first] = [len(token) for token in tokens]
     merges = np.zeros((wanted, 3), np.int32)
+    numbers = np.zeros((wanted, 2), np.uint64)
+    counts = np.zeros(wanted, np.uint64)
+    watch = watch or Watch(None, ())
     can_be_too_long = corpus.n_nodes * max(map(len, tokens)) > options.max_bytes
     max_bytes = options.max_bytes if can_be_too_long else _NO_LIMIT
     threshold = max(options.min_pair_count, _guess_threshold(weight, wanted))
     pairs = Pairs(threshold, corpus.wide, min(2 * corpus.n_nodes, 8 * wanted + (1 << 16)))
     index = PairIndex(corpus, pairs, spans, lengths, max_bytes)
     done = 0
+
+    def tell(n: int) -> None:
+        numbers[:n, 0] = counts[:n]
+        watch.tell(merges[:n], numbers[:n])
+
     look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
     while True:
         _build(index, corpus, progress)
-        loop = MergeLoop(corpus, pairs, spans, lengths, merges, first + done, done, max_bytes)
+        loop = MergeLoop(corpus, pairs, spans, lengths, merges, counts, first + done, done, max_bytes)
         while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.n_merges, wanted)
+            if watch.event is not None:
+                tell(loop.n_merges)
             if look <= loop.n_merges < wanted and loop.idle:
                 pairs.raise_threshold(_estimate_threshold(pairs, wanted - loop.n_merges))
                 look = 2 * loop.n_merges
         done = loop.n_merges
         if done == wanted or pairs.threshold == options.min_pair_count:
             progress("merge", done, done)
+            tell(done)
             return merges[:done], loop.spell(tokens), []
         # The threshold was too high. Start a phase with a lower one, which must not rise again at once: where many pairs
         # have like counts, the same estimate would end that phase after a few merges, and so on.
@@ -98,12 +113,14 @@ def refine(
     *,
     spans: Sequence[int] | None = None,
     gone: Sequence[tuple[bytes, int, int]] = (),
+    watch: Watch | None = None,
 ) -> Trained:
     """Picky BPE. Nothing is removed if refine is None.
 
     spans: the number of nodes of each token of `tokens`, if the corpus was loaded that way; None if each has one.
     gone: tokens removed in an earlier training, with the pair that each was first made from. Their ids follow `tokens`, they
         span as many nodes as they have bytes, and they may come back.
+    watch: gets the count of each merge and the IoS of each removal.
     """
     import numpy as np
 
@@ -124,10 +141,19 @@ def refine(
     # English and code met 14 pairs for each token of 32,768, many languages 49.
     expected = min(corpus.n_nodes, 16 * wanted)
     loop = PickyLoop(corpus, pairs, known, *threshold, options.min_pair_count, options.max_bytes, expected)
+    watch = watch or Watch(None, ())
+
+    def events_so_far() -> np.ndarray:
+        events = np.frombuffer(known.event_bytes(), np.int32).reshape(-1, 3)
+        watch.tell(events, np.frombuffer(known.number_bytes(), np.uint64).reshape(-1, 2))
+        return events
+
     while loop.run_on(wanted, _SLICE):
         progress("merge", loop.present - len(tokens), wanted - len(tokens))
+        if watch.event is not None:
+            events_so_far()
     progress("merge", loop.present - len(tokens), loop.present - len(tokens))
-    events = np.frombuffer(known.event_bytes(), np.int32).reshape(-1, 3)
+    events = events_so_far()
     return events, known.to_list(), known.removed()
 
 

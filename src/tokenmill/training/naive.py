@@ -21,9 +21,11 @@ def train_naive(
     vocab_size: int,
     min_pair_count: int = 1,
     max_token_bytes: int | None = None,
+    numbers: list[tuple[int, int]] | None = None,
 ) -> list[tuple[int, int, int]]:
     """The merges (left id, right id, new id) in order; the new tokens are appended to `tokens`.
 
+    numbers: gets the count of the pair of each merge, and 0.
     pretokens: the distinct pretokens as token ids, each with its count.
     tokens: the bytes of the tokens to begin with, by id.
     vocab_size: stop when there are as many tokens. The loop also stops when no pair is left that is seen
@@ -47,6 +49,8 @@ def train_naive(
         if new == len(tokens):
             tokens.append(joined)
         merges.append((*best, new))
+        if numbers is not None:
+            numbers.append((count_pairs(pretokens)[best], 0))
         pretokens = [(merge_pretoken(ids, best, new), count) for ids, count in pretokens]
     return merges
 

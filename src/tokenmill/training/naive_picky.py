@@ -29,7 +29,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-from .naive import best_pair, merge_pretoken
+from .naive import best_pair, count_pairs, merge_pretoken
 
 _REMOVED = -1  # in an event, where a merge has its right and its new token
 
@@ -42,6 +42,7 @@ def train_naive_picky(
     min_pair_count: int = 1,
     max_token_bytes: int | None = None,
     before: Iterable[tuple[int, int, int]] = (),
+    numbers: list[tuple[int, int]] | None = None,
 ) -> tuple[list[tuple[int, int, int]], list[list[int]]]:
     """The events in order and the pretokens as they are segmented at the end; the new tokens are appended to `tokens`.
 
@@ -52,6 +53,7 @@ def train_naive_picky(
         `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
     before: the events of the training to continue. `tokens` are all its tokens, and `pretokens` are segmented by its
         events. The tokens present at its end are never removed; what it removed may come back.
+    numbers: gets two numbers for each event: of a merge, the count of its pair and 0; of a removal, its IoS as a / b.
     threshold: T, taken as the decimal number it is written as; None removes nothing, which is plain BPE.
 
     >>> tokens = [b"a", b"b", b"c"]
@@ -84,6 +86,8 @@ def train_naive_picky(
         made_from.setdefault(new, best)
         removed.discard(new)
         events.append((*best, new))
+        if numbers is not None:
+            numbers.append((count_pairs(pretokens)[best], 0))
         merged = [(merge_pretoken(ids, best, new), count) for ids, count in pretokens]
         m = sum(
             count * (len(before) - len(after)) for (before, count), (after, _) in zip(pretokens, merged, strict=True)
@@ -97,6 +101,8 @@ def train_naive_picky(
                 pretokens = [(replace(ids, x, parts), count) for ids, count in pretokens]
                 removed.add(x)
                 events.append((x, _REMOVED, _REMOVED))
+                if numbers is not None:
+                    numbers.append((uses * m, f[x]))
     return events, [ids for ids, _ in pretokens]
 
 

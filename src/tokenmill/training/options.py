@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ..errors import UsageError
+from ..split import Splitter
 
 LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
 
@@ -18,6 +19,7 @@ class Options:
     vocab_size: the number of tokens, including the alphabet (256 bytes) and the special tokens. The vocabulary has fewer
         if the corpus runs out of pairs: see its `n_vocab`.
     special_tokens: control tokens. They get the last ids.
+    special_tokens_as_text: see `splitter`.
     min_count: ignore pretokens seen fewer times.
     min_pair_count: stop when the best pair is rarer.
     max_token_bytes: the length of the longest token.
@@ -39,6 +41,7 @@ class Options:
     unknown_token: str | None = None
     refine: float | None = None
     algorithm: str = "heap"
+    special_tokens_as_text: bool = False
 
     def __post_init__(self) -> None:
         special_tokens = checked_special_tokens(self.special_tokens)
@@ -63,6 +66,11 @@ class Options:
             self.check_size(256)
         if self.n_ordinary >= LONGEST:
             raise UsageError(f"vocab_size is {self.vocab_size}; at most {LONGEST} tokens can be trained")
+
+    def splitter(self, split: str | Iterable[str]) -> Splitter:
+        """The Splitter for these patterns, which cuts the special tokens out of the text unless they are learned as text."""
+        patterns = [split] if isinstance(split, str) else list(split)
+        return Splitter(*patterns, special_tokens=() if self.special_tokens_as_text else self.special_tokens)
 
     @property
     def n_ordinary(self) -> int:

@@ -13,6 +13,7 @@ from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
 from .naive_picky import train_naive_picky
 from .options import Options
+from .watching import Watch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,7 @@ class Training:
             )
         self.options = options
         self.progress = progress or (lambda stage, done, total: None)
+        counts = counts.cut_out(token.encode() for token in options.special_tokens)
         self.split_patterns = counts.split_patterns
         order = by_falling_count(counts, options.min_count)
         if options.alphabet == "bytes":
@@ -70,28 +72,35 @@ class Training:
         import numpy as np
 
         options, tokens = self.options, list(self.first_tokens)
+        watch = Watch(self.progress, tokens)
         if options.algorithm == "naive":
-            rows, removed = self._textbook(tokens)
+            numbers: list[tuple[int, int]] = []
+            rows, removed = self._textbook(tokens, numbers)
             events = np.array(rows, np.int32).reshape(-1, 3)
+            watch.tell(events, np.array(numbers, np.uint64).reshape(-1, 2))
         elif options.refine is None:
-            events, tokens, removed = loops.merge(self.corpus, tokens, options, self.weight, self.progress)
+            events, tokens, removed = loops.merge(self.corpus, tokens, options, self.weight, self.progress, watch)
         else:
-            events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress)
+            events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress, watch=watch)
         if options.refine is None:
-            return self._vocabulary(tokens, [], events, "merges")
+            return self._vocabulary(tokens, [], events, watch, "merges")
         gone = set(removed)
         present = [id for id in range(len(tokens)) if id not in gone]
         final = np.full(len(tokens) + 1, -1, np.int32)  # the last one is for the -1 of a removal
         final[present] = np.arange(len(present))
         final[removed] = len(present) + options.vocab_size - options.n_ordinary + np.arange(len(removed))
-        return self._vocabulary([tokens[id] for id in present], [tokens[id] for id in removed], final[events], "events")
+        spelt, gone_too = [tokens[id] for id in present], [tokens[id] for id in removed]
+        return self._vocabulary(spelt, gone_too, final[events], watch, "events")
 
-    def _textbook(self, tokens: list[bytes]) -> tuple[list[tuple[int, int, int]], list[int]]:
+    def _textbook(
+        self, tokens: list[bytes], numbers: list[tuple[int, int]]
+    ) -> tuple[list[tuple[int, int, int]], list[int]]:
         """The events and the ids of the removed tokens by the textbook loops. New tokens are appended to `tokens`."""
         limits = (self.options.min_pair_count, self.options.max_bytes)
         if self.options.refine is None:
-            return train_naive(self.pretokens, tokens, self.options.n_ordinary, *limits), []
-        rows, _ = train_naive_picky(self.pretokens, tokens, self.options.n_ordinary, self.options.refine, *limits)
+            return train_naive(self.pretokens, tokens, self.options.n_ordinary, *limits, numbers), []
+        refine, size = self.options.refine, self.options.n_ordinary
+        rows, _ = train_naive_picky(self.pretokens, tokens, size, refine, *limits, numbers=numbers)
         is_removed = {left if right < 0 else new: right < 0 for left, right, new in rows}  # the last event counts
         return rows, sorted(id for id, gone in is_removed.items() if gone)
 
@@ -106,7 +115,9 @@ class Training:
             return None
         return self.corpus.n_tokens()
 
-    def _vocabulary(self, tokens: list[Any], removed: list[bytes], events: np.ndarray, order: Any) -> Vocabulary:
+    def _vocabulary(
+        self, tokens: list[Any], removed: list[bytes], events: np.ndarray, watch: Watch, order: Any
+    ) -> Vocabulary:
         """The vocabulary of the tokens by id; the special and the removed tokens are added here."""
         added = []
         if self.unknown is not None:
@@ -126,6 +137,7 @@ class Training:
             alphabet=self.options.alphabet,  # type: ignore[arg-type]
             unknown=self.unknown,
             refine=self.options.refine,
+            event_counts=watch.numbers,  # type: ignore[arg-type]
         )
 
 

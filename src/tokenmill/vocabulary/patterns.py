@@ -1,8 +1,4 @@
-"""The named split patterns."""
-
-from collections.abc import Iterable
-
-from ..errors import PatternError
+"""The named split patterns, as their publishers write them. names.py has the other names that they go by."""
 
 _O200K_CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
@@ -24,27 +20,64 @@ PATTERNS: dict[str, str] = {
             r"\s+",
         ]
     ),
+    # Kimi K2: as GPT-4o, but Han characters apart from other letters.
+    "kimi-k2": "|".join(
+        [
+            r"[\p{Han}]+",
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"
+            + _O200K_CONTRACTIONS,
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*"
+            + _O200K_CONTRACTIONS,
+            r"\p{N}{1,3}",
+            r" ?[^\s\p{L}\p{N}]+[\r\n]*",
+            r"\s*[\r\n]+",
+            r"\s+(?!\S)",
+            r"\s+",
+        ]
+    ),
+    # Mistral's tekken: as GPT-4o, but no contractions, and digits one by one.
+    "tekken": "|".join(
+        [
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
+            r"\p{N}",
+            r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+            r"\s*[\r\n]+",
+            r"\s+(?!\S)",
+            r"\s+",
+        ]
+    ),
     # Llama 3, as in its tokenizer.json. Unlike cl100k, it has no alternative for all trailing white space.
     "llama3": r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|"""
     r"""\s*[\r\n]+|\s+(?!\S)|\s+""",
     # Qwen 2 and later: digits one by one.
     "qwen2": r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|"""
     r"""\s*[\r\n]+|\s+(?!\S)|\s+""",
+    # Qwen 3.5: as Qwen 2, with marks among the letters.
+    "qwen3.5": r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"""
+    r"""\s*[\r\n]+|\s+(?!\S)|\s+""",
     # nanochat: at most two digits in a pretoken, and one newline in the white-space alternative.
     "nanochat": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|"""
     r"""\s*[\r\n]|\s+(?!\S)|\s+""",
-    # ddtokens: each white-space character begins a new pretoken.
+    # Each white-space character begins a new pretoken.
     "whitespace": r"\s\S*+|\S++",
+    # ddtokens: the same, with the six white-space characters of ASCII alone.
+    "ddtokens": r"[\t-\r ][^\t-\r ]*+|[^\t-\r ]++",
 }
 
-
-def regular_expressions(patterns: Iterable[str]) -> tuple[str, ...]:
-    """The split patterns as regular expressions: a name becomes the pattern it stands for.
-
-    >>> regular_expressions(["whitespace"])
-    ('\\\\s\\\\S*+|\\\\S++',)
-    """
-    for pattern in patterns:
-        if not isinstance(pattern, str) or not pattern:
-            raise PatternError(f"the split pattern {pattern!r:.60} is not a name or a regular expression")
-    return tuple(PATTERNS.get(pattern, pattern) for pattern in patterns)
+# Several patterns, each of which cuts the pretokens of the one before.
+CHAINS: dict[str, tuple[str, ...]] = {
+    "deepseek-v3": (
+        r"\p{N}{1,3}",
+        "[一-龥぀-ゟ゠-ヿ]+",
+        r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|"""
+        r""" ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+""",
+    ),
+    # StarCoder and EXAONE 3: digits one by one, then GPT-2.
+    "starcoder": (r"\p{N}", PATTERNS["gpt2"]),
+    # How numbers are cut, to be given before another pattern. The last one counts from the right, as in 1 234 567. It
+    # needs the regex module, because the cuts depend on the end of the number.
+    "digits-1": (r"\p{N}",),
+    "digits-3": (r"\p{N}{1,3}",),
+    "digits-3-right": (r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",),
+}

@@ -96,6 +96,17 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
     return rows
 
 
+def checked_event_counts(counts: Any, events: int) -> np.ndarray:
+    """The counts as a read-only uint64 array of shape (n, 2). Those of other events, of another number, are dropped."""
+    import numpy as np
+
+    if len(counts) != events:
+        counts = ()
+    rows = np.array(counts, np.uint64).reshape(-1, 2)
+    rows.flags.writeable = False
+    return rows
+
+
 def _check_ids(rows: np.ndarray, order: str, tokens: _Tokens) -> None:
     """Every id in `rows` is that of a token; -1 stands only in the removals of order "events"."""
     import numpy as np

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..errors import PatternError
 from . import validation
 from .dialects import canonical
-from .patterns import regular_expressions
+from .names import regular_expressions
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ class Vocabulary:
     notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
     refine: the threshold T at which Picky training removed tokens, where it is known. No id depends on it; further
         training uses it.
+    event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
+        its pair occurred, and 0. A removal: its IoS, as a / b. Empty where they are not known. No id depends on them.
+    config: what transformers' tokenizer_config.json says beside: "chat_template", "bos_token", "eos_token", "pad_token" and
+        their like. No id depends on it.
     removed: the ids of the tokens that Picky training removed and that did not come back.
     """
 
@@ -85,6 +90,8 @@ class Vocabulary:
     add_prefix_space: bool = False
     notes: tuple[str, ...] = ()
     refine: float | None = None
+    config: Mapping[str, Any] = field(default_factory=dict)
+    event_counts: np.ndarray = ()  # type: ignore[assignment]
     removed: frozenset[int] = field(default=frozenset(), init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -109,6 +116,7 @@ class Vocabulary:
         put("events", validation.checked_events(self.events, self.order, self.tokens))
         if self.unknown is not None and (type(self.unknown) is not int or self.token_bytes(self.unknown) is None):
             raise VocabularyError(f"the unknown token has the id {self.unknown!r}, and no token has it")
+        put("event_counts", validation.checked_event_counts(self.event_counts, len(self.events)))
         if self.refine is not None:
             validation.check_refine(self.refine, self.order)
         if self.order == "events":
@@ -140,6 +148,23 @@ class Vocabulary:
         if id in self._added_bytes:
             return self._added_bytes[id]
         return self.tokens[id] if 0 <= id < len(self.tokens) else None
+
+    def with_special_tokens(self, texts: Iterable[str]) -> Vocabulary:
+        """The vocabulary with more control tokens, which get the ids from `n_vocab` on.
+
+        Texts that are control tokens already keep their ids. The ids of removed tokens, which no text gets, move up.
+        """
+        new = [text for text in texts if text not in self.special_tokens]
+        first, count = self.n_vocab, len(new)
+        tokens = list(self.tokens)
+        if first < len(tokens):
+            tokens[first:first] = [None] * count
+        return replace(
+            self,
+            tokens=tuple(tokens),
+            events=self.events + count * (self.events >= first),
+            added_tokens=(*self.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first))),
+        )
 
     def event_list(self) -> list[Event]:
         """The events as tuples, ("merge", left, right, new) and ("remove", id); empty for the order "ranks"."""

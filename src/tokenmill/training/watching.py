@@ -1,0 +1,62 @@
+"""Watch a training: the count of each merge, the IoS of each removal, and both as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..jobs.progress import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingEvent:
+    """A merge, or the removal of a token by Picky BPE.
+
+    rank: its place among all events, from 0.
+    token: the bytes of the token that was made or removed.
+    left, right: what was merged; None for a removal.
+    count: how often the pair occurred when it was merged; None for a removal.
+    ios: what made the removal due; None for a merge.
+    """
+
+    rank: int
+    token: bytes
+    left: bytes | None = None
+    right: bytes | None = None
+    count: int | None = None
+    ios: float | None = None
+
+
+class Watch:
+    """Collects the numbers of the events, and passes events on to `progress.event` where there is such a method.
+
+    tokens: the bytes of the tokens at the beginning, by id.
+    numbers: uint64 rows, one for each event. A merge: the count of its pair, 0. A removal: its IoS, as a / b.
+    """
+
+    def __init__(self, progress: Progress | None, tokens: Sequence[bytes]):
+        self.event: Callable[[TrainingEvent], Any] | None = getattr(progress, "event", None)
+        self.numbers: np.ndarray | Sequence[tuple[int, int]] = ()
+        self._tokens = list(tokens)
+        self._told = 0
+
+    def tell(self, events: np.ndarray, numbers: np.ndarray) -> None:
+        """Take all events so far, with their numbers; pass on the new ones."""
+        self.numbers = numbers
+        if self.event is None:
+            return
+        tokens, first = self._tokens, self._told
+        rows = zip(events[first:].tolist(), numbers[first:].tolist(), strict=True)
+        for rank, ((left, right, new), (a, b)) in enumerate(rows, first):
+            if right < 0:
+                self.event(TrainingEvent(rank, tokens[left], ios=a / b))
+                continue
+            parts = tokens[left], tokens[right]
+            if new == len(tokens):
+                tokens.append(parts[0] + parts[1])
+            self.event(TrainingEvent(rank, tokens[new], *parts, count=a))
+        self._told = len(events)
