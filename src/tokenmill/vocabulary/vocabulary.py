@@ -207,18 +207,8 @@ class Vocabulary:
         lengths = [-1 if token is None else len(token) for token in self.tokens]
         while lengths and lengths[-1] == -1:  # holes at the end mean nothing
             lengths.pop()
-        apart = {
-            "split_patterns",
-            "added_tokens",
-            "tokens",
-            "events",
-            "decode_only",
-            "notes",
-            "refine",
-            "removed",
-            "config",
-        }
-        names = [field.name for field in fields(self) if field.name not in apart]
+        names = ("order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space", "space_mark")
+        names += ("byte_tokens", "fuse_unknown", "strip_decoded")
         flags = attrgetter("id", "content", "special", "lstrip", "rstrip", "single_word", "normalized")
         head = {name: getattr(self, name) for name in names} | {
             "split_patterns": [canonical(pattern) for pattern in self.split_patterns],
