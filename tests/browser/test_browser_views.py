@@ -32,7 +32,7 @@ def test_compare_aligns_by_byte_offset(open_page, local, toks):
     page.select_option("[aria-label='Tokenizer B']", "whole")
     page.select_option("[aria-label='Tokenizer C']", "picky")
     names = ["ranks", "whole", "picky"]
-    page.wait_for_function(  # what was chosen before stands there until the answer comes
+    page.wait_for_function(  # the earlier choice is shown until the answer comes
         """(expected) => document.querySelectorAll('.lane').length % 3 === 0 && document.querySelector('.lane') &&
           Array.from(document.querySelectorAll('#compare-table tbody tr'), (row) => row.querySelector('td').textContent)
             .join() === expected""",

@@ -57,7 +57,7 @@ def demo(folder: Path) -> None:
 
 
 def offer_playground(folder: Path) -> None:
-    """On a terminal, ask whether to open the playground. Elsewhere nobody could answer."""
+    """On a terminal, ask whether to open the playground. Elsewhere there is no one to answer."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("CI"):
         return
     if any(find_spec(name) is None for name in ("starlette", "uvicorn")):

@@ -292,7 +292,7 @@ def _counts(given: Input, options: Options, progress: Progress | None) -> WordCo
 def _summary(
     tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float], n_tokens: int | None
 ) -> dict[str, Any]:
-    """What was trained. n_tokens: how many tokens the counted text makes; None where the training does not tell."""
+    """What was trained. n_tokens: how many tokens the counted text makes; None if the training does not tell."""
     from ..kernels.machine import peak_memory
     from ..quality.usage import measure_usage
 

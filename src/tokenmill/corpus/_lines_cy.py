@@ -13,7 +13,7 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 NEWLINE = cython.declare(cython.int, 10)
 BACKSLASH = cython.declare(cython.int, 92)
 NOT_PLAIN = cython.declare(cython.size_t, cython.cast(cython.size_t, -1))
-# What follows the backslash where JSON escapes a byte; 117 is "u", of \u0000. 0 where the byte stays.
+# What follows the backslash where JSON escapes a byte; 117 is "u", of \u0000. 0 if the byte stays.
 ESCAPES = cython.declare(uint8_t[256])
 ROOM = cython.declare(uint8_t[256])  # the bytes that a byte becomes
 

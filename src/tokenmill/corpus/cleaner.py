@@ -73,7 +73,7 @@ class Cleaner:
             at = end + 1
 
     def _line(self, record: Record | Skip, tally: Tally) -> bytes:
-        """The line of a record; nothing where it is left out. The tally counts it."""
+        """The line of a record; nothing if it is left out. The tally counts it."""
         if isinstance(record, Skip):
             tally.skip(record)
             return b""
@@ -128,7 +128,7 @@ def check_kind(kind: str, format: str) -> None:
 
 def _line(document: Document, text: str, format: str) -> bytes:
     """The bytes of a document in a shard."""
-    if format == "text":  # two blank lines end a document, so there is at most one in a row inside of one
+    if format == "text":  # two blank lines end a document, so there is at most one in a row inside one
         return (_BLANK_LINES.sub("\n\n", text.strip("\n")) + "\n\n\n").encode()
     title = {"title": document.title} if document.title else {}
     return _as_json({"id": document.id, "source": document.source, **title, "text": text}).encode() + b"\n"

@@ -136,7 +136,7 @@ class CleanParts:
         return step
 
     def _blocks(self, part: int, first: int, start: list[int] | None) -> Iterator[tuple[tuple, _Read]]:
-        """The blocks of a part from a place on, each with the place behind it."""
+        """The blocks of a part from a place on, each with the place after it."""
         limit = self.options.read.max_document_bytes
         # Half of the limit: as JSON, a text may be longer, and yet no longer than what other commands read.
         block, cut = Block(), partial(cut_long_file, limit and limit // 2)
@@ -160,7 +160,7 @@ _Read = tuple[_Place, int]  # a place, and how many bytes of its source, as it i
 
 
 def cut_long_file(limit: int | None, buffer: bytearray, start: int, length: int) -> int:
-    """Where to cut a file of more than `limit` bytes: behind a blank line, a line or a word, or between characters."""
+    """Where to cut a file of more than `limit` bytes: after a blank line, a line or a word, or between characters."""
     if limit is None or length < limit:
         return 0
     for mark in (b"\n\n", b"\r\n\r\n", b"\n", b" "):

@@ -76,7 +76,7 @@ class Filter(NamedTuple):
     trait: what a text that it changes has; see `traits`.
     find: the matches of what the filter finds.
     replace: what it writes in its place; the match itself where that stays.
-    thing: what the report counts it as; None where it is not counted.
+    thing: what the report counts it as; None if it is not counted.
     lines: whether the pattern begins with the "\n" before a line; the first line has one too.
     """
 
@@ -142,7 +142,7 @@ def _find_urls(text: str) -> Iterator[re.Match]:
 
 
 def _without_url(found: re.Match) -> str:
-    """A space in the place of the URL and the brackets around it; nothing for a list item that is only a URL.
+    """A space in place of the URL and the brackets around it; nothing for a list item that is only a URL.
 
     Punctuation that ends a URL stays.
     """

@@ -11,7 +11,7 @@ from .latex import script_text
 from .wikitext import Segment
 
 LINES = frozenset("br div li dt dd tr thead tbody caption summary figcaption".split())  # start and end a line
-PARAGRAPHS = frozenset(  # stand between blank lines
+PARAGRAPHS = frozenset(  # between blank lines
     "p hr h1 h2 h3 h4 h5 h6 ul ol dl blockquote pre table section article header footer aside main nav figure details "
     "form address".split()
 )
@@ -28,7 +28,7 @@ _ENDS = re.compile(rf"([{LINE}{PARAGRAPH}][\s{LINE}{PARAGRAPH}]*)")
 def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = True) -> list[Segment]:
     r"""The text of a fragment of HTML as segments. The code blocks (`<pre>`) are the verbatim ones.
 
-    Line ends inside of a block are spaces, as in a browser. Headings and items begin with the marks of Markdown.
+    Line ends inside a block are spaces, as in a browser. Headings and items begin with the marks of Markdown.
     keep_code: False leaves code blocks out.
 
     >>> html_to_text("<p>one\ntwo &amp; <b>three</b></p><pre><code>if  x &lt; 1:\n    y</code></pre>")

@@ -1,4 +1,4 @@
-r"""Formulas as one line of plain text: `\frac{a}{b}` as a/b, `\alpha_1^2` as α₁², and nothing where that cannot be.
+r"""Formulas as one line of plain text: `\frac{a}{b}` as a/b, `\alpha_1^2` as α₁², and nothing if that cannot be.
 
 Wikipedia writes even a single x in LaTeX. Without formulas, sentences have gaps; with their source, the text contains a
 second markup language. So a formula that can be read on one line becomes text.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-MAX_CHARACTERS = 2_000  # nobody reads a longer formula on one line
+MAX_CHARACTERS = 2_000  # a longer formula is unreadable on one line
 MAX_DEPTH = 20
 
 SUPERSCRIPTS = str.maketrans("0123456789+-−–=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁼⁽⁾ⁿⁱ")
@@ -52,7 +52,7 @@ ACCENTS = {
     "bar": "\u0304", "overline": "\u0304", "hat": "\u0302", "widehat": "\u0302", "tilde": "\u0303", "vec": "\u20d7",
     "widetilde": "\u0303", "dot": "\u0307", "ddot": "\u0308", "check": "\u030c", "breve": "\u0306",
 }  # fmt: skip
-TIGHT = "∞{}[]|°′…:⟨⟩⌊⌋⌈⌉¬∀∃∂∇"  # symbols that stand without spaces around them
+TIGHT = "∞{}[]|°′…:⟨⟩⌊⌋⌈⌉¬∀∃∂∇"  # symbols without spaces around them
 SPACES = frozenset(["quad", "qquad", " ", ",", ";", ":", "!", "thinspace", "enspace", "\n", "~"])
 OVER = "\x00"  # stands for \\over until its group ends
 FRACTIONS = frozenset(["frac", "tfrac", "dfrac", "cfrac"])

@@ -2,7 +2,7 @@
 
 The work is done in passes over the whole page, each linear in its length, whatever the page holds:
 
-1. Comments go; the content of tags that is no wikitext (nowiki, math, source, ...) is set aside behind placeholders.
+1. Comments go; the content of tags that is not wikitext (nowiki, math, source, ...) is set aside behind placeholders.
 2. One scan over the brackets keeps a stack of what is open. What closes is dropped (tables, files, categories, most
    templates), rendered (the templates of `templates.py`), or left for the next pass (links).
 3. Links, quotes, HTML tags and the rest become their text by regular expressions.
@@ -40,7 +40,7 @@ _CLOSE = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in VERBATIM
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _EXTENSION = re.compile(rf"<({'|'.join(sorted(VERBATIM | DROPPED))})\b([^<>]*?)(/?)>", re.IGNORECASE)
 # A template or a link without brackets in it, as most are, is one match.
-# Each alternative begins with a character of its own, which lets `re` skip what is none of them: 4x faster than "^".
+# Each alternative begins with a character of its own, which lets `re` skip everything else: 4x faster than "^".
 _BRACKETS = re.compile(
     r"\{\{(?:[^{}\[\]<]*\}\})?|\}\}|\[\[(?:[^{}\[\]<]*\]\])?|\]\]|\n[ \t:*#;]*\{\||\n[ \t]*\|\}(?!\})|<table\b[^<>]*>|</table\s*>",
     re.IGNORECASE,
@@ -82,7 +82,7 @@ _LEAD = re.compile(r"[ \t]*(?:[*#:;][*#:; \t]*|-{4,})?")
 _TABLE_LINE = re.compile(r"\||!.*(?:!!|\|)")
 _HELD = re.compile(rf"{HELD}(\d+){HELD}")
 
-# Most marks are of references, after a word or a stop and before a space: nothing is to be mended there.
+# Most marks are of references, after a word or a stop and before a space: nothing needs mending there.
 _TRACELESS = re.compile(rf"{MARK}(?<=[\w.!?\"”’)]{MARK}){MARK}*(?=[ \n])")
 _PARENTHESES = re.compile(rf"([(（])([^()（）\n]*{MARK}[^()（）\n]*)([)）])")
 _EMPTY_PART = re.compile(
@@ -218,7 +218,7 @@ class _Page:
             bracket = {"}}": "{{", "]]": "[[", "|}": "{|", "</": "<t"}[bracket]
             if not opened[bracket] or (bracket == "[[" and stack[-1].bracket != "[["):
                 continue  # it closes nothing
-            while stack[-1].bracket != bracket:  # what is still open inside of it never closes
+            while stack[-1].bracket != bracket:  # what is still open inside it never closes
                 inner = stack.pop()
                 opened[inner.bracket] -= 1
                 out[inner.start] = ""
@@ -275,7 +275,7 @@ class _Page:
         self._removed[f"template: {name[:1].upper() if name[1:2].isupper() else name[:1]}{name[1:]}"] += 1
         return MARK
 
-    # The third pass: everything that stands inside of lines.
+    # The third pass: everything inside lines.
 
     def _inline(self, text: str) -> str:
         text = text.replace(PIPE, "|").replace(EQUALS, "=")
@@ -369,7 +369,7 @@ class _Prose:
         self._in_list = False
 
     def line(self, lead: str, text: str) -> None:
-        """Add a line that stood behind the list marks `lead`: "**" for an item of a list inside of a list."""
+        """Add a line that came after the list marks `lead`: "**" for an item of a list inside a list."""
         if not text.strip():
             return
         item = lead[-1:] in ("*", "#")

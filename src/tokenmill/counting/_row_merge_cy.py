@@ -3,7 +3,7 @@
 
 A merge takes the rows of a part of the hash range from tables and arrays as ascending runs, and merges neighbouring runs until one
 is left; counts of the same pretoken add up. The slots of a table are in the order of the hash but for small disorder, so
-it gives one run. Arrays give as many runs as they have: one where they are in canonical order, more where not, so that
+it gives one run. Arrays give as many runs as they have: one if they are in canonical order, otherwise more, so that
 merging sorts them. Nothing is looked up, and sources are only read, so any parts can be merged at once.
 
     begin(), then add_table(), add_slots() and add_rows(), then finish(), which tells how much there is, then write()
@@ -248,7 +248,7 @@ class RowMerge:
     def sort(self, begin: cython.size_t) -> cython.void:
         """Insertion sort of a table's rows from `begin` on: linear probing leaves few out of place, and none far away.
 
-        Before that, each long pretoken is found behind its length."""
+        Before that, each long pretoken is found after its length."""
         i: cython.size_t
         j: cython.size_t
         moving: Row
@@ -272,7 +272,7 @@ class RowMerge:
     @cython.nogil
     @cython.exceptval(-1)
     def append(self) -> cython.int:
-        """Take in the row that was written behind the last one: a new run begins where it is not larger."""
+        """Take in the row that was written after the last one: a new run begins if it is not larger."""
         row: cython.pointer(Row) = self.rows + self.used
         self.used += 1
         if self.runs > 0 and self.bounds[self.runs - 1] < self.used - 1:

@@ -20,7 +20,7 @@ cdef struct Entry:
 
 
 cdef struct Addition:
-    # What is to be added to a table: a key and a count; and of a LONG pretoken its bytes.
+    # What is added to a table: a key and a count; and of a LONG pretoken its bytes.
     uint64_t lo
     uint64_t hi
     uint64_t count

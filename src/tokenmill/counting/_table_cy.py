@@ -3,7 +3,7 @@
 
 Open addressing, linear probing, entries of 32 bytes, two to a cache line:
 
-    lo, hi   the key (kernels/_pretoken_key.h); hi is 0 where the slot is empty
+    lo, hi   the key (kernels/_pretoken_key.h); hi is 0 if the slot is empty
     count    how often the pretoken was seen
     place    where a pretoken of more than 15 bytes is in the arena: its length in 8 bytes, then its bytes
 
@@ -139,7 +139,7 @@ class CountTable:
     @cython.nogil
     @cython.exceptval(check=False)
     def add_all(self, some: cython.pointer(cython.const[Addition]), n: cython.Py_ssize_t) -> cython.bint:
-        """Add up to MOST pretokens, for which the table must have room; False where memory for long ones ran out."""
+        """Add up to MOST pretokens, for which the table must have room; False if memory for long ones ran out."""
         homes: cython.size_t[MOST]
         add: cython.pointer(cython.const[Addition])
         entry: cython.pointer(Entry)
@@ -291,7 +291,7 @@ class CountTable:
         return False
 
     def use_more(self):
-        """Let three quarters of the slots be used: slower, but where there is no memory to grow it saves writing out."""
+        """Let three quarters of the slots be used: slower, but if there is no memory to grow, it saves writing out."""
         self.most = self.slots // 4 * 3
 
     def clear(self):

@@ -1,7 +1,7 @@
 """Count the pretokens of files into a folder of Parquet files, in parts.
 
 The local engine has one part: the threads count all sources, and write the output. On Ray there are three kinds of parts:
-a shard of the sources is counted into a sorted run in the working folder; where there are many runs, some are merged into
+a shard of the sources is counted into a sorted run in the working folder; if there are many runs, some are merged into
 one; and each file of the output is written from its part of the hash range of all runs. The merge is the same everywhere,
 so the bytes are those of the local engine.
 """

@@ -78,7 +78,7 @@ class FileCount:
             self._sources.close()
 
     def state(self, threads: Threads) -> dict[str, Any]:
-        """For `resume`, while all threads stand between two blocks."""
+        """For `resume`, while all threads are between two blocks."""
         return {
             "documents": self.documents + threads.documents,
             "total_bytes": self.total_bytes + threads.total_bytes,

@@ -322,7 +322,7 @@ def read_rows(path: Path) -> tuple[Any, Iterator[Rows]]:
 
 
 def _check_columns(path: Path, schema: Any) -> None:
-    """Raise FormatError where the columns are not those of word counts."""
+    """Raise FormatError if the columns are not those of word counts."""
     import pyarrow as pa
 
     names = set(schema.names)

@@ -92,7 +92,7 @@ def add_up(
 
         if output.suffix in SUFFIXES:
             if output.is_dir():
-                raise OutputError(f"cannot write the file {output}: a folder of that name stands there")
+                raise OutputError(f"cannot write the file {output}: a folder of that name is there")
             distinct, pretokens = write_counts_file(output, part_of(0, 0))
         else:
             with atomic_folder(output) as folder:

@@ -72,7 +72,7 @@ def collect(batches: Iterable[Rows], rows: int, nbytes: int) -> Rows:
     """Batches as they come in as one, of `rows` rows and `nbytes` bytes of pretokens at most."""
     import numpy as np
 
-    # Memory that nobody touches is not taken.
+    # Memory that is not touched is not taken.
     arena, offsets, counts = np.empty(nbytes, np.uint8), np.zeros(rows + 1, np.uint64), np.empty(rows, np.uint64)
     row = position = 0
     for some, ends, numbers in batches:

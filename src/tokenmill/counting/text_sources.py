@@ -29,7 +29,7 @@ def opener(cut: Cut | None, read: ReadOptions, binary: Binary) -> Callable[..., 
 
 
 def cut_of(splitter: Splitter) -> Cut | None:
-    """What finds a place where a pretoken begins, whatever stands around it. None: the pattern is not an automaton."""
+    """What finds a place where a pretoken begins, whatever is around it. None: the pattern is not an automaton."""
     return None if splitter.scanner is None else splitter.certain_cut
 
 

@@ -161,7 +161,9 @@ class Counter:
             self._spill.write([table], pause=self.pause)
             self.cleared()
 
-    def _count_slowly(self, data: bytes | bytearray | memoryview, document_ends: Sequence[int], splitter: Splitter) -> None:
+    def _count_slowly(
+        self, data: bytes | bytearray | memoryview, document_ends: Sequence[int], splitter: Splitter
+    ) -> None:
         """For a pattern without an automaton: the `regex` module finds the pretokens."""
         import numpy as np
 

@@ -233,7 +233,7 @@ class WordCounts:
 
 
 def check_patterns(patterns: set[tuple[str, ...]]) -> None:
-    """Raise UsageError if counts that are to be added up were split by different patterns."""
+    """Raise UsageError if counts to add up were split by different patterns."""
     if len(patterns) > 1:
         shown = "\n  ".join(" then ".join(each) for each in sorted(patterns))
         raise UsageError(

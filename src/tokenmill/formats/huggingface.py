@@ -66,7 +66,7 @@ def assigned_ids(contents: Iterable[str], vocab: dict[str, int]) -> dict[str, in
 def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     """`vocabulary` as the content of tokenizer.json, and notes on what that file does not hold.
 
-    ConversionError where `tokenizers` would give other ids.
+    ConversionError if `tokenizers` would give other ids.
     """
     byte_level = vocabulary.alphabet == "bytes"
     tokens, rows, notes = table.tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
@@ -202,7 +202,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    """What a Vocabulary keeps of tokenizer_config.json, and of the chat template where that is a file of its own."""
+    """What a Vocabulary keeps of tokenizer_config.json, and of the chat template if that is a file of its own."""
     config = json_at(folder / "tokenizer_config.json")
     kept = {name: config[name].value for name in (*SPECIAL_NAMES, "chat_template", "model_max_length")}
     for name in SPECIAL_NAMES:

@@ -6,7 +6,7 @@
     Split, contiguous           matches that touch are one pretoken: only where every match is one character
     Digits                      \\p{N}, or \\p{N}+ unless individual_digits
     Punctuation                 ASCII punctuation and \\p{P}; isolated or contiguous
-    Split, merged_with_...      a match is joined to the text before or behind it: only where every match is one character
+    Split, merged_with_...      a match is joined to the text before or after it: only where every match is one character
     FixedLength                 so many characters
     Metaspace                   a space is U+2581; with `split`, each begins a pretoken
     Sequence                    one inside the other

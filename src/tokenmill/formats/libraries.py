@@ -33,7 +33,7 @@ def encode_with_library(
     """The file or folder at `path` opened by tokenizers (tokenizer.json) or tiktoken (.tiktoken).
 
     vocabulary: what tokenmill reads from it; tiktoken takes the split pattern and the special tokens from there.
-    missing_ok: return None where no library reads the file, or it is not installed, instead of an error.
+    missing_ok: return None if no library reads the file, or it is not installed, instead of an error.
     """
     from importlib.metadata import version
 
@@ -68,7 +68,7 @@ def _imported(library: str) -> Any:
 
 
 def to_tiktoken(vocabulary: Vocabulary, name: str = "tokenmill", *, lossy: bool = False) -> tiktoken.Encoding:
-    """A tiktoken.Encoding that gives the same ids; ConversionError where none does.
+    """A tiktoken.Encoding that gives the same ids; ConversionError if no object does.
 
     lossy: export the present tokens of a Picky vocabulary, encoded by rank; some texts then get other ids.
     """
@@ -86,7 +86,7 @@ def _encoding(name: str, tokens: Sequence[bytes | None], vocabulary: Vocabulary)
 
 
 def to_hf(vocabulary: Vocabulary, *, lossy: bool = False) -> tokenizers.Tokenizer:
-    """A tokenizers.Tokenizer that gives the same ids; ConversionError where none does.
+    """A tokenizers.Tokenizer that gives the same ids; ConversionError if no object does.
 
     lossy: as for `to_tiktoken`.
     """

@@ -84,7 +84,7 @@ def _parse_by_line(data: bytes, file: str) -> _Parsed:
 def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[str]]:
     """The tokens by id with which tiktoken gives the ids of `vocabulary`, and notes on those left out.
 
-    ConversionError where tiktoken would give other ids.
+    ConversionError if tiktoken would give other ids.
     """
 
     def refuse(ours: str) -> NoReturn:
@@ -121,7 +121,7 @@ def covering_pattern(pattern: str) -> str:
 def tiktoken_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     """`vocabulary` as the content of a .tiktoken file, and what that file does not hold, item by item.
 
-    ConversionError where tiktoken would give other ids.
+    ConversionError if tiktoken would give other ids.
     """
     tokens, notes = tiktoken_tokens(vocabulary)
     pattern = covering_pattern(vocabulary.split_patterns[0])

@@ -84,7 +84,7 @@ def atomic_folder(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def check_folder(target: Path) -> None:
-    """Raise an OutputError where a file stands at the place of a folder to be written."""
+    """Raise an OutputError if a file has the name of a folder to be written."""
     if target.exists() and not target.is_dir():
         raise OutputError(
             f"cannot write the folder {target}: a file with that name exists. Remove it or choose another."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-# Called as progress(stage, done, total), often bytes of the sources as they are stored. total is None where it is unknown.
+# Called as progress(stage, done, total), often bytes of the sources as they are stored. total is None if it is unknown.
 Progress = Callable[[str, int, int | None], None]
 
 
 class Meter:
     """Adds up how much of several sizes is done, and reports it as show(done, total).
 
-    sizes: one for each source or part; None where it is unknown, and then the total is None.
+    sizes: one for each source or part; None if it is unknown, and then the total is None.
 
     >>> meter = Meter(print, [10, 20, 30])
     >>> meter.at(1, 5)

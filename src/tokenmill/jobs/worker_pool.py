@@ -141,7 +141,7 @@ class _Worker:
         self._started = False
 
     def start(self, start: tuple) -> None:
-        """Wait until the worker is ready; raises _Died where it cannot start."""
+        """Wait until the worker is ready; raises _Died if it cannot start."""
         self._started = self.work(start) == "ready"
 
     def work(self, batch: Any, seconds: float | None = None) -> Any:

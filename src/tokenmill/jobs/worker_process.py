@@ -76,6 +76,6 @@ def _answer(task: Callable[[Any], Any], batch: Any, seconds: float) -> Answer:
 
 
 def _limit_time(seconds: float) -> None:
-    """End the process, inside of C code too, after so much processor time; 0 for no limit."""
+    """End the process, inside C code too, after so much processor time; 0 for no limit."""
     if hasattr(signal, "setitimer"):  # Windows has only the pool's limit of time by the clock
         signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -11,7 +11,7 @@ cdef extern from "tokenmill/kernels/_platform.h" nogil:
 
 
 cdef inline bint tm_make_room(void** items, size_t* room, size_t wanted, size_t size) noexcept nogil:
-    # tm_reserve in place: false where there is no memory, and the array stays as it is.
+    # tm_reserve in place: false if memory runs out, and the array stays as it is.
     cdef void* grown = tm_reserve(items[0], room, wanted, size)
     if grown == NULL:
         return False

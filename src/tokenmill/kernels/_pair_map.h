@@ -34,7 +34,7 @@ static inline tm_pair_slot *tm_pair_slot_of(const tm_pair_map *map, uint32_t lef
     return map->slots + slot;
 }
 
-/* Make room for `more` pairs. 0 where there is no memory, and the map stays as it is. */
+/* Make room for `more` pairs. 0 if memory runs out, and the map stays as it is. */
 static inline int tm_pair_map_reserve(tm_pair_map *map, size_t more) {
     size_t n = map->n_slots ? map->n_slots : 64;
     while (n < 2 * (map->used + more)) n *= 2;
@@ -63,7 +63,7 @@ static inline uint32_t tm_pair_map_get(const tm_pair_map *map, uint32_t left, ui
     return slot->used ? slot->value : TM_NO_VALUE;
 }
 
-/* The value of a pair, which is put in with `value` where it is not there. There is room (tm_pair_map_reserve). */
+/* The value of a pair, which is added with `value` if it is missing. There is room (tm_pair_map_reserve). */
 static inline uint32_t tm_pair_map_get_or_put(tm_pair_map *map, uint32_t left, uint32_t right, uint32_t value) {
     tm_pair_slot *slot = tm_pair_slot_of(map, left, right);
     if (!slot->used) {

@@ -101,7 +101,7 @@ static inline uint64_t tm_fold(uint64_t a, uint64_t b) {
     return low ^ high;
 }
 
-/* SIMD code stands in `#ifdef TM_X86`, in functions marked TM_TARGET("..."), behind a call of tm_has_...(). */
+/* SIMD code is in `#ifdef TM_X86`, in functions marked TM_TARGET("..."), behind a call of tm_has_...(). */
 #if defined(__x86_64__) && defined(TM_GNU)
 #define TM_X86 1
 #include <immintrin.h>
@@ -142,7 +142,7 @@ static inline size_t tm_page_size(void) {
     return size;
 }
 
-/* The size of a huge page, or 0 where there are none, or only ones of more than 32 MB. */
+/* The size of a huge page, or 0 if there are none, or only ones of more than 32 MB. */
 static inline size_t tm_huge_page_size(void) {
 #ifdef MADV_HUGEPAGE
     static size_t known = 1;

@@ -7,7 +7,7 @@ cdef extern from *:
     """
     const uint32_t NOTHING "TM_NOTHING"  # no place, and nothing due
 
-# A token, in the place of its first symbol.
+# A token, at the place of its first symbol.
 cdef struct Node:
     uint32_t id, prev, next
     uint32_t due  # the rank or event that is next for the token, or for the pair that begins with it

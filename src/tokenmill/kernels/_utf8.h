@@ -14,7 +14,7 @@ static inline size_t tm_utf8_expected(uint8_t lead) {
 }
 
 /* The well-formed character at p, of which `left` >= 1 bytes can be read: stores its code point and returns its size in
- * bytes, or 0 where there is none. */
+ * bytes, or 0 if there is none. */
 static inline size_t tm_utf8_read(const uint8_t *p, size_t left, uint32_t *point) {
     uint32_t a = p[0], c;
     if (a < 0x80) {
@@ -76,7 +76,7 @@ static inline ptrdiff_t tm_utf8_decode(const uint8_t *p, size_t n, int width, vo
     return tm_utf8_decode_4(p, n, (uint32_t *)data + *count, count);
 }
 
-/* Encode n code points in units of `width` bytes. Returns the end of their UTF-8, or NULL where one is a surrogate. */
+/* Encode n code points in units of `width` bytes. Returns the end of their UTF-8, or NULL if one is a surrogate. */
 static TM_UNUSED uint8_t *tm_utf8_encode_plain(const void *data, size_t n, int width, uint8_t *o) {
     for (size_t i = 0; i < n; i++) {
         uint32_t c = width == 1   ? ((const uint8_t *)data)[i]

@@ -68,7 +68,7 @@ def physical_memory() -> int:
 
 
 def peak_memory() -> int:
-    """The peak resident memory of this process in bytes; 0 where the system does not tell Python."""
+    """The peak resident memory of this process in bytes; 0 if the system does not tell Python."""
     if sys.platform == "win32":
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""What a text says about a tokenizer: the data behind the tables and the pictures."""
+"""What a text says about a tokenizer: the data for the tables and the pictures."""
 
 from __future__ import annotations
 

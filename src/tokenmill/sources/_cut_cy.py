@@ -2,8 +2,8 @@
 """The cutting kernel: a buffer of text into documents, in place, and the bounds of JSON values.
 
 A cutter gets a buffer that begins where a document begins. It moves the documents that end in the buffer to its front,
-without line ends and separators, and writes where each of them ends and where it stood. What is left behind the last
-of them is to be given again, with more text behind it.
+without line ends and separators, and writes where each of them ends and where it was. What is left after the last
+of them must be given again, with more text after it.
 """
 
 import cython
@@ -24,7 +24,7 @@ NO_LIMIT = cython.declare(cython.size_t, cython.cast(cython.size_t, -1) >> 1)
 @cython.exceptval(check=False)
 def _find(text: cython.pointer(uint8_t), start: cython.size_t, length: cython.size_t,
           byte: cython.int) -> cython.size_t:
-    """Where `byte` stands in text[start:length]; `length` where it does not."""
+    """Where `byte` is in text[start:length]; `length` if it is not there."""
     if start >= length:
         return length
     found: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), memchr(text + start, byte, length - start))
@@ -64,7 +64,7 @@ class LineCutter:
     limit: documents of more bytes, as they are in the source, are left out, and the numbers of their first lines
         appended to `too_long`; -1 for no limit. A line of more bytes is not blank.
     line: the number of the next line.
-    dropping: whether the text that was given ended inside of a document that is left out.
+    dropping: whether the text that was given ended inside a document that is left out.
     """
 
     line = cython.declare(uint64_t, visibility="public")
@@ -193,7 +193,7 @@ class LineCutter:
 class SeparatorCutter:
     """Cuts text at a separator. Documents of nothing but white space are left out.
 
-    limit, too_long, dropping: as for LineCutter, with the offsets where documents begin in the place of line numbers.
+    limit, too_long, dropping: as for LineCutter, with the offsets where documents begin in place of line numbers.
     offset: where the next document begins in the source.
     """
 
@@ -292,7 +292,7 @@ def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]
 
 
 def value_end(text: cython.const[uint8_t][::1], start: cython.size_t, length: cython.size_t):
-    """Where the JSON array or object that begins at `start` ends; 0 where it does not end before `length`.
+    """Where the JSON array or object that begins at `start` ends; 0 if it does not end before `length`.
 
     Only brackets and strings are looked at.
     """

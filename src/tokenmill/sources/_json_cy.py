@@ -35,7 +35,7 @@ Reader = cython.struct(
 
 
 def text_fields(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1], field: bytes) -> tuple:
-    """The texts in `field` of the JSON objects in `text`, one behind the other, their ends, and which objects are odd.
+    """The texts in `field` of the JSON objects in `text`, one after the other, their ends, and which objects are odd.
 
     Object i is text[ends[i - 1]:ends[i]]. The text of an odd object is left empty.
     """
@@ -92,7 +92,7 @@ def _at_end(r: cython.pointer(Reader)) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _take(r: cython.pointer(Reader), byte: cython.int) -> cython.bint:
-    """Step over `byte`, and white space before and after it; False where it does not stand there."""
+    """Step over `byte`, and white space before and after it; False if it is not there."""
     _skip_space(r)
     if r.at == r.end or r.at[0] != byte:
         return False
@@ -105,7 +105,7 @@ def _take(r: cython.pointer(Reader), byte: cython.int) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _object(r: cython.pointer(Reader), depth: cython.int) -> cython.bint:
-    """Step over an object; of one at depth 0 take the text in the field, the last where there are several."""
+    """Step over an object; of one at depth 0 take the text in the field, the last if there are several."""
     key: cython.pointer(cython.const[uint8_t])
     size: cython.size_t
     wanted: cython.bint
@@ -267,7 +267,7 @@ def _string(r: cython.pointer(Reader), keep: cython.bint) -> cython.bint:
 @cython.exceptval(check=False)
 def _escape(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
             point: cython.pointer(uint32_t)) -> cython.size_t:
-    """The size of the escape at p, and its character; a pair of surrogates is one. 0 where it is none."""
+    """The size of the escape at p, and its character; a pair of surrogates is one. 0 if it is none."""
     low: uint32_t = 0
     if left < 2:
         return 0

@@ -5,7 +5,7 @@ document. A source gives its blocks in order:
 
 - `draw` reads the next block. Several threads may draw from one source: each waits for its turn.
 - `finish` does the work that can be done while others read on, such as parsing JSON. Text needs none.
-- The block then says in `skips` what could not be read, and in `place` where reading can go on behind it, in another
+- The block then says in `skips` what could not be read, and in `place` where reading can go on after it, in another
   process too.
 """
 
@@ -39,7 +39,7 @@ Span = tuple[int, int]
 class ReadOptions:
     """How sources are cut into documents.
 
-    unit: what a document is in text files: a "file", a "line", what stands between "blank" lines, or what stands
+    unit: what a document is in text files: a "file", a "line", the text between "blank" lines, or the text
         between each "separator". Empty lines, and white space between separators, are not documents.
     separator: the text between two documents, for the unit "separator".
     field: the field of JSON objects, or the column of Parquet, that holds the text.
@@ -82,10 +82,10 @@ class Document:
 
 
 class Record(NamedTuple):
-    """One document as it stands in its source, not parsed yet.
+    """One document as it is in its source, not parsed yet.
 
     format: the reader that made it.
-    position: where it stands in its source, for messages: "line 7".
+    position: its place in its source, for messages: "line 7".
     context: what the reader found out about the whole source and needs for each of its records.
     """
 
@@ -109,14 +109,14 @@ class Damaged(Exception):
 
 
 class Block:
-    """Some documents of one source, in order. Reused from block to block: `draw` fills it anew.
+    """Some documents of one source, in order. Reused from block to block: `draw` fills it again.
 
     data: the bytes; document i ends at ends[i] and begins where the one before ends.
     ends: uint64. NumPy is not needed to make them: counting would wait until it is imported.
     continued: whether the first document began in an earlier block of the source.
     goes_on: whether the last document goes on in the next one.
     skips: what could not be read in this block or before it.
-    place: where to resume behind this block; a list that JSON can hold.
+    place: where to resume after this block; a list that JSON can hold.
     """
 
     def __init__(self, buffer: bytearray | None = None) -> None:
@@ -172,7 +172,7 @@ class Block:
         return free
 
     def finish(self) -> None:
-        """Parse the records, where they are not text yet: afterwards `data` are the documents' texts."""
+        """Parse the records if they are not text yet; afterwards `data` are the documents' texts."""
         parse, self.parse = self.parse, None
         if parse is not None:
             parse(self)
@@ -194,7 +194,7 @@ class Block:
             start = end
 
     def position(self, i: int) -> str:
-        """Where document i stands, for messages."""
+        """The place of document i, for messages."""
         if self.numbers is not None:
             return self.label.replace("#", f"{self.numbers[i]}")
         return f"from byte {self.start:,} on" if self.continued else ""
@@ -211,7 +211,7 @@ class Block:
         self._skipped.append(number)
 
     def leave_out_long(self, limit: int | None) -> None:
-        """Add a skip in the place of each document of more than `limit` bytes."""
+        """Add a skip in place of each document of more than `limit` bytes."""
         if limit is None or self.numbers is None:
             return
         long = {i for i, text in enumerate(self.texts()) if len(text) > limit}
@@ -220,7 +220,7 @@ class Block:
         self._keep_others(long)
 
     def leave_out_not_utf8(self) -> None:
-        """Add a skip in the place of each document that is not UTF-8."""
+        """Add a skip in place of each document that is not UTF-8."""
         bad = not_utf8(self.data, self.ends)
         if bad:
             texts = list(self.texts())
@@ -273,7 +273,7 @@ class BlockSource:
         self._opened = False
 
     def draw(self, block: Block, pause: Pause = lambda: None) -> bool:
-        """Read the next block; False where there is none. `pause` is called now and then while a pipe is empty.
+        """Read the next block; False if there is none. `pause` is called now and then while a pipe is empty.
 
         A block without documents may come, with what was skipped. Damage ends the source, and is such a skip.
         """
@@ -376,7 +376,7 @@ class StreamSource(BlockSource):
             self._stream.seek(self._start, pause)
 
     def _boundary(self, offset: int) -> int:
-        """Where the text may be divided at or behind `offset`."""
+        """Where the text may be divided, at or after `offset`."""
         raise NotImplementedError
 
     def _read_on(self, block: Block) -> tuple[int, bool]:
@@ -401,7 +401,7 @@ class StreamSource(BlockSource):
 
 
 def decode(data: bytes) -> str:
-    """The text of UTF-8 `data`; raises Damaged where it is not UTF-8."""
+    """The text of UTF-8 `data`; raises Damaged if it is not UTF-8."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:

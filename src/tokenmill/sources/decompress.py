@@ -20,7 +20,7 @@ from ..kernels.machine import available_cores
 STORED_STEP = 1 << 14  # bytes read from a compressed file at a time
 PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
 # Stored bytes given to a decompressor at a time. zstandard gives all that they hold, and 4 bytes may hold 128 KiB: so
-# few at first, and again behind a large output. One input holds 32 MiB at most.
+# few at first, and again after a large output. One input holds 32 MiB at most.
 FEED = 1 << 10
 SMALL_FEED = 1 << 6
 MAX_WINDOW = 1 << 31  # what `zstd --ultra --long=31` needs to be read

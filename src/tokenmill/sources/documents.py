@@ -122,7 +122,7 @@ def _format_of(head: bytes, format: str | None) -> str:
 
 
 def spans_of(source: Source, options: ReadOptions, nbytes: int, cut: Cut | None) -> Iterator[tuple[Span | None, int]]:
-    """The source in spans of about `nbytes` as it is stored, with the size of each; None where it is not divided.
+    """The source in spans of about `nbytes` as it is stored, with the size of each; None if it is not divided.
 
     Divided are plain files: text in lines, JSON lines, Parquet by row groups, and documents that may be `cut`.
     """
@@ -188,7 +188,7 @@ def read_documents(
 
 
 def document_of(record: Record, options: ReadOptions) -> Document | Drop:
-    """The document in a record, or why it is left out; raises Damaged where it cannot be read."""
+    """The document in a record, or why it is left out; raises Damaged if it cannot be read."""
     return _reader(record.format).document(record, options)
 
 

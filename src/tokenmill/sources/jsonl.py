@@ -1,6 +1,6 @@
 """JSON: lines of objects, or one array of objects; the text is in one field of each.
 
-A line or item that has no text there is skipped. Of a key that stands twice, the last value counts. Lone surrogates
+A line or item that has no text there is skipped. If a key occurs twice, the last value counts. Lone surrogates
 ("\\ud800") become U+FFFD, which is counted and reported.
 """
 
@@ -26,7 +26,7 @@ SPACE = re.compile(rb"[ \t\r\n]*")
 
 
 def document(record: Record, options: ReadOptions) -> Document:
-    """The text of an object, with the values of its fields "id" and "title" where it has them."""
+    """The text of an object, with the values of its fields "id" and "title" if it has them."""
     text, replaced, value = _read(record.data, options.field)
     id, title = value.get("id"), value.get("title")
     return Document(
@@ -77,7 +77,7 @@ class LinesSource(CutSource):
 
 
 class ArraySource(LinesSource):
-    """A JSON array: each item is a document. A place is behind the comma that follows an item."""
+    """A JSON array: each item is a document. A place is after the comma that follows an item."""
 
     def __init__(self, source: Source, options: ReadOptions, ids: bool = False) -> None:
         super().__init__(source, options, ids=ids)
@@ -138,7 +138,7 @@ class ArraySource(LinesSource):
                 return at, True
 
     def _item_end(self, buffer: bytearray, start: int, length: int) -> int:
-        """Where the item ends, 0 where that is not known yet."""
+        """Where the item ends, 0 if that is not known yet."""
         if start < length and buffer[start] in b"{[":
             return value_end(buffer, start, length)
         found = SCALAR.match(buffer, start, length)
@@ -157,7 +157,7 @@ class ArraySource(LinesSource):
 
 
 def _parse(block: Block, options: ReadOptions, ids: bool) -> None:
-    """Put the texts in the place of the objects."""
+    """Put the texts in place of the objects."""
     data, ends, odd = text_fields(block.data, block.ends, options.field.encode())
     if not (odd or ids):
         block.data, block.ends = data, ends

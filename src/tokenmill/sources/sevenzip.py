@@ -2,7 +2,7 @@
 
 py7zr reads the archive's header. The data are decompressed here, in steps: py7zr gives a member in chunks as large
 as the memory allows (87 MB in one chunk were seen), which a small archive of zeros would turn into gigabytes. What is
-packed by a rarer method goes through the 7z program, where that is installed.
+packed by a rarer method goes through the 7z program, if that is installed.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Member(Chunks):
         return self._folder.stored_position()
 
     def _cut_out(self, before: int, left: int, expected_crc: int | None) -> Iterator[bytes]:
-        """The member that begins `before` bytes behind the front of its solid folder."""
+        """The member that begins `before` bytes after the front of its solid folder."""
         crc = 0
         while left:
             data = next(self._folder)

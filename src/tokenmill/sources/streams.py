@@ -61,7 +61,7 @@ class ByteStream:
         self._ahead = memoryview(b"")  # read, but not given out
         self._damage: InputError | None = None
         self._file: Any = _open_file(source, pause)
-        self._chunks: Iterator[bytes] | None = None  # of plain bytes; None where the file is read directly
+        self._chunks: Iterator[bytes] | None = None  # of plain bytes; None if the file is read directly
         try:
             self._chunks = _plain_chunks(os.fspath(source), self._file, suffix)
             self.seekable = self._chunks is None and self._file.seekable()
@@ -201,7 +201,7 @@ def _open_file(source: Source, pause: Pause) -> Any:
         if source == STDIN:
             try:
                 return _pipe(os.dup(sys.stdin.fileno()), pause)
-            except (OSError, ValueError):  # an object that a program put in the place of standard input
+            except (OSError, ValueError):  # an object that a program put in place of standard input
                 return sys.stdin.buffer
         if stat.S_ISREG(os.stat(source).st_mode):
             return open(source, "rb", buffering=0)  # blocks are large: no copy in between
@@ -248,7 +248,7 @@ class _Pipe(io.RawIOBase):
 
 
 def _plain_chunks(name: str, file: Any, suffix: str | None) -> Iterator[bytes] | None:
-    """Chunks of the plain bytes of `file`, none of them empty; None where it is not compressed."""
+    """Chunks of the plain bytes of `file`, none of them empty; None if it is not compressed."""
     suffix = Path(name).suffix.lower() if suffix is None else suffix
     if suffix == ".7z":
         from .sevenzip import open_member

@@ -1,4 +1,4 @@
-"""Plain text: a document is a file, a line, a run of lines between blank ones, or what stands between separators.
+"""Plain text: a document is a file, a line, a run of lines between blank ones, or the text between separators.
 
 UTF-8 is the only encoding that is read as it is; text with a byte order mark of UTF-16 or UTF-32 is turned into UTF-8.
 Bytes that are not UTF-8 stay as they are in the blocks. Counting counts them like any others. Where ids or Python
@@ -59,7 +59,7 @@ class TextSource(StreamSource):
 class FileSource(TextSource):
     """A file that is one document. With `cut` it comes in parts, and may be divided into spans.
 
-    cut: called as cut(buffer, 0, length) for a place at which the text may be cut, whatever follows; 0 where there is
+    cut: called as cut(buffer, 0, length) for a place at which the text may be cut, whatever follows; 0 if there is
         none. Without it the document comes whole, if it is no longer than the limit.
     """
 
@@ -148,7 +148,7 @@ class CutSource(TextSource):
             self.label += f" after byte {self._start:,}"
 
     def _boundary(self, offset: int) -> int:
-        """Behind the newline at or behind the byte before `offset`."""
+        """After the newline at or after the byte before `offset`."""
         if offset == 0:
             return 0
         with ByteStream(self.source) as stream:

@@ -89,7 +89,7 @@ class DumpSource(StreamSource):
             block.set_documents(texts, numbers)
 
     def _parse(self, block: Block) -> None:
-        """Put the texts in the place of the elements, without those that are left out on purpose."""
+        """Put the texts in place of the elements, without those that are left out on purpose."""
         texts: list[bytes] = []
         numbers: list[int] = []
         names: list[str] = []
@@ -108,9 +108,9 @@ class DumpSource(StreamSource):
 
 
 def _cut(stream: ByteStream, tag: bytes, limit: int | None) -> Iterator[tuple[int, bytes | None]]:
-    """The bytes from each `tag` to the next, with the position where they begin; None where they are more than `limit`.
+    """The bytes from each `tag` to the next, with the position where they begin; None if they are more than `limit`.
 
-    First comes what stands before the first tag: the head, or nothing. Behind the last element stands the tail.
+    First comes what is before the first tag: the head, or nothing. After the last element comes the tail.
     """
     buffer = bytearray()
     start = stream.position
@@ -136,7 +136,7 @@ def _cut(stream: ByteStream, tag: bytes, limit: int | None) -> Iterator[tuple[in
 
 
 def parse(data: bytes) -> Element:
-    """The element in `data`; raises Damaged where it is not well-formed or uses an entity that XML does not define."""
+    """The element in `data`; raises Damaged if it is not well-formed or uses an entity that XML does not define."""
     etree = require("lxml.etree", "corpus", "reading XML")
     try:
         return etree.fromstring(data, _parser())

@@ -86,7 +86,7 @@ class Splitter:
         return f"Splitter({', '.join(map(repr, self.patterns))})"
 
     def cut_out(self, data: bytes | bytearray | memoryview, ends: Sequence[int]) -> tuple[bytes, array[int]] | None:
-        """Documents without the special tokens, each of which ends a document; None where there are no special tokens.
+        """Documents without the special tokens, each of which ends a document; None if there are no special tokens.
 
         data, ends: document i ends at ends[i] and begins where the one before ends. So it is in the result.
         """
@@ -106,7 +106,7 @@ class Splitter:
         return b"".join(parts), array("Q", itertools.accumulate(len(part) for part in parts if part))
 
     def certain_cut(self, data: bytes | bytearray, start: int = 0, length: int | None = None) -> int:
-        """The last place in data[start:length] where a pretoken begins whatever stands around it, outside of special tokens.
+        """The last place in data[start:length] where a pretoken begins whatever is around it, outside of special tokens.
 
         0 if there is none.
         """
@@ -114,7 +114,7 @@ class Splitter:
         end = len(data) if length is None else min(length, len(data))
         longest = max(map(len, self._special), default=1)
         tail = bytes(memoryview(data)[max(start, end - longest + 1) : end])
-        for at in range(len(tail)):  # a special token may go on behind the end
+        for at in range(len(tail)):  # a special token may go on after the end
             if any(text.startswith(tail[at:]) for text in self._special):
                 end += at + 1 - len(tail)
                 break

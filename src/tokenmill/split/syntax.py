@@ -121,7 +121,7 @@ def shown(pattern: str) -> str:
 
 
 def repeat_bounds(text: str) -> tuple[int, int | None] | None:
-    """The bounds of the inside of a `{...}`, None for no upper bound; None if it is not a quantifier.
+    """The bounds inside a `{...}`, None for no upper bound; None if it is not a quantifier.
 
     >>> repeat_bounds("3"), repeat_bounds("1,3"), repeat_bounds("2,"), repeat_bounds("x")
     ((3, 3), (1, 3), (2, None), None)

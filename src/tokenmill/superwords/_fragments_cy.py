@@ -15,7 +15,7 @@ as training on the segments.
 Totals are added up in a table without keys, by a hash of the border. Borders that share a place only make the total too
 high, so fewer borders are cut, and the merges stay the same.
 
-Pretokens of the counting tables are fragments here: each id is two bytes, or four where there are more than 65,536.
+Pretokens of the counting tables are fragments here: each id is two bytes, or four if there are more than 65,536.
 
 Encoding takes longer than all else. So the ids of the first pass may be kept for the second: 32 bits each, with END in the
 last of a segment.

@@ -210,8 +210,8 @@ class _Stage2:
 
     @property
     def cut(self) -> Cut:
-        """Where a text may be cut: behind a newline, or else where the pattern always cuts."""
-        if any("\n" in text for text in self.options.special_tokens):  # the newline may be inside of a special token
+        """Where a text may be cut: after a newline, or else where the pattern always cuts."""
+        if any("\n" in text for text in self.options.special_tokens):  # the newline may be inside a special token
             return self.splitter.certain_cut
 
         def cut(data: bytearray, start: int, length: int) -> int:

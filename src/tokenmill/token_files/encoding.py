@@ -175,7 +175,7 @@ class EncodeParts:
         return {"counts": asdict(writer.counts), "resumed_bytes": resumed_bytes}
 
     def _encode(self, part: int, task: Task, writer: PartWriter, start: Place) -> None:
-        """Encode from a place on, with a checkpoint now and then, and one where it is stopped by Ctrl-C."""
+        """Encode from a place on, with a checkpoint now and then, and one at Ctrl-C."""
         done: dict[str, Any] | None = None
         saved = time.monotonic()
 

@@ -1,7 +1,7 @@
 """Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
 
 A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
-that were made by several machines are joined by writing one behind the other.
+made by several machines are joined by writing one after the other.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
 
 
 class PartWriter:
-    """Writes a part into a folder, anew or from a checkpoint on."""
+    """Writes a part into a folder, from the start or from a checkpoint."""
 
     NAMES = ("ids", "lengths", "names")
 
@@ -127,7 +127,7 @@ class PartWriter:
         names.write(encoded.names)
 
     def join(self, part: Part) -> None:
-        """Write a finished part behind what is here."""
+        """Write a finished part after what is here."""
         for file, name in zip(self._files, self.NAMES, strict=True):
             with open(part.folder / name, "rb") as source:
                 while data := source.read(COPY):
@@ -161,7 +161,7 @@ class Place(NamedTuple):
 
 
 class Job(NamedTuple):
-    """Blocks for a thread to encode, the place behind them, and how far the source `number` is read."""
+    """Blocks for a thread to encode, the place after them, and how far the source `number` is read."""
 
     blocks: list[Block]
     place: Place
@@ -198,9 +198,9 @@ def encode_sources(
 
 
 def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
-    """What finds a place in text at which it may be cut, whatever follows, with the same ids; 0 where it finds none.
+    """What finds a place in text at which it may be cut, whatever follows, with the same ids; 0 if it finds none.
 
-    None where no place is safe: with a pattern that is not an automaton, or tokens and normalisations that look across
+    None if no place is safe: with a pattern that is not an automaton, or tokens and normalisations that look across
     pretokens.
     """
     scanner, added = tok.core.scanner, tok.core.added

@@ -1,6 +1,6 @@
 """Text to ids and back.
 
-tokenizer.py, the public class, stands on core.py, its inner interface. merging/ has the kernels that merge one pretoken,
+tokenizer.py, the public class, is built on core.py, its inner interface. merging/ has the kernels that merge one pretoken,
 encoding/ those that encode text, decoding/ the one that decodes ids. check.py compares two tokenizers.
 """
 

@@ -200,7 +200,7 @@ class _Trial:
         return None
 
     def tokens_if_same(self, text: str | bytes) -> int | None:
-        """The number of tokens where the kernels of both sides give the same ids; None where they do not, or cannot tell."""
+        """The number of tokens where the kernels of both sides give the same ids; None if they do not, or cannot tell."""
         if not self.plans or not isinstance(text, str):
             return None
         try:
@@ -237,7 +237,7 @@ def _with_specials(tokenizer: Tokenizer) -> Encode:
 
 
 def _try(encode: Callable, text) -> list[int] | None:
-    """The ids, or None where the tokenizer raises that it has no token for a byte or a character."""
+    """The ids, or None if the tokenizer raises that it has no token for a byte or a character."""
     try:
         return encode(text)
     except UsageError:

@@ -95,7 +95,7 @@ class Core:
 
     @lazy
     def cutter(self) -> Cutter | None:
-        """Cuts a text that is one pretoken where no token spans; None where there is a split pattern."""
+        """Cuts a text that is one pretoken where no token spans; None if there is a split pattern."""
         return _cutter(self.vocabulary)
 
     @lazy
@@ -340,7 +340,7 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
 
 
 def _cutter(vocabulary: Vocabulary) -> Cutter | None:
-    """The cutter of a vocabulary of characters whose pretoken is the whole text; None where it could change ids."""
+    """The cutter of a vocabulary of characters whose pretoken is the whole text; None if it could change ids."""
     if vocabulary.alphabet == "bytes" or vocabulary.split_patterns or vocabulary.whole_pretokens:
         return None
     bytes_known = {token for token in vocabulary.tokens if token and len(token) == 1}

@@ -24,7 +24,7 @@ from .normalization import STRIPPED, WHITE_SPACE, normalizer_of
 class Section(NamedTuple):
     """A part of a text: ordinary where `token` is None, else one added token with the white space that it includes.
 
-    first: "text" for the first part of the text, "stretch" for one behind an added token that is found before
+    first: "text" for the first part of the text, "stretch" for one after an added token that is found before
         normalisation, "" for others.
     """
 

@@ -286,7 +286,7 @@ class Tokenizer:
 
     @property
     def split_pattern(self) -> str | None:
-        """The regular expression that cuts text into pretokens; None where the whole text is one pretoken."""
+        """The regular expression that cuts text into pretokens; None if the whole text is one pretoken."""
         patterns = self.vocabulary.split_patterns
         if len(patterns) > 1:
             raise UsageError(
@@ -358,7 +358,7 @@ class Tokenizer:
         format: "huggingface", "tiktoken" (one file), "merges" or "ddtok".
         lossy: write the present tokens of a Picky tokenizer without its events; `export_loss` measures the effect.
         overwrite: replace a tokenizer that is there. Without it that is an OutputError.
-        Returns notes on what the format does not hold. Raises ConversionError where ids would change.
+        Returns notes on what the format does not hold. Raises ConversionError if ids would change.
         """
         from .. import formats
 
@@ -378,11 +378,11 @@ class Tokenizer:
 
         vocabulary = formats.read(path, split, special_tokens=special_tokens, download=download)
         tok = cls(vocabulary, name=printable(path))
-        tok.core.kernel  # noqa: B018  whoever loads a tokenizer is going to encode: build the tables now
+        tok.core.kernel  # noqa: B018  a loaded tokenizer will encode: build the tables now
         return tok
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
-        """A tiktoken.Encoding that gives the same ids. Raises ConversionError where none can, as for Picky BPE.
+        """A tiktoken.Encoding that gives the same ids. Raises ConversionError if no object can, as for Picky BPE.
 
         lossy: for a Picky tokenizer, export its present tokens, encoded by rank. Some texts then get other ids;
             `export_loss` measures how many.

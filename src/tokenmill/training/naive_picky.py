@@ -49,7 +49,7 @@ def train_naive_picky(
     An event is a merge (left id, right id, new id) or a removal (id, -1, -1).
     pretokens: the distinct pretokens as token ids, each with its count.
     tokens: the bytes of the alphabet by id.
-    vocab_size: how many tokens are to be present. The loop also stops when no pair is left that is seen
+    vocab_size: how many tokens must be present. The loop also stops when no pair is left that is seen
         `min_pair_count` times and makes a token of at most `max_token_bytes` bytes.
     before: the events of the training to continue. `tokens` are all its tokens, and `pretokens` are segmented by its
         events. The tokens present at its end are never removed; what it removed may come back.

@@ -37,7 +37,7 @@ class Superwords:
 
 
 def take_superwords(given: dict[str, Any]) -> Superwords | None:
-    """Take the options of superwords out of `given`; None where they are not wanted. UsageError for invalid ones."""
+    """Take the options of superwords out of `given`; None if they are not wanted. UsageError for invalid ones."""
     kind = given.pop("superwords", None)
     options = {field.name: given.pop(field.name) for field in fields(Superwords) if field.name in given}
     if kind is None:

@@ -32,7 +32,7 @@ class TrainingEvent:
 
 
 class Watch:
-    """Collects the numbers of the events, and passes events on to `progress.event` where there is such a method.
+    """Collects the numbers of the events, and passes events on to `progress.event` if there is such a method.
 
     tokens: the bytes of the tokens at the beginning, by id. rank: that of the first event.
     numbers: uint64 rows, one for each event. A merge: the count of its pair, 0. A removal: its IoS, as a / b.

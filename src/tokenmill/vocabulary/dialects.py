@@ -51,7 +51,7 @@ _LINE_ANCHOR = re.compile(r"\(\?m:([$^])\)(?![*+?{])")  # as from_oniguruma writ
 
 
 def to_oniguruma(pattern: str) -> str:
-    """`pattern` as Oniguruma must read it to cut the same pretokens. ConversionError where it cannot.
+    """`pattern` as Oniguruma must read it to cut the same pretokens. ConversionError if it cannot.
 
     >>> to_oniguruma(r"\\p{N}{1,3}+|\\s++$")
     '(?>\\\\p{N}{1,3})|\\\\s++\\\\z'
@@ -60,7 +60,7 @@ def to_oniguruma(pattern: str) -> str:
 
 
 def from_oniguruma(pattern: str) -> str:
-    """A pattern of Oniguruma in our dialect, cutting the same pretokens. ConversionError where none does.
+    """A pattern of Oniguruma in our dialect, cutting the same pretokens. ConversionError if no pattern does.
 
     >>> from_oniguruma(r"\\p{N}{1,3}+|\\s+$")
     '(?:\\\\p{N}{1,3})+|\\\\s+(?m:$)'
@@ -136,7 +136,7 @@ class _Rewriter:
         raise ConversionError(f"the split pattern {self.pattern!r} holds {what!r}, which {why}")
 
     def counted(self, text: str, after: str) -> None:
-        """A counted repetition `text`, which ends with `after` or has that ? or + behind it."""
+        """A counted repetition `text`, which ends with `after` or has that ? or + after it."""
         if after == "+" or (after == "?" and "," not in text):
             if not self.out:
                 self.refuse(text, "repeats nothing")

@@ -83,10 +83,10 @@ class Vocabulary:
         token, "" nothing.
     decode_only: ids that no text is encoded to, with the bytes that they are decoded to.
     notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
-    refine: the threshold T at which Picky training removed tokens, where it is known. No id depends on it; further
+    refine: the threshold T at which Picky training removed tokens, if it is known. No id depends on it; further
         training uses it.
     event_counts: a read-only uint64 array of shape (n, 2), two numbers for each event as training saw it. A merge: how often
-        its pair occurred, and 0. A removal: its IoS, as a / b. Empty where they are not known. No id depends on them.
+        its pair occurred, and 0. A removal: its IoS, as a / b. Empty if they are not known. No id depends on them.
     config: what transformers' tokenizer_config.json says beside: "chat_template", "bos_token", "eos_token", "pad_token" and
         their like. No id depends on it.
     removed: the ids of the tokens that Picky training removed and that did not come back.
@@ -207,8 +207,8 @@ class Vocabulary:
         lengths = [-1 if token is None else len(token) for token in self.tokens]
         while lengths and lengths[-1] == -1:  # holes at the end mean nothing
             lengths.pop()
-        names = ("order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space", "space_mark")
-        names += ("byte_tokens", "fuse_unknown", "strip_decoded")
+        names = ["order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space", "space_mark"]
+        names += ["byte_tokens", "fuse_unknown", "strip_decoded"]
         flags = attrgetter("id", "content", "special", "lstrip", "rstrip", "single_word", "normalized")
         head = {name: getattr(self, name) for name in names} | {
             "split_patterns": [canonical(pattern) for pattern in self.split_patterns],

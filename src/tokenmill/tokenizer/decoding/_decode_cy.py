@@ -246,7 +246,7 @@ class Decoder:
     @cython.cfunc
     @cython.exceptval(-1)
     def _fill(self, wanted: cython.pointer(Wanted), data: cython.p_void) -> cython.int:
-        """Write the characters to the memory of a str. 0 where the bytes are not UTF-8, otherwise 1."""
+        """Write the characters to the memory of a str. 0 if the bytes are not UTF-8, otherwise 1."""
         output: Output
         first: cython.Py_ssize_t = 0
         output.data = data

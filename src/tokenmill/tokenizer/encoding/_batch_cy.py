@@ -193,7 +193,7 @@ class Batch:
     @cython.nogil
     @cython.exceptval(check=False)
     def _begin(self) -> cython.pointer(Job):
-        """Take the next texts; NULL where there are none, or no room for their ids. The caller holds the lock."""
+        """Take the next texts; NULL if there are none, or no room for their ids. The caller holds the lock."""
         job: cython.pointer(Job) = self.jobs + self.taken % self.room
         size: cython.size_t = 0
         if self.next == self.n or self.taken - self.collected == self.room:
@@ -300,7 +300,7 @@ class Batch:
                 if job == cython.NULL:
                     return lists
                 start = 0
-                # The array grows to what the texts so far let expect, and an eighth more.
+                # The array grows to what the texts so far suggest, and an eighth more.
                 expected = 0 if whole is None else 1.125 * (whole.used + job.used) / job.last * self.n
                 for i in range(job.first, job.last):
                     if self.end[i + 1] < 0:

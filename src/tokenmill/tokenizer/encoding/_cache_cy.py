@@ -33,7 +33,7 @@ class PretokenCache:
     """Pretokens with their ids.
 
     merger: encodes the pretokens that are not in the cache.
-    model: a cache whose initial entries this one begins with. Without it there are none, and no limit, until `begin` is
+    model: a cache whose initial entries this one begins with. Without it the cache has none, and no limit, until `begin` is
         called.
     slots: the number of slots to begin with.
     """
@@ -307,7 +307,7 @@ def _reserve_arena(cache: PretokenCache, size: cython.size_t) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _grow(cache: PretokenCache) -> cython.bint:
-    """Double the table. False where there is no memory."""
+    """Double the table. False if memory runs out."""
     old: cython.pointer(Entry) = cache.entries
     n: cython.size_t = cache.slots
     i: cython.size_t

@@ -25,7 +25,7 @@ Work = cython.struct(
     ends=cython.pointer(cython.const[uint64_t]),  # document i is text[ends[i - 1]:ends[i]]
     n=cython.Py_ssize_t,
     at=cython.size_t,  # the text before is encoded
-    document=cython.Py_ssize_t,  # which stands there
+    document=cython.Py_ssize_t,  # the document at that place
     id_ends=cython.pointer(int64_t),  # where the ids of each document end
 )
 

@@ -69,7 +69,7 @@ class Encoder:
     """Text to ids. Made from the parts of a vocabulary; immutable, threads share it.
 
     cache: the pretokens that all caches begin with; it becomes the cache of the first thread.
-    scanner: cuts text into pretokens; None where the caller gives their ends.
+    scanner: cuts text into pretokens; None if the caller gives their ends.
     n_ids: all ids are below this.
     cache_bytes: the limit of the caches of all threads together; 0 for no caches beyond the initial entries.
     cutter: cuts text instead of the scanner, where the whole text is one pretoken.

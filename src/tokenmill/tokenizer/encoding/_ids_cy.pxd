@@ -6,5 +6,5 @@ cdef class Ids:
     cdef size_t room  # in ids
     cdef Py_ssize_t used
 
-    # Make room for `more` ids; if the array has to grow, for `expected` ids in all. False where there is no memory.
+    # Make room for `more` ids; if the array has to grow, for `expected` ids in all. False if memory runs out.
     cdef bint reserve(self, size_t more, size_t expected) noexcept nogil

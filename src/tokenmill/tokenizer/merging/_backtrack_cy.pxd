@@ -24,7 +24,7 @@ cdef class BacktrackMerger(Merger):
     cdef uint64_t* trie  # see Trie.lay_out
     cdef size_t trie_size
 
-    # Let `left` and `right` merge to the token `id`: to be called in order of rank. False where there is no memory.
+    # Let `left` and `right` merge to the token `id`: to be called in order of rank. False if memory runs out.
     cdef bint make(self, uint32_t left, uint32_t right, uint32_t rank, uint32_t id) noexcept
     # Whether merging the text of these two tokens leaves the two side by side, by what was built so far.
     cdef bint compatible(self, uint32_t left, uint32_t right) noexcept nogil

@@ -45,7 +45,7 @@ def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> Pretoken
 def rank_merger(tokens: tuple, unknown) -> tuple:
     """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank.
 
-    Returns it with the cache of all tokens, or None where that cache holds bytes without a token as well."""
+    Returns it with the cache of all tokens, or None if that cache holds bytes without a token as well."""
     starts: dict = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     byte_ids = [starts.get(bytes([i])) for i in range(256)]
     n_ids: uint32_t = len(tokens)

@@ -29,7 +29,7 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
 
 def reserve(work, size):
-    """Make room for `size` bytes; the contents are lost. False where there is no memory."""
+    """Make room for `size` bytes; the contents are lost. False if memory runs out."""
     if work.room < size:
         tm_pages_free(work.memory, work.room)
         work.room = 0
@@ -88,14 +88,14 @@ class Merger:
         return tm_pair_map_get(cython.address(self.pairs), left, right)
 
     def add_pair(self, left, right, rank):
-        """Add a pair; one that is in the table keeps its rank. False where there is no memory."""
+        """Add a pair; one that is in the table keeps its rank. False if memory runs out."""
         if not tm_pair_map_reserve(cython.address(self.pairs), 1):
             return False
         tm_pair_map_get_or_put(cython.address(self.pairs), left, right, rank)
         return True
 
     def finish_pairs(self):
-        """Build the table of byte pairs, after the last pair. False where there is no memory."""
+        """Build the table of byte pairs, after the last pair. False if memory runs out."""
         i: cython.size_t
         self.byte_pairs = cython.cast(cython.pointer(uint32_t), malloc(65536 * 4))
         if self.byte_pairs == cython.NULL:
@@ -147,7 +147,7 @@ class Merger:
         return count
 
     def byte_parts(self, character, n, ids):
-        """The ids of the bytes of a character. False where one has no token."""
+        """The ids of the bytes of a character. False if one has no token."""
         i: cython.size_t
         for i in range(n):
             ids[i] = self.byte_ids[character[i]]
