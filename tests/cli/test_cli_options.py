@@ -72,7 +72,7 @@ def test_the_help_of_a_verb(verb):
 
 def test_defaults_are_shown():
     shown = re.sub(r"[\s│]+", " ", CliRunner(env={"COLUMNS": "120"}).invoke(app, ["clean", "--help"]).stdout)
-    for default in ("default: file", "default: text", "default: 16MB", "default: 256MB", "default: 1GB"):
+    for default in ("default: file", "default: text", "default: 16MiB", "default: 256MiB", "default: 1GiB"):
         assert default in shown
 
 

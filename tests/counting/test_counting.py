@@ -198,7 +198,7 @@ def test_the_tables_are_freed_without_the_garbage_collector(monkeypatch):
             super().__init__(*arguments)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(threads, "Counter", Counter)
+    monkeypatch.setattr(count_texts, "Counter", Counter)
     gc.disable()
     try:
         count_iterator([TEXT], split=WORDS, num_threads=2)

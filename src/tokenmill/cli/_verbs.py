@@ -6,7 +6,7 @@ PANELS = {
         "clean": "Clean a dump into shards of text, with a report beside them",
         "count": "Count the distinct pretokens of text and save them, to train on once or often",
         "train": "Train a byte-level BPE tokenizer",
-        "extend": "Train a tokenizer further on new text; old ids keep their tokens",
+        "extend": "Train a tokenizer further, or only add special tokens; old ids keep their tokens",
         "prune": "Remove tokens; every token that remains can still be built",
     },
     "Use a tokenizer": {

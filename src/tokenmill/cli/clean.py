@@ -34,14 +34,14 @@ def clean(
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
     field: opt.Field = "text",
-    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = "16MB",  # type: ignore[assignment]  # parsed like an argument
+    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = "16MiB",  # type: ignore[assignment]  # parsed like an argument
     strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False,
     num_threads: opt.Threads = None,
     time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0,
-    memory_limit: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GB",  # type: ignore[assignment]  # parsed like an argument
+    memory_limit: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GiB",  # type: ignore[assignment]  # parsed like an argument
     shard_size: Annotated[
         int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")
-    ] = "256MB",  # type: ignore[assignment]  # parsed like an argument
+    ] = "256MiB",  # type: ignore[assignment]  # parsed like an argument
     resume: opt.Resume = True,
     engine: opt.Engine = "local",
     ray_address: opt.RayAddress = None,

@@ -197,7 +197,7 @@ def _converse(tok: Tokenizer, special: bool) -> None:
     from rich.console import Console
 
     out = Console(highlight=False)
-    out.print(f"{tok!r}. Type text; Ctrl-D ends.", markup=False)
+    out.print(f"{tok!r}. Type text; Ctrl-D ends.", markup=False, soft_wrap=True)
     while True:
         try:
             text = input("> ")

@@ -19,7 +19,7 @@ def extend(
     ] = None,
     vocab_size: Annotated[
         int | None,
-        opt.training(**opt.number, help="The number of ids, with old ones and special tokens; needed with text."),
+        opt.training(**opt.number, help="The number of ids, with bytes and special tokens; 32k is 32,000."),
     ] = None,
     special_token: opt.SpecialToken = None,
     min_count: opt.MinCount = 1,
@@ -38,7 +38,7 @@ def extend(
     force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
-    """Train a tokenizer further on new text, or only add special tokens to it; old ids keep their tokens.
+    """Train a tokenizer further, or only add special tokens; old ids keep their tokens.
 
     tokenmill extend my-tokenizer medicine/*.txt --vocab-size 40000 -o larger
 

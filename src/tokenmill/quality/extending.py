@@ -21,7 +21,7 @@ from ..formats.rank_merges import merges_of_ranks
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
-from ..training.options import checked_special_tokens
+from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
 from .usage import bare, ordinary_tokens, segment
 

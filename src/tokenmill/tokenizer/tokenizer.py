@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ..errors import UnknownTokenError, UsageError, printable
-from ..training.options import checked_special_tokens
 from ..vocabulary import Event, Vocabulary
+from ..vocabulary.validation import checked_special_tokens
 from . import batches, truncation
 from .core import Core
 from .display import TokenView, vocabulary_html

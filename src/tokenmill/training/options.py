@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from ..errors import UsageError
 from ..split import Splitter
+from ..vocabulary.validation import checked_special_tokens
 from .superwords import Superwords
 
 LONGEST = 2**30  # the kernels can hold fewer tokens than this, and tokens of at most as many bytes
@@ -126,22 +127,3 @@ def check_share(name: str, value: object) -> None:
     """Raise UsageError if `value` is not a number above 0 and at most 1."""
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= 1:
         raise UsageError(f"{name} is {value!r}; it is a share, above 0 and at most 1")
-
-
-def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
-    """The special tokens as a tuple. UsageError for a text that cannot be one."""
-    if isinstance(texts, str | bytes):
-        raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
-    texts = tuple(texts)
-    for text in texts:
-        if not isinstance(text, str):
-            raise UsageError(f"the special token {text!r} is {type(text).__name__}; special tokens are texts (str)")
-        if not text:
-            raise UsageError("a special token is empty; it would be found everywhere")
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise UsageError(f"the special token {text!r} holds a lone surrogate, which no UTF-8 text can") from error
-        if texts.count(text) > 1:
-            raise UsageError(f"the special token {text!r} is given {texts.count(text)} times; give each once")
-    return texts

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import FormatError
+from ..errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -234,3 +234,22 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
         if any("\ud800" <= character <= "\udfff" for character in content):
             raise VocabularyError(f"the added token {show(content)} is not Unicode text: it holds a lone surrogate")
         contents.add(content)
+
+
+def checked_special_tokens(texts: Iterable[str]) -> tuple[str, ...]:
+    """The special tokens as a tuple. UsageError for a text that cannot be one."""
+    if isinstance(texts, str | bytes):
+        raise UsageError(f"special_tokens is the single text {texts!r}; give a list of texts")
+    texts = tuple(texts)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"the special token {text!r} is {type(text).__name__}; special tokens are texts (str)")
+        if not text:
+            raise UsageError("a special token is empty; it would be found everywhere")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise UsageError(f"the special token {text!r} holds a lone surrogate, which no UTF-8 text can") from error
+        if texts.count(text) > 1:
+            raise UsageError(f"the special token {text!r} is given {texts.count(text)} times; give each once")
+    return texts
