@@ -150,7 +150,7 @@ def test_a_page_that_takes_too_much_memory(tmp_path):
     """To read it as XML takes a few megabytes, to keep all that it opens some hundred."""
     big = "{{x|" * 500_000
     source = dump(tmp_path / "a.xml", page("Good 1", BODY), page("Big", big), page("Good 2", BODY))
-    texts, skipped = cleaned("wikipedia", source, tmp_path, memory_limit=32 << 20)
+    texts, skipped = cleaned("wikipedia", source, tmp_path, document_memory=32 << 20)
     assert texts == [BODY.strip()] * 2
     assert [reason.partition(": ")[2] for reason in skipped] == ["it needs more memory than the limit for one document"]
 

@@ -38,7 +38,7 @@ def clean(
     strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False,
     num_threads: opt.Threads = None,
     time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0,
-    memory_limit: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GiB",  # type: ignore[assignment]  # parsed like an argument
+    document_memory: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GiB",  # type: ignore[assignment]  # parsed like an argument
     shard_size: Annotated[
         int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")
     ] = "256MiB",  # type: ignore[assignment]  # parsed like an argument
@@ -79,7 +79,7 @@ def clean(
                 keep_code,
                 strict,
                 time_limit,
-                memory_limit,
+                document_memory,
                 shard_size,
                 ReadOptions(unit, separator, field, max_document),
             ),

@@ -121,7 +121,7 @@ class CleanParts:
             documents_of,
             self._num_workers,
             options.time_limit,
-            options.memory_limit,
+            options.document_memory,
         )
         meter = Meter(lambda done, total: task.show(done), [size for _, size in self.parts[part]])
         with pool:

@@ -23,7 +23,7 @@ class CleanOptions:
     min_chars: documents that are shorter after cleaning are dropped. None: 100 for wikipedia and stackexchange, else 1.
     keep_code: whether code blocks stay, exactly as they are.
     strict: stop at the first document that cannot be read. Otherwise it is skipped and counted.
-    time_limit, memory_limit: the seconds of processor time and the bytes of memory that one document may take. A
+    time_limit, document_memory: the seconds of processor time and the bytes of memory that one document may take. A
         document that takes more is skipped and counted.
     shard_bytes: a shard is closed once it holds this much text.
     read: what a document is, and which field or column holds its text. By default a text file is one. A file longer than
@@ -37,7 +37,7 @@ class CleanOptions:
     keep_code: bool = True
     strict: bool = False
     time_limit: float = 30.0
-    memory_limit: int = 1 << 30
+    document_memory: int = 1 << 30
     shard_bytes: int = SHARD_BYTES
     read: ReadOptions = field(default_factory=lambda: FILES)
 
@@ -46,7 +46,7 @@ class CleanOptions:
             raise UsageError(f"the output format {self.format!r} is not known; known are {', '.join(OUTPUT_FORMATS)}")
         if self.min_chars is not None and self.min_chars < 0:
             raise UsageError(f"min_chars is {self.min_chars}; it must not be negative")
-        for name in ("time_limit", "memory_limit", "shard_bytes"):
+        for name in ("time_limit", "document_memory", "shard_bytes"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"{name} is {getattr(self, name)}; it must be above 0")
 
