@@ -132,7 +132,7 @@ def test_no_bytes_for_the_cache_mean_no_cache(cache_bytes):
         assert [tok.decode(ids) for ids in tok.encode_batch(batch, num_threads=8)] == batch
     assert held_by(kernel) <= max(held, 8 << 20)
     if cache_bytes == 0:
-        assert {pretokens for _, pretokens, _ in kernel.statistics()} == {258}  # only the tokens, in however many caches
+        assert {pretokens for _, pretokens, _ in kernel.statistics()} == {258}  # only the tokens
     with pytest.raises(UsageError, match="cache_bytes is -1"):
         Tokenizer(tok.vocabulary, cache_bytes=-1)
 
