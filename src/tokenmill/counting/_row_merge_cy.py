@@ -386,7 +386,7 @@ def hashes(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::
 
 
 def first_disorder(arena: cython.const[uint8_t][::1], offsets: cython.const[uint64_t][::1]):
-    """The first row that does not come after the one before it in canonical order; the number of rows if there is none."""
+    """The first row that is out of canonical order; the number of rows if all are in order."""
     n: cython.Py_ssize_t = offsets.shape[0] - 1
     nothing: uint8_t = 0
     base: cython.pointer(cython.const[uint8_t]) = cython.address(nothing)

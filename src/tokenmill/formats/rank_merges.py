@@ -172,7 +172,7 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
 
 
 def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | None:
-    """The lowest id of a token that the merges `rows` alone do not make of its bytes, or None if there is none."""
+    """The lowest id of a token that the merges `rows` do not make from its bytes; None if they make every token."""
     listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     for id, token in enumerate(tokens):

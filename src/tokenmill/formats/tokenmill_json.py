@@ -67,7 +67,7 @@ class Companion:
 
 
 def read_companion(path: Path, main: bytes) -> Companion | None:
-    """The companion at `path` of the file whose content is `main`; None if there is none, or it is another file's."""
+    """The companion file at `path`, made for the file whose content is `main`; None if it is missing or made for another."""
     if not path.is_file():
         return None
     root = parse_json(read_bytes(path), str(path))

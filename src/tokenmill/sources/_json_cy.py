@@ -267,7 +267,7 @@ def _string(r: cython.pointer(Reader), keep: cython.bint) -> cython.bint:
 @cython.exceptval(check=False)
 def _escape(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
             point: cython.pointer(uint32_t)) -> cython.size_t:
-    """The size of the escape at p, and its character; a pair of surrogates is one. 0 if it is none."""
+    """The size of the escape at p, and its character; a pair of surrogates is one. 0 if p is not at an escape."""
     low: uint32_t = 0
     if left < 2:
         return 0

@@ -10,8 +10,8 @@ cdef enum:
     SCAN = 512  # pretokens that are cut at once: the scanner leaves some of the room unused
 
 # A pretoken and its ids. `lo` and `hi` are its key (kernels/_pretoken_key.h); `hi` is 0 in an empty slot. The top byte of
-# ids[3] (above COUNT_SHIFT) is the number of ids, 1 to 4, that are in the entry; if it is 0, ids[0] and ids[1] are the place of the pretoken's
-# record in the arena.
+# ids[3] (above COUNT_SHIFT) is the number of ids, 1 to 4, that are in the entry; if it is 0, ids[0] and ids[1] are the
+# place of the pretoken's record in the arena.
 cdef struct Entry:
     uint64_t lo, hi
     uint32_t ids[4]
