@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playground_examples import EDGE_CASES as HERE
 from playground_examples import TEXT
+from playground_page import units
 from static_server import file_server
 
 from tokenmill.errors import UsageError
@@ -16,7 +17,6 @@ from tokenmill.tokenizer.check_texts import EDGE_CASES, fuzzed_texts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
-# Texts travel as UTF-16 units, because lone surrogates would not survive the way to the browser.
 ENCODE = """async ([tokenizer, special, texts]) => {
   const all = [];
   for (const units of texts) {
@@ -28,11 +28,6 @@ ENCODE = """async ([tokenizer, special, texts]) => {
   }
   return all;
 }"""
-
-
-def units(text):
-    data = text.encode("utf-16-le", "surrogatepass")
-    return [int.from_bytes(data[i : i + 2], "little") for i in range(0, len(data), 2)]
 
 
 def library(tok, text, special):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from playground_examples import SPECIAL, TEXT, trained
+from playground_page import write
 from static_server import file_server
 
 from tokenmill import formats
@@ -25,7 +26,7 @@ def ends(tok, text):
 def test_compare_aligns_by_byte_offset(open_page, local, toks):
     text = "low lower newest 1234567 naïve 日本 👍🏽\nsecond line isn't here\n"
     page = open_page(local.address)
-    page.fill("#text", text)
+    write(page, text)
     page.click("#tab-compare")
     page.click("#compare-add")
     page.select_option("[aria-label='Tokenizer A']", "ranks")
@@ -201,7 +202,7 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     assert ids == Tokenizer(formats.read(folder / "mine.tiktoken")).encode_ordinary(TEXT)
     # A text goes into the text box.
     drop(page, {"notes.txt": b"dropped text"})
-    page.wait_for_function("() => document.getElementById('text').value === 'dropped text'")
+    page.wait_for_function("() => tokenmill.text === 'dropped text'")
 
 
 def test_damaged_files_are_one_message(open_page, local):
@@ -210,7 +211,7 @@ def test_damaged_files_are_one_message(open_page, local):
         drop(page, files)
         page.wait_for_function("() => document.getElementById('message').classList.contains('problem')")
         assert "/tmp" not in page.inner_text("#message")
-        page.fill("#text", "again")  # the page goes on
+        write(page, "again")  # the page goes on
         page.wait_for_function("() => !document.getElementById('message').classList.contains('problem')")
     page.problems[:] = [p for p in page.problems if "422" not in p]  # the browser logs the refusals
 

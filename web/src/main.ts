@@ -33,9 +33,16 @@ const training = new TrainingTab(session);
 drawChooser();
 void start();
 
-// For the browser's console: await tokenmill.encode("some text")
+// For the browser's console: await tokenmill.encode("some text"); tokenmill.text = "some text"
 Object.assign(globalThis, {
   tokenmill: {
+    get text() {
+      return session.text;
+    },
+    set text(text: string) {
+      tokens.edit(text);
+    },
+    select: (start: number, end: number) => tokens.select(start, end),
     names: () => session.choices.map((choice) => choice.name),
     async encode(text: string, options: { tokenizer?: string; special?: boolean } = {}): Promise<number[]> {
       const key = options.tokenizer ?? session.current;

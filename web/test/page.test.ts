@@ -9,7 +9,7 @@ import { toBytes } from "../src/encoder/bytes";
 import type { Encoded } from "../src/encoder/encoder";
 import { INSIDE_CHARACTER } from "../src/encoder/flags";
 import { parseHex, SearchError } from "../src/encoder/lookup";
-import { rawOffset, withReturns } from "../src/ui/editor";
+import { directionMarks } from "../src/ui/bidi";
 import { fromFragment, toFragment } from "../src/ui/fragment";
 import { hex, label, partial, quoted, visible } from "../src/ui/show";
 import { tokenBytes, tokenText } from "../src/ui/tokentext";
@@ -92,16 +92,6 @@ test("every stretch of an aligned text is in one line, whatever the width", () =
   }
 });
 
-test("an edit of the box, which knows no carriage returns, keeps those of the text", () => {
-  const raw = "one\r\ntwo\rthree\n";
-  assert.equal(rawOffset(raw, 4), 5);
-  assert.equal(withReturns(raw, "one\ntwo\nthree\n"), raw);
-  assert.equal(withReturns(raw, "one\ntwo!\nthree\n"), "one\r\ntwo!\rthree\n");
-  assert.equal(withReturns(raw, "one\nthree\n"), "one\r\nthree\n");
-  assert.equal(withReturns(raw, "x"), "x");
-  assert.equal(withReturns(raw, ""), "");
-});
-
 test("a link gives back what it was made of, and refuses what is damaged", async () => {
   const place = {
     view: "compare",
@@ -115,6 +105,24 @@ test("a link gives back what it was made of, and refuses what is damaged", async
   assert.deepEqual(await fromFragment("#text=%%%"), { view: "", tokenizers: [], text: null, words: null });
   const bomb = await toFragment({ ...place, text: "a".repeat(5_000_000) });
   assert.equal((await fromFragment(bomb)).text, null);
+});
+
+test("marks keep the order of right-to-left boxes and of the digits in a number", () => {
+  const [ltr, rtl, isolate, end] = ["\u200e", "\u200f", "\u2066", "\u2069"];
+  assert.deepEqual(directionMarks(["ab", " ", "\u05e9", "", "(", "19", "48", ".", "5", ".", "\n", "7"]), [
+    [ltr, ltr],
+    ["", ""],
+    [rtl, rtl],
+    [rtl, rtl],
+    ["", ""],
+    [rtl + isolate, ""],
+    ["", ""],
+    ["", ""],
+    ["", end + rtl],
+    ["", ""],
+    ["", ""],
+    [isolate, end],
+  ]);
 });
 
 test("bytes are read from hex digits", () => {

@@ -33,7 +33,9 @@ DEFAULT_PORT = 8765
 MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB
 MOST_FILES = 16
 _MOST_HEAD = 64 << 10
-_KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_KINDS = {
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain",
+}  # fmt: skip
 
 # The page may only load its own files. index.html holds the same policy for static hosts.
 POLICY = (
