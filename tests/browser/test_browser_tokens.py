@@ -286,6 +286,7 @@ def test_right_to_left_boxes_have_the_order_of_the_text_and_do_not_overlap(open_
     with file_server(tmp_path / "site") as address:
         page = open_page(address, viewport={"width": 1900, "height": 800})
         assert_boxes_agree(page)
+        page.close()
 
 
 def assert_boxes_agree(page):
@@ -378,6 +379,8 @@ def test_samples(open_page, local, toks):
     assert len(labels) > 12
     for label in labels[1:]:
         page.select_option("#sample", label=label)
+        assert page.is_checked("#special") == ("control" in label)
+        page.uncheck("#special")
         text = text_of(page)
         page.wait_for_function(
             "n => document.getElementById('count-characters').textContent.replaceAll(',', '') >= n", arg=len(text) // 2

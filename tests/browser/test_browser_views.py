@@ -23,46 +23,72 @@ def ends(tok, text):
     return set(tok.encode_offsets(text, disallowed_special=()).bytes[:, 1].tolist())
 
 
-def test_compare_aligns_by_byte_offset(open_page, local, toks):
+def test_compare_shows_each_tokenizers_tokens_as_text_aligned_by_character(open_page, local, toks):
     text = "low lower newest 1234567 naïve 日本 👍🏽\nsecond line isn't here\n"
     page = open_page(local.address)
     write(page, text)
     page.click("#tab-compare")
-    page.click("#compare-add")
-    page.select_option("[aria-label='Tokenizer A']", "ranks")
-    page.select_option("[aria-label='Tokenizer B']", "whole")
-    page.select_option("[aria-label='Tokenizer C']", "picky")
+    assert page.locator("#compare-choices select").count() == 4  # the first four tokenizers
+    page.click("[aria-label='Remove tokenizer D']")
     names = ["ranks", "whole", "picky"]
+    for letter, name in zip("ABC", names, strict=True):
+        page.select_option(f"[aria-label='Tokenizer {letter}']", name)
     page.wait_for_function(  # the earlier choice is shown until the answer comes
         """(expected) => document.querySelectorAll('.lane').length % 3 === 0 && document.querySelector('.lane') &&
-          Array.from(document.querySelectorAll('#compare-table tbody tr'), (row) => row.querySelector('td').textContent)
+          Array.from(document.querySelectorAll('#compare-table tbody tr'), (row) => row.querySelector('td').firstChild.textContent)
             .join() === expected""",
         arg=",".join(str(len(toks[name].encode_ordinary(text))) for name in names),
     )
     rows = page.locator("#compare-table tbody tr").all()
+    fewest = min(len(toks[name].encode_ordinary(text)) for name in names)
     for name, row in zip(names, rows, strict=True):
-        cells = row.locator("td").all_text_contents()
+        cells = [cell.removesuffix(" (best)") for cell in row.locator("td").all_text_contents()]
         assert int(cells[0]) == len(toks[name].encode_ordinary(text))
+        assert (row.locator("td").first.get_attribute("class") == "best") == (int(cells[0]) == fewest)
         others = [ends(toks[other], text) for other in names if other != name]
         alone = ends(toks[name], text) - others[0] - others[1]
         assert int(cells[4]) == len(alone)
-    # Every lane of a line shows the same stretches at the same places, and as many tokens as its tokenizer makes.
+    total = page.inner_text("#compare-table tfoot")
+    assert f"{len(text)} characters" in total and f"{len(text.encode())} bytes" in total and "2 lines" in total
+    # Every lane of a line has its columns at the same places, and as many tokens as its tokenizer makes. A column shows the
+    # text, except where the tokenizer cuts inside a character.
     lanes = page.evaluate(
-        """() => Array.from(document.querySelectorAll('.line'), (line) => Array.from(line.querySelectorAll('.lane'), (lane) =>
-          Array.from(lane.querySelectorAll('.cell'), (cell) =>
-            [cell.textContent, cell.classList.contains('starts'), Math.round(cell.getBoundingClientRect().right)])))"""
+        """() => Array.from(document.querySelectorAll('.line'), (line) => Array.from(line.querySelectorAll('.cells'), (lane) =>
+          Array.from(lane.children, (column) => ({
+            text: column.textContent, right: Math.round(column.getBoundingClientRect().right),
+            starts: column.parentElement.querySelectorAll('.starts').length,
+            bytes: column.querySelectorAll('.part').length})))).filter((line) => line.length)"""
     )
-    for line in lanes:
-        for lane in line[1:]:
-            assert [cell[0] for cell in lane] == [cell[0] for cell in line[0]]
-            assert all(abs(a[2] - b[2]) <= 3 for a, b in zip(lane, line[0], strict=True))
+    hex_digits = set("0123456789ABCDEF")
     for number, name in enumerate(names):
-        starts = sum(cell[1] for line in lanes for cell in line[number])
-        assert starts == len(toks[name].encode_ordinary(text))
+        assert sum(line[number][0]["starts"] for line in lanes) == len(toks[name].encode_ordinary(text))
+    for line in lanes:
+        for columns in zip(*line, strict=True):
+            assert max(one["right"] for one in columns) - min(one["right"] for one in columns) <= 3
+            shown = {one["text"] for one in columns if one["bytes"] == 0}
+            assert len(shown) <= 1
+            for one in columns:
+                assert one["bytes"] == 0 or set(one["text"]) - hex_digits <= set("·日本👍🏽ïn⏎")
+    shown = "".join(column["text"] for line in lanes for column in line[1] if column["bytes"] == 0)
+    assert "naïve" in shown
+    part = page.locator(".cell.part").first
+    part.hover()
+    assert "U+" in part.get_attribute("title") and "id " in part.get_attribute("title")
     page.check("#compare-only")
     assert page.locator(".line:not(.differing)").count() == 0
     page.click("#compare-on")
     assert page.locator(".line.here").count() == 1
+    # The same sentences in many languages, with a row for all.
+    page.wait_for_selector("#parity li:nth-child(15)")
+    page.click("#parity summary")
+    table = {row.split("\t")[0]: row.split("\t")[1:] for row in page.inner_text("#parity table").splitlines()}
+    sample = page.evaluate("tokenmill.samples.find((one) => one.name === 'Hindi').text")
+    assert table["Hindi"] == [f"{len(toks[name].encode_ordinary(sample)):,}" for name in names]
+    sums = [
+        sum(int(row[i].replace(",", "")) for name, row in table.items() if name not in ("Language", "All"))
+        for i in range(3)
+    ]
+    assert table["All"] == [f"{value:,}" for value in sums]
     page.click("[aria-label='Remove tokenizer C']")
     page.wait_for_selector("#compare-table tbody tr:nth-child(3)", state="detached")
 
@@ -70,6 +96,8 @@ def test_compare_aligns_by_byte_offset(open_page, local, toks):
 def test_compare_a_text_against_itself_differs_nowhere(open_page, local):
     page = open_page(local.address)
     page.click("#tab-compare")
+    for letter in "DC":
+        page.click(f"[aria-label='Remove tokenizer {letter}']")
     page.select_option("[aria-label='Tokenizer B']", "ranks")
     page.wait_for_function(
         "() => document.getElementById('compare-where').textContent === 'All tokenizers split this text in the same way.'"

@@ -43,6 +43,7 @@ Object.assign(globalThis, {
       tokens.edit(text);
     },
     select: (start: number, end: number) => tokens.select(start, end),
+    samples: SAMPLES,
     names: () => session.choices.map((choice) => choice.name),
     async encode(text: string, options: { tokenizer?: string; special?: boolean } = {}): Promise<number[]> {
       const key = options.tokenizer ?? session.current;
@@ -78,7 +79,6 @@ function takePlace(place: Place): void {
   const known = place.tokenizers.filter((name) => session.choice(name) !== undefined);
   const names = session.choices.map((choice) => choice.key);
   session.compared = (known.length > 1 ? known : names).slice(0, MOST_COMPARED);
-  if (known.length > 1 || known.length === 0) session.compared = session.compared.slice(0, Math.max(2, known.length));
   const current = known[0] ?? names[0];
   if (current !== undefined) {
     session.current = current;
@@ -86,7 +86,7 @@ function takePlace(place: Place): void {
   }
   session.tell("choices");
   if (place.text !== null) tokens.setText(place.text);
-  else if (session.text === "") tokens.setText(SAMPLES[0]![1]);
+  else if (session.text === "") tokens.setText(SAMPLES[0]!.text);
   showView(place.view, false);
 }
 

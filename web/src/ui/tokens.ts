@@ -6,7 +6,7 @@ import { Editor, LONGEST } from "./editor";
 import { linkScrolling } from "./linked";
 import { NearEncoder } from "./near";
 import type { Notify } from "./notices";
-import { SAMPLES } from "./samples";
+import { GROUPS, SAMPLES, type Sample } from "./samples";
 import type { Session } from "./session";
 import { hex, label, quoted, visible } from "./show";
 import { isAdded, pretokenOf, tokenBytes, tokenText } from "./tokentext";
@@ -56,14 +56,17 @@ export class TokensTab {
     session.on(["text", "tokenizer", "special"], () => this.encode());
 
     const samples = byId<HTMLSelectElement>("sample");
+    const option = (sample: Sample) => h("option", { value: SAMPLES.indexOf(sample) }, sample.name);
     fill(
       samples,
       h("option", { value: "" }, "Your own"),
-      ...SAMPLES.map(([name], i) => h("option", { value: i }, name)),
+      ...GROUPS.map(([label, group]) => h("optgroup", { label }, ...group.map(option))),
     );
     samples.addEventListener("change", () => {
       const sample = SAMPLES[Number(samples.value)];
-      if (samples.value !== "" && sample) this.setText(sample[1]);
+      if (samples.value === "" || sample === undefined) return;
+      if (sample.special && !special.checked) special.click();
+      this.setText(sample.text);
     });
     const special = byId<HTMLInputElement>("special");
     special.addEventListener("change", () => {
@@ -78,7 +81,7 @@ export class TokensTab {
 
   /** Set the text from a sample, a file or a link. */
   setText(text: string): void {
-    const sample = SAMPLES.findIndex((one) => one[1] === text);
+    const sample = SAMPLES.findIndex((one) => one.text === text);
     byId<HTMLSelectElement>("sample").value = sample < 0 ? "" : String(sample);
     this.editor.set(text);
   }

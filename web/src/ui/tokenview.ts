@@ -5,7 +5,7 @@ import type { Encoded } from "../encoder/encoder";
 import { PRETOKEN_START } from "../encoder/flags";
 import { directionMarks, directionOf, hasRtl, LTR_MARK, RTL_MARK } from "./bidi";
 import { Blocks } from "./blocks";
-import { h } from "./dom";
+import { firstAbove, h } from "./dom";
 import type { Pane, Top } from "./linked";
 import { visible } from "./show";
 import { isAdded, pretokenOf, tokenText } from "./tokentext";
@@ -325,18 +325,6 @@ export class TokenView implements Pane {
     event.preventDefault();
     this.activate(move());
   }
-}
-
-/** The index of the first of ascending numbers above `value`. */
-function firstAbove(numbers: Int32Array, value: number): number {
-  let low = 0;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (numbers[middle]! > value) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function textOf({ text, units }: Encoded, from: number, to: number): string {
