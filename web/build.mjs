@@ -11,7 +11,7 @@ await mkdir(out, { recursive: true });
 const { metafile } = await build({
   metafile: true,
   absWorkingDir: here, // so that the output does not depend on the current folder
-  entryPoints: { app: "src/main.ts", worker: "src/worker.ts", style: "src/style.css" },
+  entryPoints: { file: "src/file.ts", app: "src/main.ts", worker: "src/worker.ts", style: "src/style.css" },
   outdir: out,
   bundle: true,
   splitting: true, // the page and the worker share the encoder

@@ -87,7 +87,7 @@ def test_white_space_and_control_characters_show_on_demand(open_page, local):
     page.check("#visible")
     page.wait_for_function("() => document.getElementById('tokens').textContent.includes('·')")
     shown = "".join(tokens(page))
-    assert shown.startswith("a·b⇥c⏎\n␁")
+    assert shown.startswith("a·b⇥c⏎\n⟨SOH⟩")
     page.check("#as-ids")
     page.wait_for_selector("#tokens .id")
     assert "".join(tokens(page)).strip()[0].isdigit()

@@ -8,6 +8,7 @@ from playground_page import write
 from static_server import file_server
 
 from tokenmill import formats
+from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import Vocabulary
@@ -115,19 +116,31 @@ def test_vocabulary_search_by_text_bytes_and_id(open_page, local, toks):
     tokens = toks["ranks"].vocabulary.tokens
     page.wait_for_selector(".result")
     page.fill("#search", "low")
-    matching = sorted((len(t), i) for i, t in enumerate(tokens) if b"low" in t)
-    assert found(page) == [str(i) for _, i in matching]
+    matching = [i for i, t in enumerate(tokens) if b"low" in t]
+    assert found(page) == [str(i) for i in matching]
+    page.select_option("#search-order", "shortest")
+    assert found(page) == [str(i) for i in sorted(matching, key=lambda i: (len(tokens[i]), i))]
+    page.select_option("#search-order", "longest")
+    assert found(page) == [str(i) for i in sorted(matching, key=lambda i: (-len(tokens[i]), i))]
+    assert page.locator("#search-order option:disabled").count() == 2  # no counts here
+    page.select_option("#search-order", "id")
     page.select_option("#search-where", "begins")
-    assert found(page) == [str(i) for _, i in matching if tokens[i].startswith(b"low")]
+    assert found(page) == [str(i) for i in matching if tokens[i].startswith(b"low")]
     page.select_option("#search-kind", "bytes")
     page.select_option("#search-where", "contains")
     page.fill("#search", "e6 97")
-    assert found(page) == [str(i) for _, i in sorted((len(t), i) for i, t in enumerate(tokens) if b"\xe6\x97" in t)]
+    assert found(page) == [str(i) for i, t in enumerate(tokens) if b"\xe6\x97" in t]
     page.fill("#search", "zz")
     page.wait_for_function("() => document.getElementById('search-found').textContent.includes('hex digits')")
     page.select_option("#search-kind", "id")
     page.fill("#search", "300-304")
     assert found(page) == ["300", "301", "302", "303", "304"]
+    page.fill("#search", "0-2")
+    page.wait_for_function("() => document.getElementById('results').textContent.includes('⟨SOH⟩')")
+    page.select_option("#search-kind", "text")
+    page.fill("#search", "no such token")
+    page.wait_for_selector(".nothing")
+    assert "No token matches" in page.inner_text("#results")
 
 
 def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
@@ -217,9 +230,15 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     folder, tok = saved
     page = open_page(local.address)
     one = {"tokenizer.json": (folder / "huggingface" / "tokenizer.json").read_bytes()}
-    assert drop_and_encode(page, one, "opened") == tok.encode_ordinary(TEXT)
+    assert drop_and_encode(page, one, "tokenizer") == tok.encode_ordinary(TEXT)
     many = {path.name: path.read_bytes() for path in (folder / "merges").iterdir()}
-    assert drop_and_encode(page, many, "opened (2)") == tok.encode_ordinary(TEXT)
+    assert drop_and_encode(page, many, " + ".join(sorted(name.split(".")[0] for name in many))) == tok.encode_ordinary(
+        TEXT
+    )
+    told = page.inner_text("#message")
+    assert "merges.txt + " in told and "byte-level BPE with a list of merges" in told and "400 tokens" in told
+    about = page.inner_text("#about")
+    assert "merges.txt + " in about and "400 tokens" in about
     # A file that does not tell its split pattern: the page asks.
     drop(page, {"mine.tiktoken": (folder / "mine.tiktoken").read_bytes()})
     page.wait_for_selector("#split-dialog[open]")
@@ -239,7 +258,7 @@ def test_damaged_files_are_one_message(open_page, local):
         drop(page, files)
         page.wait_for_function("() => document.getElementById('message').classList.contains('problem')")
         assert "/tmp" not in page.inner_text("#message")
-        write(page, "again")  # the page goes on
+        write(page, f"again {list(files)}")  # the page goes on
         page.wait_for_function("() => !document.getElementById('message').classList.contains('problem')")
     page.problems[:] = [p for p in page.problems if "422" not in p]  # the browser logs the refusals
 
@@ -272,8 +291,6 @@ def test_the_static_site_is_the_same_page(open_page, site, saved, toks):
 def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
     import numpy as np
 
-    from tokenmill.playground.export import export
-
     vocabulary = toks["merges"].vocabulary
     size = len(vocabulary.tokens)
     ios = np.full(size, np.nan)
@@ -290,6 +307,13 @@ def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
         page.wait_for_selector(".tree")
         sheet = page.inner_text("#sheet")
         assert "3,000" in sheet and "0.875" in sheet and "some words" in sheet
+        page.select_option("#search-kind", "text")
+        page.fill("#search", "")
+        page.select_option("#search-order", "use")
+        page.wait_for_function("id => document.querySelector('.result').textContent.startsWith(id)", arg=str(size - 1))
+        assert f"{10 * (size - 1):,} ×" in page.inner_text(".result >> nth=0")
+        page.select_option("#search-order", "ios")
+        page.wait_for_function("() => document.querySelector('.result').textContent.includes('IoS 0.88')")
 
 
 def test_catalog_names_the_special_tokens(site, toks):
@@ -302,3 +326,14 @@ def test_catalog_names_the_special_tokens(site, toks):
     head = json.loads(data[8 : 8 + int.from_bytes(data[4:8], "little")])
     assert [t["content"] for t in head["added_tokens"]] == [t.content for t in SPECIAL]
     assert head["fingerprint"] == toks["ranks"].vocabulary.fingerprint()
+
+
+def test_a_page_opened_as_a_file_says_how_to_serve_it(chromium, small_tokenizers, tmp_path):
+    folder = tmp_path / "the site"
+    export(small_tokenizers[:1], folder)
+    page = chromium.new_page()
+    page.goto((folder / "index.html").as_uri())
+    page.wait_for_selector("#message.problem")
+    assert f"python3 -m http.server 8000 --bind 127.0.0.1 --directory '{folder}/'" in page.inner_text("#message")
+    assert page.is_hidden("#panel-tokens")
+    page.close()

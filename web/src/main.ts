@@ -22,8 +22,6 @@ const policy = trusted?.createPolicy("tokenmill", { createScriptURL: (url) => (u
 const worker = new Worker(policy?.createScriptURL("worker.js") ?? "worker.js", { type: "module" });
 const session = new Session(new Line(worker));
 
-const ORDERS = { ranks: "rank order", merges: "listed merges", events: "event order (Picky)" };
-
 startTheme();
 const showView = startViews(session);
 const tokens = new TokensTab(session, notify);
@@ -120,8 +118,9 @@ function drawChooser(): void {
     try {
       const summary = await session.ready(key);
       if (key !== session.current) return;
+      const facts = [summary.source, summary.family, `${grouped(summary.tokens)} tokens`];
       byId("about").textContent =
-        `${grouped(summary.tokens)} ids, ${ORDERS[summary.order]}, fingerprint ${summary.fingerprint.slice(0, 12)}`;
+        `${facts.filter((fact) => fact !== "").join(" · ")} · fingerprint ${summary.fingerprint.slice(0, 12)}`;
     } catch (error) {
       notify(error instanceof Error ? error.message : String(error), true);
     }

@@ -43,9 +43,10 @@ class TokenCounts(NamedTuple):
     source: str
 
 
-def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -> bytes:
+def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, source: str = "") -> bytes:
     """The packed file of `vocabulary`; the same bytes for the same vocabulary.
 
+    source: the name of the file or folder that it was read from.
     Raises ConversionError if the page's encoder cannot run it: a split pattern that is not regular, more than two million
     ids, or the rules of SentencePiece.
     """
@@ -88,6 +89,7 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
     header = {
         "version": 1,
         "name": name,
+        "source": source,
         "fingerprint": vocabulary.fingerprint(),
         "order": vocabulary.order,
         "whole_pretokens": vocabulary.whole_pretokens,

@@ -17,6 +17,7 @@ export interface AddedToken {
 export interface Header {
   version: number;
   name: string;
+  source: string;
   fingerprint: string;
   order: "ranks" | "merges" | "events";
   whole_pretokens: boolean;
@@ -66,7 +67,7 @@ const TABLES = ["matches", "accepts", "ascii", "index", "pages"];
 
 export async function readPack(file: Uint8Array): Promise<Pack> {
   const data = file[0] === 0x1f && file[1] === 0x8b ? await gunzip(file) : file;
-  if (MAGIC.some((byte, i) => data[i] !== byte)) throw new PackError("this is no packed vocabulary of tokenmill");
+  if (MAGIC.some((byte, i) => data[i] !== byte)) throw new PackError("this is not a packed vocabulary of tokenmill");
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const begin = 8 + view.getUint32(4, true);
   if (begin > data.length) throw new PackError("the packed vocabulary is cut off in its header");

@@ -28,6 +28,11 @@ export class Rows {
     this.draw();
   }
 
+  /** Show a sentence in place of rows. */
+  say(text: string): void {
+    this.body.replaceChildren(h("p", { class: "hint nothing" }, text));
+  }
+
   /** The element of a row, if it exists. */
   element(row: number): HTMLElement | undefined {
     return this.drawn.get(row);
