@@ -332,20 +332,85 @@ def test_token_texts_are_never_html(open_page, local):
     assert "".join(tokens(page)).startswith('<img src=x onerror="window.pwned = 1">')
 
 
-def test_a_link_restores_the_view_the_tokenizers_and_the_text(open_page, local, toks):
+def test_a_link_restores_everything(open_page, local, toks):
     page = open_page(local.address)
     text = "Grüße 👍 # & = + % <|endoftext|>\n\tsecond line \u202e"
     set_text(page, text)
     page.select_option("#tokenizer", "picky")
+    for switch in ("special", "visible", "as-ids"):
+        page.check(f"#{switch}")
+    page.click("#tab-training")
+    page.fill("#words", "banana x3, bandana x2")
+    page.fill("#threshold", "0.7")
+    page.dispatch_event("#threshold", "change")
+    page.wait_for_timeout(400)
+    page.fill("#step", "3")
+    page.click("#tab-compare")
+    page.check("#compare-only")
+    page.click("[aria-label='Remove tokenizer A']")
+    page.select_option("[aria-label='Tokenizer B']", "prefix")
     page.click("#tab-vocabulary")
+    page.fill("#search", "n")
+    page.select_option("#search-where", "begins")
+    page.select_option("#search-order", "longest")
+    page.wait_for_timeout(400)
+    page.click(".result >> nth=1")
+    page.wait_for_selector(".tree")
+    sheet = page.inner_text("#sheet")
     link = copied(page, "#link")
     assert link.startswith(local.address + "#")
+
     other = open_page(link)
-    other.wait_for_selector("#panel-vocabulary:not([hidden])")
+    other.wait_for_selector("#panel-vocabulary:not([hidden]) .tree")
+    assert other.inner_text("#sheet") == sheet
+    assert [other.input_value(f"#search{part}") for part in ("", "-where", "-order")] == ["n", "begins", "longest"]
     assert other.input_value("#tokenizer") == "picky"
     other.click("#tab-tokens")
     assert text_of(other) == text
-    assert ids(other) == toks["picky"].encode_ordinary(text)
+    assert all(other.is_checked(f"#{switch}") for switch in ("special", "visible", "as-ids"))
+    assert ids(other) == toks["picky"].encode(text, allowed_special="all")
+    other.click("#tab-compare")
+    assert other.is_checked("#compare-only")
+    assert [other.input_value(f"[aria-label='Tokenizer {letter}']") for letter in "ABC"] == [
+        "merges",
+        "prefix",
+        "shuffled",
+    ]
+    other.click("#tab-training")
+    assert other.input_value("#words") == "banana x3, bandana x2"
+    assert other.is_checked("#picky") and other.input_value("#threshold") == "0.7"
+    assert other.inner_text("#step-of").startswith("3 of ")
+
+
+def test_the_keys_are_listed(open_page, local):
+    page = open_page(local.address)
+    page.click("#text")
+    page.keyboard.type("?")
+    assert page.locator("dialog[open]").count() == 0 and "?" in text_of(page)
+    page.focus("#tokens")
+    page.keyboard.press("?")
+    assert "copy the token's id" in page.inner_text("dialog[open]")
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    page.click("#help-open")
+    assert page.locator("dialog[open]").count() == 1
+
+
+def test_paper_shows_the_whole_view_without_controls(open_page, local):
+    page = open_page(local.address)
+    set_text(page, TEXT * 4)
+    count = number(page, "tokens")
+    assert page.locator("#tokens .t").count() < count
+    page.emulate_media(media="print")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#tokens .t").count() == count
+    assert page.is_hidden(".tools") and page.is_hidden("#detail") and page.is_visible("#count-tokens")
+    clipped = "() => { const t = document.getElementById('tokens'); return t.scrollHeight > t.clientHeight + 2; }"
+    assert not page.evaluate(clipped)
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="null")
+    assert page.locator("#tokens .t").count() < count
+    assert page.pdf().count(b"/Type /Page\n") > 1
 
 
 def test_a_damaged_link_does_no_harm(open_page, local):

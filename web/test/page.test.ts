@@ -95,6 +95,8 @@ test("every stretch of an aligned text is in one line, whatever the width", () =
 test("a link gives back what it was made of, and refuses what is damaged", async () => {
   const place = {
     view: "compare",
+    tokenizer: "c&d=#",
+    controls: { search: "a&b", picky: "1" },
     tokenizers: ["a b", "c&d=#"],
     text: "Gr\u00fc\u00dfe \u{1f44d} #&=%\n".repeat(50),
     words: "low x5, \u65e5 x2",
@@ -102,7 +104,14 @@ test("a link gives back what it was made of, and refuses what is damaged", async
   const fragment = await toFragment(place);
   assert.deepEqual(await fromFragment(fragment), place);
   assert.ok(fragment.length < 400);
-  assert.deepEqual(await fromFragment("#text=%%%"), { view: "", tokenizers: [], text: null, words: null });
+  assert.deepEqual(await fromFragment("#text=%%%"), {
+    view: "",
+    tokenizer: "",
+    tokenizers: [],
+    text: null,
+    words: null,
+    controls: {},
+  });
   const bomb = await toFragment({ ...place, text: "a".repeat(5_000_000) });
   assert.equal((await fromFragment(bomb)).text, null);
 });

@@ -12,6 +12,7 @@ import { isAdded, pretokenOf, tokenText } from "./tokentext";
 
 const MARGIN = 400; // pixels drawn beyond the window
 const COLOURS = 5;
+const MOST_PRINTED = 20_000; // tokens
 const LONG = 32; // characters; a longer token may span lines
 
 /** The class and the text of a token's element. */
@@ -58,6 +59,8 @@ export class TokenView implements Pane {
     };
     root.addEventListener("scroll", scrolled, { passive: true });
     new ResizeObserver(() => this.resized()).observe(root);
+    addEventListener("beforeprint", () => this.draw(MOST_PRINTED));
+    addEventListener("afterprint", () => this.draw());
     root.addEventListener("pointerover", (event) => {
       const token = this.tokenAt(event.target);
       if (token >= 0) this.activate(token, false);
@@ -150,12 +153,14 @@ export class TokenView implements Pane {
     return Math.max(0, firstAbove(this.blocks.starts.subarray(0, this.blocks.count), token) - 1);
   }
 
-  private draw(): void {
+  /** Draw the blocks near the window, or for printing those of the first `printed` tokens. */
+  private draw(printed = 0): void {
     const { encoded, blocks, options } = this;
     if (encoded === null) return;
     const { scrollTop, clientHeight } = this.root;
-    let first = blocks.at(Math.max(0, scrollTop - MARGIN));
+    let first = printed > 0 ? 0 : blocks.at(Math.max(0, scrollTop - MARGIN));
     let last = first;
+    while (last < blocks.count && blocks.starts[last]! < printed) last++;
     while (last < blocks.count && (blocks.offsets[last]! < scrollTop + clientHeight + MARGIN || last === first)) last++;
     if (first > 0 && last === blocks.count) first = Math.min(first, blocks.count - 1);
 
@@ -170,7 +175,7 @@ export class TokenView implements Pane {
     );
     this.drawn = new Map(drawn.map((block, i) => [first + i, block]));
     this.above.style.height = `${blocks.offsets[first]!}px`;
-    this.below.style.height = `${blocks.offsets[blocks.count]! - blocks.offsets[last]!}px`;
+    this.below.style.height = printed > 0 ? "" : `${blocks.offsets[blocks.count]! - blocks.offsets[last]!}px`;
     if (this.active >= 0) this.mark(true);
   }
 

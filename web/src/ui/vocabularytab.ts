@@ -69,7 +69,7 @@ export class VocabularyTab {
       this.found = new Int32Array(0);
       byId("search-found").textContent = error instanceof Error ? error.message : String(error);
     }
-    if (this.shownFor !== key)
+    if (this.shownFor !== key || session.token < 0)
       fill(byId("sheet"), h("p", { class: "hint" }, "Choose a token to see how it was built."));
     this.shownFor = key;
     this.known.clear();
@@ -78,6 +78,7 @@ export class VocabularyTab {
     this.rows.root.scrollTop = 0;
     this.rows.root.removeAttribute("aria-activedescendant");
     this.rows.set(this.found.length, ROW, (row) => this.drawRow(row));
+    if (session.token >= 0 && key !== "") void this.describe(session.token);
     if (this.found.length === 0) this.rows.say("No token matches. Try “contains”, another spelling, or bytes.");
   }
 
@@ -171,6 +172,8 @@ export class VocabularyTab {
 
   private async showDetails(id: number): Promise<void> {
     const key = this.shownFor;
+    this.session.token = id;
+    this.session.tell("token");
     const details = await this.session.line.ask("describe", key, id);
     const near = Array.from({ length: 9 }, (_, i) => id - 4 + i).filter((one) => one >= 0);
     const nearBytes = await this.session.line.ask("bytes", key, near);
