@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 def play(
+    opening: opt.Opening,
     tokenizers: Annotated[
         list[str] | None, opt.Argument(help="Tokenizers: folders, files, or names of published encodings.")
     ] = None,
@@ -25,8 +26,6 @@ def play(
     paths: Annotated[
         bool, opt.Option("--paths", help="Let the page open any file of this machine by its path.")
     ] = False,
-    split: opt.Split = None,
-    download: opt.Download = False,
     counts: Annotated[Path | None, opt.Option(help="Word counts, to show each token's count and IoS.")] = None,
     force: opt.Force = False,
     export: Annotated[Path | None, opt.Option(help="Write a static site to this folder, for any file host.")] = None,
@@ -35,7 +34,6 @@ def play(
 
     tokenmill play my-tokenizer cl100k_base
     """
-    from ..api import load
     from ..playground.server import serve
     from ..quality.names import free_name, tokenizer_name
 
@@ -43,7 +41,7 @@ def play(
     sources = {}
     for path in tokenizers or []:
         name = free_name(tokenizer_name(path), loaded)
-        loaded[name] = load(path, split=split, download=download)
+        loaded[name] = opening.load(path)
         sources[name] = Path(path).name
     usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
     vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
