@@ -93,7 +93,7 @@ ALPHABETS = st.one_of(
 
 
 @settings(max_examples=40 * SWEEP, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 10), st.booleans(), st.lists(ALPHABETS, min_size=25, max_size=25))
+@given(st.integers(0, 12), st.booleans(), st.lists(ALPHABETS, min_size=25, max_size=25))
 def test_any_text_gets_the_librarys_ids(site_page, tokenizers, which, special, texts):
     name, tok = tokenizers[which]
     assert_same(site_page, name, tok, texts, special)
@@ -126,7 +126,13 @@ def published(chromium, shared, corpus_bytes, tmp_path_factory):
     from tokenmill import formats, train_from_iterator
     from tokenmill.playground.export import export
 
-    names = ["cl100k_base.tiktoken", "gpt2-tokenizer.json.zst", "gpt-neox-20b-tokenizer.json.zst"]
+    names = [
+        "cl100k_base.tiktoken",
+        "gpt2-tokenizer.json.zst",
+        "gpt-neox-20b-tokenizer.json.zst",
+        "llama2-tokenizer.json.zst",
+        "mistral-v3-sentencepiece.model.zst",
+    ]
     found = [(name, formats.read(shared / "vocab" / name)) for name in names]
     text = corpus_bytes("multi", 1_000_000).decode("utf-8", "replace")
     for name, refine in (("plain", None), ("picky", 0.8)):

@@ -94,6 +94,9 @@ def test_what_the_page_cannot_do_is_refused(vocabulary):
     backreference = dataclasses.replace(vocabulary, split_patterns=(r"(a)\1|.",))
     with pytest.raises(ConversionError, match="split pattern of mine"):
         pack(backreference, "mine")
+    lower = dataclasses.replace(vocabulary, normalizers=("Lowercase",))
+    with pytest.raises(ConversionError, match="normalizer Lowercase"):
+        pack(lower, "mine")
     huge = dataclasses.replace(vocabulary, added_tokens=(AddedToken("<far>", 1 << 22),))
     with pytest.raises(ConversionError, match="at most"):
         pack(huge, "mine")

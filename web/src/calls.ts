@@ -2,7 +2,7 @@
 
 import type { Encoded } from "./encoder/encoder";
 import type { Details, Order, Row, SearchKind, Where } from "./encoder/lookup";
-import type { Pack } from "./encoder/pack";
+import type { Header, Pack } from "./encoder/pack";
 
 export interface Summary {
   name: string;
@@ -11,7 +11,7 @@ export interface Summary {
   source: string;
   /** What kind of tokenizer it is, in words. */
   family: string;
-  order: "ranks" | "merges" | "events";
+  order: Header["order"];
   tokens: number;
   patterns: string[];
   special: string[];

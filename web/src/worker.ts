@@ -87,7 +87,8 @@ function summary(pack: Pack): Summary {
   };
 }
 
-function family({ order, alphabet }: Header): string {
+function family({ order, alphabet, space_mark }: Header): string {
+  if (space_mark) return "SentencePiece-style BPE";
   const level = alphabet === "characters" ? "character-level BPE" : "byte-level BPE";
   if (order === "events") return `Picky BPE (${level} with removals)`;
   return order === "merges" ? `${level} with a list of merges` : `${level}, merged by rank (as in tiktoken)`;

@@ -171,6 +171,8 @@ export class TokensTab {
       pretoken.push(h("span", { class: i === token ? "mini here" : "mini" }, whole ? visible(text, false) : text));
     }
     const start = token > 0 ? encoded.ends[token - 1]! : 0;
+    // Without a split pattern, what merges on its own is found from the tokens.
+    const whole = this.session.choice(this.session.current)?.summary?.patterns.length === 0;
     fill(
       byId("detail"),
       h(
@@ -183,7 +185,7 @@ export class TokensTab {
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
         ),
         fact(
-          isAdded(encoded, token) ? "Added token" : `Pretoken of ${after - first}`,
+          isAdded(encoded, token) ? "Added token" : `${whole ? "Part" : "Pretoken"} of ${after - first}`,
           h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
         ),
         fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
