@@ -8,7 +8,7 @@ type Control = HTMLInputElement | HTMLSelectElement;
 const LINKED = [
   ..."special visible as-ids heat compare-only".split(" "),
   ..."search-kind search-where search-order search".split(" "),
-  ..."training-split threshold plain picky merges step".split(" "),
+  ..."training-split threshold plain picky fault merges step".split(" "),
 ];
 
 const initial = new Map<string, string>();
