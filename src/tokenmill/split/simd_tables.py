@@ -22,7 +22,7 @@ class SimdTables:
     """The tables of one pattern.
 
     steps: columns * columns tables of 16 bytes.
-    ascii: the columns of the ASCII characters; from the 17th on, the xor with the column 16 characters before.
+    ascii: the columns of the ASCII characters.
     pages, invalid: as in Alphabet, with columns in place of classes.
     next: the column of continuation bytes; as the previous column, the start of the text.
     end: the column of the end of the text.
@@ -61,8 +61,7 @@ def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables |
         fill(before, following, list(range(MOST_STATES)))
         fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
     table = bytes(column_of).ljust(256, b"\0")
-    ascii = alphabet.ascii.translate(table)
     return SimdTables(
-        end + 1, bytes(tables), bytes(a ^ b for a, b in zip(ascii, bytes(16) + ascii, strict=False)), alphabet.pages.translate(table),
+        end + 1, bytes(tables), alphabet.ascii.translate(table), alphabet.pages.translate(table),
         column_of[alphabet.invalid], following, end,
     )  # fmt: skip
