@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from .counting import WordCounts, count, count_iterator
 from .errors import UsageError, suggests_options
-from .jobs.progress import Progress
 from .tokenizer import Tokenizer
-from .vocabulary.names import encoding_name, nearest
 
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from .counting import WordCounts
+    from .jobs.progress import Progress
     from .superwords import Text
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -87,6 +86,8 @@ def train(
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
+    from .counting import count
+
     text = partial(_file_text, sources)
     return _train(lambda splitter, **run: count(sources, split=splitter, **run), split, vocab_size, options, text)
 
@@ -103,6 +104,8 @@ def train_from_iterator(
 
     An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
+    from .counting import count_iterator
+
     again = partial(_memory_text, texts)
     counted = lambda splitter, **run: count_iterator(texts, split=splitter, **run)  # noqa: E731
     return _train(counted, split, vocab_size, options, again)
@@ -143,6 +146,8 @@ def load(
 @suggests_options()
 def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
     """Load the published encoding of a model ("gpt-4o"), as tiktoken's function of this name. Options as for `load`."""
+    from .vocabulary.names import encoding_name, nearest
+
     name = encoding_name(model)
     if name is None:
         raise UsageError(f"no published encoding is known for the model {model!r}.{nearest(model, encodings=True)}")
