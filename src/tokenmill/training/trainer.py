@@ -13,6 +13,7 @@ from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
 from .naive_picky import train_naive_picky
 from .options import Options
+from .prefix import final_ids
 from .watching import Watch
 
 if TYPE_CHECKING:
@@ -84,11 +85,7 @@ class Training:
             events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress, watch=watch)
         if options.refine is None:
             return self._vocabulary(tokens, [], events, watch, "merges")
-        gone = set(removed)
-        present = [id for id in range(len(tokens)) if id not in gone]
-        final = np.full(len(tokens) + 1, -1, np.int32)  # the last one is for the -1 of a removal
-        final[present] = np.arange(len(present))
-        final[removed] = len(present) + options.vocab_size - options.n_ordinary + np.arange(len(removed))
+        present, final = final_ids(len(tokens), removed, options.vocab_size - options.n_ordinary)
         spelt, gone_too = [tokens[id] for id in present], [tokens[id] for id in removed]
         return self._vocabulary(spelt, gone_too, final[events], watch, "events")
 
