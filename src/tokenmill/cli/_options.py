@@ -24,6 +24,11 @@ def whole_number(text: Any) -> int:
             raise click.BadParameter(f"{text!r} is not a number; write it like 32768, 32k, 1GB or 512MiB") from None
 
 
+def whole_numbers(text: Any) -> tuple[int, ...]:
+    """Whole numbers between commas, ascending."""
+    return tuple(sorted({whole_number(part.strip()) for part in str(text).split(",")}))
+
+
 reading = partial(Option, panel="How text is read")
 job = partial(Option, panel="How the job runs")
 training = partial(Option, panel="What is trained")
@@ -69,7 +74,15 @@ Engine = Annotated[str, job(help="local, or ray: tasks on a Ray cluster.")]
 RayAddress = Annotated[str | None, job(help="The cluster for --engine ray; by default Ray starts on this machine.")]
 
 # What is trained.
-VocabSize = Annotated[int, training(**number, help="The number of ids, with bytes and special tokens; 32k is 32,000.")]
+VocabSizes = Annotated[
+    tuple[int, ...],
+    training(
+        "--vocab-size",
+        parser=whole_numbers,
+        metavar="N[,N...]",
+        help="The number of ids, with bytes and special tokens; 32k is 32,000. Several, such as 16k,32k, come from one training.",
+    ),
+]
 SpecialToken = Annotated[
     list[str] | None, training(help="A special token, which is cut out of the text. May be repeated.")
 ]

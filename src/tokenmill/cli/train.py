@@ -31,7 +31,7 @@ def train(
             help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
         ),
     ],
-    vocab_size: opt.VocabSize,
+    vocab_size: opt.VocabSizes,
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     split: opt.TrainingSplit = None,
     special_token: opt.SpecialToken = None,
@@ -76,6 +76,10 @@ def train(
         str | None, opt.job(help="Memory for counting text, such as 4GB; by default half of what is free.")
     ] = None,
     sample: opt.Sample = None,
+    held_out: Annotated[
+        list[str] | None,
+        opt.Option(metavar="SRC...", help="Text that is not trained on, to measure bytes per token at each size."),
+    ] = None,
     algorithm: Annotated[str, opt.training(help="heap, or naive: the textbook loop, for study.")] = "heap",
     unit: opt.Unit = "file",
     separator: opt.Separator = "",
@@ -87,11 +91,14 @@ def train(
     ] = None,
     num_threads: opt.Threads = None,
     force: opt.Force = False,
+    html: opt.Html = None,
     json: opt.Summary = False,
 ) -> None:
-    """Train a byte-level BPE tokenizer.
+    """Train a byte-level BPE tokenizer, or several sizes of it at once.
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
+
+    tokenmill train corpus/*.txt --vocab-size 16k,32k,64k --held-out other.txt -o tokenizers
     """
     from ..counting import CountOptions
     from ..sources.blocks import ReadOptions
@@ -106,7 +113,7 @@ def train(
     }
 
     options = Options(
-        vocab_size=vocab_size,
+        vocab_size=vocab_size[-1],
         special_tokens=special_token or [],
         special_tokens_as_text=special_tokens_as_text,
         min_count=min_count,
@@ -125,7 +132,8 @@ def train(
     if not _is_saved(sources):
         say_long_documents(sources, unit)
     given = Input(sources, split, reading, text or [])
-    train_and_report(given, options, Outputs(output, force, log, json), sample=sample)
+    outputs = Outputs(output, force, log, json, tuple(vocab_size), held_out or (), html)
+    train_and_report(given, options, outputs, sample=sample)
 
 
 @dataclass(frozen=True)
@@ -140,12 +148,48 @@ class Input:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What training writes. log: the file for the table of merges and removals."""
+    """What training writes. log: the file for the table of merges and removals.
+
+    sizes: the vocabulary sizes, ascending; with several, each is written to a folder of its name in `folder`.
+    held_out: the text that they are compared on; the text trained on if there is none. html: the page that shows that.
+    """
 
     folder: Path
     force: bool = False
     log: Path | None = None
     as_json: bool = False
+    sizes: tuple[int, ...] = ()
+    held_out: Sequence[str] = ()
+    html: Path | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the sizes are measured."""
+        return len(self.sizes) > 1 or bool(self.held_out)
+
+    def folders(self, vocab_size: int) -> dict[int, Path]:
+        """The folder of each size."""
+        if len(self.sizes) < 2:
+            return {vocab_size: self.folder}
+        return {size: self.folder / str(size) for size in self.sizes}
+
+    def check(self, options: Options) -> None:
+        """Raise an error now for what cannot be written or measured after the training."""
+        from ..formats import check_output
+        from ..jobs.outputs import refuse_existing
+        from ..sources.find import find_sources
+        from ._tables import Forms
+
+        for size, folder in self.folders(options.vocab_size).items():
+            replace(options, vocab_size=size)
+            check_output(folder, overwrite=self.force)
+        if self.log is not None:
+            refuse_existing(self.log, overwrite=self.force)
+        if self.html is not None and not self.compares:
+            raise UsageError("--html shows the sizes of --vocab-size: give several, such as 16k,32k,64k, or --held-out")
+        Forms(self.html, False, False, self.force).check()
+        for source in self.held_out:
+            find_sources(source)
 
 
 def train_and_report(
@@ -156,16 +200,12 @@ def train_and_report(
     sample: list[str] | None = None,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
-    from ..formats import check_output
-    from ..jobs.outputs import refuse_existing
     from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import estimate_memory
 
-    output, force, as_json = outputs.folder, outputs.force, outputs.as_json
-    check_output(output, overwrite=force)
-    if outputs.log is not None:
-        refuse_existing(outputs.log, overwrite=force)
+    as_json = outputs.as_json
+    outputs.check(options)
     check_sample(sample)
     text = _text(given, options)
     seconds: dict[str, float] = {}
@@ -179,15 +219,20 @@ def train_and_report(
         tok = Tokenizer(training.run())
         n_tokens = training.n_tokens() if options.min_count == 1 else None
         del training
+    folders = outputs.folders(options.vocab_size)
+    toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in folders}
     with _timed(seconds, "save"):
-        notes = tok.save(output, overwrite=force)
-    for note in notes:
+        notes = [note for size in toks for note in toks[size].save(folders[size], overwrite=outputs.force)]
+    for note in dict.fromkeys(notes):
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, counts, given.reading.read if given.reading else None)
-    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
-    report({**rows, **(cost if as_json else {})}, as_json)
+    rows = {"tokenizer": str(outputs.folder), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
+    sizes = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
+    report({**rows, **(cost | sizes if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
+        if short := [str(folders[size]) for size in toks if rows["tokens"] < size < options.vocab_size]:
+            say(f"The same tokens are in {', '.join(short)}.")
     return tok
 
 
@@ -314,6 +359,30 @@ def _summary(
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
+
+
+def _sizes(
+    toks: dict[int, Tokenizer], given: Input, outputs: Outputs, counts: WordCounts, options: Options
+) -> dict[str, Any]:
+    """Measure the sizes, and print or write what was found; the rows for JSON."""
+    from ..quality.evaluation_text import EvaluationText
+    from ..quality.sizes import measure_sizes
+    from ._tables import Forms
+
+    read = given.reading.read if given.reading else None
+    if outputs.held_out:
+        text, note = list(outputs.held_out), "On held-out text."
+    else:  # word counts do not tell the tokens that span words
+        text, note = list(given.text or given.sources), "On the text trained on; --held-out measures on other text."
+    measured: Any = counts if not outputs.held_out and options.superwords is None else text
+    with progress_bar() as progress:
+        domains = EvaluationText(measured, options.num_threads, read, options.special_tokens)
+        found = measure_sizes(toks, domains, note, progress)
+    if outputs.html is not None:
+        Forms(outputs.html, False, False, outputs.force).show(found)
+    if not outputs.as_json:
+        Forms(None, False, False, False).show(found)
+    return {"sizes": found.tables[0].to_json()["rows"]}
 
 
 def state_memory(needed: int, free: int, held: int = 0) -> None:
