@@ -16,7 +16,9 @@ COUNTS = [1, 1, 1, 2, 3, 5, 10, 100, 70_000, 2**33]
 
 def random_words(rng: random.Random) -> WordCounts:
     letters = rng.choices(range(256), k=rng.choice([1, 2, 2, 3, 4, 8]))
-    words = [bytes(rng.choices(letters, k=rng.choice([1, 2, 3, 5, 8, 12, 30]))) for _ in range(rng.choice([1, 3, 8, 20]))]
+    words = [
+        bytes(rng.choices(letters, k=rng.choice([1, 2, 3, 5, 8, 12, 30]))) for _ in range(rng.choice([1, 3, 8, 20]))
+    ]
     return WordCounts.from_mapping({word: rng.choice(COUNTS) for word in words})
 
 

@@ -38,12 +38,18 @@ def require_plots() -> None:
 
 
 def write_report(
-    found: Inspection | Comparison | Sizes, path: str | os.PathLike[str], top: int | None = 200, *, overwrite: bool = False
+    found: Inspection | Comparison | Sizes,
+    path: str | os.PathLike[str],
+    top: int | None = 200,
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Write the page for `found` to `path`; lists are cut to `top` rows. An existing file is an OutputError."""
     refuse_existing(path, overwrite=overwrite)
     if isinstance(found, Sizes):
-        page = _page(found.title(), found.note, [], [("Sizes", "", [density_by_size(found.bytes_per_token()), *found.tables])])
+        page = _page(
+            found.title(), found.note, [], [("Sizes", "", [density_by_size(found.bytes_per_token()), *found.tables])]
+        )
     else:
         page = render_inspection(found, top) if isinstance(found, Inspection) else render_comparison(found, top)
     with atomic_file(path, "w") as file:
