@@ -319,3 +319,32 @@ def test_sizes_beyond_the_corpus_are_named(tmp_path):
     result = run("train", tmp_path / "small.txt", "--vocab-size", "258,300,400", "-o", tmp_path / "sizes")
     assert "ran out of pairs" in result.stderr
     assert f"The same tokens are in {tmp_path / 'sizes' / '300'}." in result.stderr.replace("\n", "")
+
+
+def test_weights_and_the_share_of_each_source(corpus, tmp_path):
+    (tmp_path / "b.txt").write_text("The fog and the frog. " * 40)
+    weight = ["--weight", f"{tmp_path / 'b.txt'}=3/2"]
+    result = run("train", corpus, tmp_path / "b.txt", *weight, "--vocab-size", 280, "-o", tmp_path / "tok")
+    assert result.returncode == 0, result.stderr
+    size, other = 1.5 * (tmp_path / "b.txt").stat().st_size, corpus.stat().st_size
+    assert f"b.txt x 3/2 {100 * size / (size + other):.2f} %" in re.sub(r"\s+", " ", result.stderr)
+    weights = {str(tmp_path / "b.txt"): "3/2"}
+    assert tokenmill.load(tmp_path / "tok") == tokenmill.train([corpus, tmp_path / "b.txt"], 280, weights=weights)
+    assert run("count", corpus, tmp_path / "b.txt", *weight, "-o", tmp_path / "counts").returncode == 0
+    saved = run("train", tmp_path / "counts", "--vocab-size", 280, "-o", tmp_path / "tok2", "--json")
+    assert tokenmill.load(tmp_path / "tok2") == tokenmill.load(tmp_path / "tok")
+    shares = json.loads(saved.stdout)["shares"]
+    assert shares[0]["weight"] == "3/2"
+    assert sum(each["share"] for each in shares) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [("corpus.txt", "write it like SRC=3/2"), ("{}=x", "write a number above 0"), ("{}=2", "tokenmill count --merge")],
+)
+def test_wrong_weights(weight, message, corpus, tmp_path):
+    tokenmill.WordCounts.from_mapping({b"low": 1}, ("[a-z]+",)).save(tmp_path / "counts")
+    source = tmp_path / "counts" if "merge" in message else corpus
+    result = run("train", source, "--weight", weight.format(source), "--vocab-size", 280, "-o", tmp_path / "tok")
+    assert result.returncode == 2, result.stderr
+    assert message in re.sub(r"\s+", " ", result.stderr)

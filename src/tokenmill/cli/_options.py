@@ -67,6 +67,25 @@ SkipDamaged = Annotated[
     bool, reading("--skip-damaged", help="Leave out what cannot be read: a line, a row, the rest of a file.")
 ]
 
+
+def weighted(text: Any) -> tuple[str, str]:
+    """A source and its weight."""
+    source, sign, weight = str(text).rpartition("=")
+    if not sign:
+        raise click.BadParameter(f"{text!r} names no weight; write it like SRC=3/2")
+    return source, weight
+
+
+Weights = Annotated[
+    list[str] | None,
+    reading(
+        "--weight",
+        parser=weighted,
+        metavar="SRC=N",
+        help="How much the text of a source counts, such as code/=1/2 or en.txt=1.5; 1 for the others. May be repeated.",
+    ),
+]
+
 # How the job runs.
 Threads = Annotated[int | None, job(help="Threads, or processes for clean; by default one for each core.")]
 Resume = Annotated[bool, job("--resume/--no-resume", help="Continue an interrupted job.")]

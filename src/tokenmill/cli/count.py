@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import progress_bar, report, resumable, say_long_documents, say_skips
+from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row
 
 if TYPE_CHECKING:
     from ..counting.estimate import Estimate
@@ -42,6 +42,7 @@ def count(
     separator: opt.Separator = "",
     field: opt.Field = "text",
     binary: opt.Binary = "error",
+    weight: opt.Weights = None,
     skip_damaged: opt.SkipDamaged = False,
     num_threads: opt.Threads = None,
     engine: opt.Engine = "local",
@@ -61,7 +62,7 @@ def count(
     from ..split import Splitter
 
     read = ReadOptions(unit, separator, field)
-    options = CountOptions(min_count, memory_limit, approximate_prune, read, binary)  # type: ignore[arg-type]
+    options = CountOptions(min_count, memory_limit, approximate_prune, read, binary, weight or ())  # type: ignore[arg-type]
     splitter = Splitter(*(split or ["cl100k"]), special_tokens=special_token or ())
     if estimate:
         from ..counting.estimate import estimate as estimate_counts
@@ -79,7 +80,13 @@ def count(
     with resumable(output), progress_bar() as progress:
         if merge:
             summary = add_up(
-                sources, output, memory_limit=memory_limit, min_count=min_count, overwrite=force, progress=progress
+                sources,
+                output,
+                memory_limit=memory_limit,
+                min_count=min_count,
+                weights=weight or (),
+                overwrite=force,
+                progress=progress,
             )
         else:
             summary = count_to_folder(
@@ -108,6 +115,7 @@ def count(
             "possible_error_per_pretoken": summary.possible_error,
             "seconds": round(seconds, 3),
             "mb_per_second": None if merge else round(speed, 1),
+            **shares_row(summary.shares, json),
         },
         json,
     )

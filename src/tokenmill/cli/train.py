@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, verbosity
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
@@ -85,6 +85,7 @@ def train(
     separator: opt.Separator = "",
     field: opt.Field = "text",
     binary: opt.Binary = "error",
+    weight: opt.Weights = None,
     log: Annotated[
         Path | None,
         opt.output(help="Write all merges and removals to this file, such as merges.tsv; --verbose prints them."),
@@ -128,7 +129,12 @@ def train(
         superwords=take_superwords({name: value for name, value in of_superwords.items() if value is not None}),
     )
     units = ReadOptions(unit, separator, field)
-    reading = CountOptions(read=units, binary=binary, memory_limit=memory_limit)  # type: ignore[arg-type]
+    reading = CountOptions(read=units, binary=binary, memory_limit=memory_limit, weights=weight or ())  # type: ignore[arg-type]
+    if weight and (superwords or _is_saved(sources)):
+        raise UsageError(
+            "--weight is for text, without --superwords; weight saved word counts with: tokenmill count --merge A B "
+            "--weight A=3/2 -o BOTH"
+        )
     if not _is_saved(sources):
         say_long_documents(sources, unit)
     given = Input(sources, split, reading, text or [])
@@ -200,6 +206,7 @@ def train_and_report(
     sample: list[str] | None = None,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
+    from ..counting.weights import scaled, shares
     from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import estimate_memory
@@ -211,7 +218,8 @@ def train_and_report(
     seconds: dict[str, float] = {}
     with progress_bar() as progress, _timed(seconds, "load" if _is_saved(given.sources) else "count"):
         counts = _counts(given, options, progress)
-    needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
+    least = scaled(options.min_count, counts.scale)
+    needed = estimate_memory(counts, options.vocab_size, min_count=least, refine=options.refine)
     if options.algorithm == "heap":
         state_memory(needed, free_memory(), resident_memory())
     with _event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
@@ -227,6 +235,7 @@ def train_and_report(
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, counts, given.reading.read if given.reading else None)
     rows = {"tokenizer": str(outputs.folder), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
+    rows |= shares_row(shares(counts.mixture), as_json)
     sizes = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
     report({**rows, **(cost | sizes if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
@@ -347,6 +356,7 @@ def _summary(
     else:  # tokens that span words are not used in single words
         used = measure_usage(tok, counts).tokens if vocabulary.split_patterns == counts.split_patterns else 0
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
+    weighted = int(counts.scale * sum(part.weighted for part in counts.mixture)) or counts.total_bytes
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {
         "documents": counts.documents,
@@ -355,7 +365,7 @@ def _summary(
         "tokens": present + len(vocabulary.special_tokens),
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
-        "bytes_per_token": round(counts.total_bytes / used, 4) if used and whole else None,
+        "bytes_per_token": round(weighted / used, 4) if used and whole else None,
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
+from ..counting.weights import scaled
 from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Vocabulary
@@ -49,6 +51,9 @@ class Training:
             raise UsageError(
                 f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
             )
+        if counts.scale > 1:  # the limits are of weighted counts
+            limits = {name: scaled(getattr(options, name), counts.scale) for name in ("min_count", "min_pair_count")}
+            options = replace(options, **limits)
         self.options = options
         self.progress = progress or (lambda stage, done, total: None)
         counts = counts.cut_out(token.encode() for token in options.special_tokens)
