@@ -4,6 +4,7 @@ import json
 import random
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,7 @@ def expected(weights: dict[str, Fraction], scale: int) -> dict[bytes, int]:
     """By definition: each occurrence adds its source's weight."""
     total: Counter[bytes] = Counter()
     for name, weight in weights.items():
-        for word in Splitter(WORDS).split(open(name).read()):
+        for word in Splitter(WORDS).split(Path(name).read_text()):
             total[word.encode()] += weight * scale
     assert all(value.denominator == 1 for value in total.values())
     return {word: int(value) for word, value in total.items()}

@@ -231,7 +231,7 @@ class WordCounts:
         """
         if not os.path.isfile(path):
             rows, about = storage.load_rows(path, min_count)
-            return cls(*rows, *about)
+            return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
         from .ddfreq_tsv import read_counts_file
 
         merged = merge_rows(read_counts_file(Path(path)))
