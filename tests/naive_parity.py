@@ -7,6 +7,7 @@ It shares no code with the trainer: segmented words are tuples of bytes, lengths
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
@@ -30,7 +31,7 @@ def merge_word(word: tuple[bytes, ...], pair: tuple[bytes, bytes]) -> tuple[byte
 def pair_counts(text: dict[tuple[bytes, ...], int]) -> Counter:
     found: Counter = Counter()
     for word, count in text.items():
-        for pair in zip(word, word[1:], strict=False):
+        for pair in itertools.pairwise(word):
             found[pair] += count
     return found
 
