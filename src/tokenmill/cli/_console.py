@@ -210,7 +210,13 @@ def cost_of_export(
         return {}
     with progress_bar() as progress:
         cost = export_loss(tok, text, progress, read)
-    if as_json:
-        return {"without_events": dataclasses.asdict(cost)} if cost else {}
+    if cost is None:
+        return {}
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
-    return {}
+    if cost.other_tokens > max(cost.tokens, cost.longest_tokens):
+        say(
+            "note: for programs that do not know events, `tokenmill convert TOKENIZER OUT --to longest-match --lossy` writes "
+            "the better export. Merged by rank, a Picky vocabulary usually needs more tokens than plain BPE does: for tiktoken "
+            "and other programs that know only merges, train without --refine."
+        )
+    return {"without_events": dataclasses.asdict(cost)} if as_json else {}

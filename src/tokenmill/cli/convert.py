@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 def convert(
     tokenizer: opt.Tokenizer,
     output: Annotated[Path, opt.Argument(help="The file (for tiktoken) or the folder to write.")],
-    to: Annotated[str, opt.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
+    to: Annotated[
+        str,
+        opt.Option(
+            help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that "
+            "takes the longest token each time, for a Picky tokenizer with --lossy."
+        ),
+    ],
     split: opt.Split = None,
     special_token: Annotated[
         list[str] | None,
@@ -53,7 +59,7 @@ def convert(
     read = ReadOptions(unit, separator, field)
     vocabulary = formats.read(tokenizer, split, special_tokens=specials, download=download)
     notes = [*vocabulary.notes, *formats.write(vocabulary, output, to, lossy=lossy, overwrite=force)]
-    first, again = Tokenizer(vocabulary), Tokenizer(formats.read(output))
+    first = Tokenizer(vocabulary)
     for note in notes:
         say(f"note: {note}")
 
@@ -61,6 +67,7 @@ def convert(
     difference = None
     if vocabulary.order != "events" or not lossy:
         certificate["readers"] = {}
+        again = Tokenizer(formats.read(output))
         readers: list[tuple[str, Callable[[str], list[int]] | None]] = [("tokenmill", None)]
         encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
         if encoder is not None and vocabulary.order != "events":

@@ -1,8 +1,9 @@
 """Prune a vocabulary: remove tokens so that every remaining token can still be built.
 
 A token needs the parts of its merges, and those need theirs. So a token that should be removed stays if a remaining token
-needs it. The remaining ids become consecutive in their old order, which keeps the order of the ranks. `id_map` says which
-rows of an embedding table to keep.
+needs it. Tokens that are removed by their IoS are an exception: the result encodes by events, which make them on the way to
+other tokens and then remove them. The remaining ids become consecutive in their old order, which keeps the order of the
+ranks. `id_map` says which rows of an embedding table to keep.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..training.options import check_share
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
+from .removals import in_event_order, insert_removals
 from .replay import alphabet_of, events_of
 from .replay import replay as replay_events
 
@@ -50,12 +53,16 @@ def prune(
     *,
     unused_on: Text | None = None,
     min_uses: int = 1,
+    ios: float | None = None,
+    counts: Text | None = None,
     read: ReadOptions | None = None,
     progress: Progress | None = None,
 ) -> Pruned:
-    """Remove tokens from a vocabulary: those given by id, or those that a text does not use.
+    """Remove tokens from a vocabulary: those given by id, those that a text does not use, or those with a high IoS.
 
     ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
+    ios, counts: remove the tokens of a plain vocabulary whose IoS reaches this threshold when its merges are replayed on
+        `counts` (files, folders, globs or word counts); see `removals`. The result encodes by events.
     unused_on: files, folders, globs or word counts. Tokens that this text uses fewer than `min_uses` times are removed;
         added tokens stay. With min_uses=1 the text keeps its segmentation, only the ids change.
     read: how text files are cut into documents, and which field or column holds the text.
@@ -64,12 +71,14 @@ def prune(
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """
-    if (ids is None) == (unused_on is None):
-        raise UsageError("give either ids or unused_on to say which tokens to remove")
+    if (ids is not None) + (unused_on is not None) + (ios is not None) != 1 or (ios is None) != (counts is None):
+        raise UsageError("give one of ids, unused_on, and ios with counts to say which tokens to remove")
+    if ios is not None:
+        return _prune_by_ios(tok, ios, EvaluationText(counts, read=read), progress)  # type: ignore[arg-type]
     vocabulary = tok.vocabulary
     alphabet = _alphabet(vocabulary)
     ordinary = {id for id, token in enumerate(vocabulary.tokens) if token is not None}
-    everything = ordinary | {token.id for token in vocabulary.added_tokens}
+    everything = ordinary | vocabulary.bytes_apart.keys()
     if ids is not None:
         removing = set(ids)
         if strangers := sorted(removing - everything):
@@ -83,7 +92,8 @@ def prune(
         used, made = _used(tok, EvaluationText(unused_on, read=read), min_uses, progress)  # type: ignore[arg-type]
         removing = ordinary - alphabet - used
     needed = sorted((made | _parts_of(vocabulary, (everything - removing) | made)) & removing)
-    return _renumber(tok, (everything - removing) | set(needed), needed)
+    smaller, id_map = renumber(vocabulary, sorted((everything - removing) | set(needed)))
+    return Pruned(Tokenizer(smaller, name=tok.name), id_map, needed)
 
 
 def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
@@ -123,11 +133,26 @@ def _parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
     return found
 
 
-def _renumber(tok: Tokenizer, staying: set[int], needed: list[int]) -> Pruned:
-    vocabulary = tok.vocabulary
-    size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)])
+def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Pruned:
+    check_share("ios", ios)
+    if tok.vocabulary.order == "events":
+        raise UsageError("ios is for plain tokenizers; this one encodes by events already")
+    ordered = in_event_order(tok, "Give the tokens to remove by id instead.")
+    cleaned = insert_removals(ordered.vocabulary, text.together(tok, progress), ios, progress)
+    present = {id for id, token in enumerate(cleaned.tokens) if token is not None} - cleaned.removed
+    kept = [*sorted(present | cleaned.bytes_apart.keys()), *sorted(cleaned.removed)]
+    smaller, id_map = renumber(cleaned, kept)
+    id_map[list(cleaned.removed)] = -1
+    return Pruned(Tokenizer(smaller, name=tok.name), id_map, [])
+
+
+def renumber(vocabulary: Vocabulary, kept: list[int]) -> tuple[Vocabulary, np.ndarray]:
+    """The tokens `kept` with the ids 0, 1, ... in this order, and the new id by old id: int32, -1 for other tokens.
+
+    Events of tokens that are not kept are dropped.
+    """
+    size = max(len(vocabulary.tokens), 1 + max(vocabulary.bytes_apart, default=-1))
     id_map = np.full(size, -1, np.int32)
-    kept = sorted(staying)
     id_map[kept] = np.arange(len(kept), dtype=np.int32)
     tokens = [vocabulary.tokens[id] if id < len(vocabulary.tokens) else None for id in kept]
     while tokens and tokens[-1] is None:
@@ -135,13 +160,14 @@ def _renumber(tok: Tokenizer, staying: set[int], needed: list[int]) -> Pruned:
     events = vocabulary.events
     removal = events[:, 1] < 0
     alive = (id_map[events[:, 0]] >= 0) & (removal | ((id_map[events[:, 1]] >= 0) & (id_map[events[:, 2]] >= 0)))
-    events = np.where(events < 0, -1, id_map[events])[alive]
-    smaller = replace(
+    found = replace(
         vocabulary,
         tokens=tuple(tokens),
-        events=events,
+        events=np.where(events < 0, -1, id_map[events])[alive],
         event_counts=vocabulary.event_counts[alive] if len(vocabulary.event_counts) else (),
-        added_tokens=tuple(replace(t, id=int(id_map[t.id])) for t in vocabulary.added_tokens if t.id in staying),
+        added_tokens=tuple(replace(t, id=int(id_map[t.id])) for t in vocabulary.added_tokens if id_map[t.id] >= 0),
         unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
+        byte_tokens=tuple(None if id is None else int(id_map[id]) for id in vocabulary.byte_tokens),
+        decode_only=tuple((int(id_map[id]), text) for id, text in vocabulary.decode_only if id_map[id] >= 0),
     )
-    return Pruned(Tokenizer(smaller, name=tok.name), id_map, needed)
+    return found, id_map
