@@ -99,11 +99,19 @@ def test_ids_that_stay_mean_the_same(order):
         tok = trained
         if order == "ranks":
             special = (AddedToken("<|end|>", 339),)
-            tok = Tokenizer(make_vocabulary(trained.vocabulary.tokens, split_patterns=trained.vocabulary.split_patterns, added_tokens=special))
+            tok = Tokenizer(
+                make_vocabulary(
+                    trained.vocabulary.tokens, split_patterns=trained.vocabulary.split_patterns, added_tokens=special
+                )
+            )
         counts = tokenmill.count_iterator([random_text(seed, 300)])
         result = prune(tok, ios=rng.choice([0.6, 0.9]), counts=counts)
         kept = np.flatnonzero(result.id_map >= 0)
-        assert result.dropped and sorted(result.id_map[kept].tolist()) == list(range(len(kept))) and len(kept) == result.tok.n_vocab
+        assert (
+            result.dropped
+            and sorted(result.id_map[kept].tolist()) == list(range(len(kept)))
+            and len(kept) == result.tok.n_vocab
+        )
         assert all(tok.decode_bytes([old]) == result.tok.decode_bytes([result.id_map[old]]) for old in kept.tolist())
         alike = 0
         for _ in range(300):
@@ -137,6 +145,8 @@ def test_wrong_calls():
     picky = tokenmill.train_from_iterator([random_text(1)], 300, refine=0.9)
     with pytest.raises(UsageError, match="by events already"):
         prune(picky, ios=0.9, counts=counts)
-    twice = make_vocabulary([*BYTES, b"ab", b"bc", b"abc"], [(97, 98, 256), (98, 99, 257), (97, 257, 258), (256, 99, 258)])
+    twice = make_vocabulary(
+        [*BYTES, b"ab", b"bc", b"abc"], [(97, 98, 256), (98, 99, 257), (97, 257, 258), (256, 99, 258)]
+    )
     with pytest.raises(UsageError, match="does not give token 258"):
         prune(Tokenizer(twice), ios=0.9, counts=counts)

@@ -4,9 +4,9 @@ import functools
 import random
 
 import pytest
+import transformers
 
 import tokenmill
-import transformers
 from naive_encoder import NaiveEncoder
 from tokenmill import Splitter, Tokenizer, WordCounts
 from tokenmill.errors import ConversionError, FormatError, InputError, UsageError

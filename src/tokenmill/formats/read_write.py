@@ -207,7 +207,9 @@ def write(
     if format not in (*FORMATS, LONGEST_MATCH):
         raise UsageError(f"the format is {format!r}; expected one of {', '.join((*FORMATS, LONGEST_MATCH))}")
     if format == LONGEST_MATCH and vocabulary.order != "events":
-        raise ConversionError("longest match would change ids. It is for Picky tokenizers; the other formats keep the ids.")
+        raise ConversionError(
+            "longest match would change ids. It is for Picky tokenizers; the other formats keep the ids."
+        )
     if format == LONGEST_MATCH and not lossy:
         raise ConversionError(
             "text encoded by longest match gets other ids than by events. Pass lossy=True (--lossy) to write it."
