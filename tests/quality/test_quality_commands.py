@@ -126,7 +126,7 @@ def test_replace(folder):
     assert summary["certificate"]["new_tokens"] < summary["certificate"]["tokens"]
     assert "certificate: " in run(folder, *wanted).stderr
     first = (folder / "replaced" / "tokenizer.json").read_bytes()
-    run(folder, *wanted, "--keep", "a.txt")
+    run(folder, *wanted, "--keep", "b.txt")
     assert (folder / "replaced" / "tokenizer.json").read_bytes() != first
     run(folder, "replace", "large", "other.txt", "-o", "as-many", "--id-map", "all.npy")
     assert 0 < (np.load(folder / "all.npy") < 0).sum() <= 22

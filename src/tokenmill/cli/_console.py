@@ -216,7 +216,7 @@ def cost_of_export(
     if cost.other_tokens > max(cost.tokens, cost.longest_tokens):
         say(
             "note: for programs that do not know events, `tokenmill convert TOKENIZER OUT --to longest-match --lossy` writes "
-            "the better export. Merged by rank, a Picky vocabulary usually needs more tokens than plain BPE does: for tiktoken "
-            "and other programs that know only merges, train without --refine."
+            "the better export, for Hugging Face's tokenizers. Merged by rank, this vocabulary usually needs more tokens than "
+            "a plain one: for programs that know only merges, use a plain tokenizer (train without --refine)."
         )
     return {"without_events": dataclasses.asdict(cost)} if as_json else {}

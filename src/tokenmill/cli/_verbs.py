@@ -9,7 +9,7 @@ PANELS = {
         "extend": "Train a tokenizer further, or only add special tokens; old ids keep their tokens",
         "prune": "Remove tokens; every token that remains can still be built",
         "shrink": "Cut a vocabulary to a text, to scripts, or to both together",
-        "replace": "Replace the tokens that a text does not use by better ones for it; all other ids keep their tokens",
+        "replace": "Replace tokens that a text does not use; all other ids keep their tokens",
     },
     "Use a tokenizer": {
         "encode": "Encode text: a line of ids for each document, or a token file, which trainers read",

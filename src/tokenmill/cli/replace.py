@@ -35,8 +35,9 @@ def replace(
     force: opt.Force = False,
     json: opt.Summary = False,
 ) -> None:
-    """Replace the tokens that a text does not use by better ones for it; all other ids keep their tokens.
+    """Replace tokens that a text does not use; all other ids keep their tokens.
 
+    The text decides which tokens go, the least used first, and new ones are trained on it.
     new_rows.json beside the tokenizer lists for each new id the old ids whose rows, averaged, start its row of an embedding
     table. A certificate says what both encode alike.
 

@@ -31,12 +31,15 @@ class Certificate:
     new_tokens: int
 
     def __str__(self) -> str:
-        share = self.alike / self.pretokens if self.pretokens else 1.0
-        more = self.new_tokens / self.tokens - 1 if self.tokens else 0.0
-        return (
+        kept = (
             f"certificate: {self.ids:,} ids that stay mean the same bytes; on {self.checked:,} texts, all that use only such "
-            f"tokens are encoded alike. Of {self.pretokens:,} pretokens {self.alike:,} ({share:.3%}) keep their tokens; "
-            f"{self.new_tokens:,} tokens instead of {self.tokens:,} ({more:+.3%})"
+            "tokens are encoded alike"
+        )
+        if not self.tokens:
+            return kept
+        return (
+            f"{kept}. Of {self.pretokens:,} pretokens {self.alike:,} ({self.alike / self.pretokens:.3%}) keep their tokens; "
+            f"{self.new_tokens:,} tokens instead of {self.tokens:,} ({self.new_tokens / self.tokens - 1:+.3%})"
         )
 
 
