@@ -107,7 +107,7 @@ def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
     )
     assert (
         result.exit_code == 0
-        and "without events: " in result.stderr
+        and "without events, merged by rank: " in result.stderr
         and "read by tokenmill: the same ids" in result.stderr
     )
     result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--force")

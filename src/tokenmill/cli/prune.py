@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ..sources.blocks import ReadOptions
     from ..tokenizer import Tokenizer
 
+Ids = Annotated[Path | None, opt.Option(help="A file of the tokens to remove or replace: one id per line.")]
+
 
 class Changed(opt.Result):
     """Where a changed tokenizer and its id map are written, and what is measured on it."""
@@ -72,10 +74,12 @@ def prune(
     changed: Changed,
     opening: opt.Opening,
     documents: opt.Documents,
-    ids: Annotated[Path | None, opt.Option(help="Remove the tokens in this file: one id per line.")] = None,
+    ids: Ids = None,
     ios: Annotated[
         float | None,
-        opt.Option(help="Remove tokens of a plain tokenizer whose IoS on --counts reaches this threshold, such as 0.9."),
+        opt.Option(
+            help="Remove tokens of a plain tokenizer whose IoS on --counts reaches this threshold, such as 0.9."
+        ),
     ] = None,
     counts: Annotated[list[str] | None, opt.Option(metavar="SRC...", help="For --ios: text or word counts.")] = None,
     num_threads: opt.Threads = None,
@@ -112,7 +116,9 @@ def shrink(
     ] = None,
     script: Annotated[
         list[str] | None,
-        opt.Option(help="Keep tokens of this Unicode script, such as Latin, and those without letters; may be repeated."),
+        opt.Option(
+            help="Keep tokens of this Unicode script, such as Latin, and those without letters; may be repeated."
+        ),
     ] = None,
     min_uses: Annotated[int, opt.Option(min=1, help="Keep only tokens that the text uses this many times.")] = 1,
     num_threads: opt.Threads = None,

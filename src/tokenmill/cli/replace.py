@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from . import _options as opt
 from ._console import progress_bar, report, say
-from .prune import Changed, read_ids
+from .prune import Changed, Ids, read_ids
 
 
 def replace(
@@ -22,7 +21,7 @@ def replace(
         int | None,
         opt.training(**opt.number, help="How many tokens; by default as many as `inspect` says are worth replacing."),
     ] = None,
-    ids: Annotated[Path | None, opt.training(help="Replace the tokens in this file: one id per line.")] = None,
+    ids: Ids = None,
     keep: Annotated[
         list[str] | None, opt.training(metavar="SRC...", help="More text whose tokens are used too and should stay.")
     ] = None,

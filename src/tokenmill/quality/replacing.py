@@ -30,6 +30,7 @@ from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
 from .pruning import all_ids, check_removable, lasting_tokens, parts_of, renumber, with_removals
 from .replay import events_of
+from .tables import Column, Table
 from .usage import bare, measure_usage, ordinary_tokens, segment
 
 
@@ -150,6 +151,23 @@ def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray | None 
             break
         worth = Worth(worth.tokens + 1, max(worth.used, times), gained)
     return worth
+
+
+def worth_table(tok: Tokenizer, counts: WordCounts) -> Table:
+    """How many tokens are worth replacing on `counts`."""
+    worth, size = worth_replacing(tok, counts), len(ordinary_tokens(tok))
+    columns = (
+        Column("tokens", "count", "used less often than new ones would be"),
+        Column("of the vocabulary", "share"),
+        Column("used at most", "count", "the uses of the most used of them"),
+        Column("a new one at least", "count", "occurrences of the least frequent of as many pairs of adjacent tokens"),
+    )
+    note = (
+        "Compares the least used tokens with the most frequent pairs of adjacent tokens. An estimate: merging one pair changes "
+        "others. `tokenmill replace` gives their ids to new tokens; judge on all the text that a model must read."
+    )
+    row = (worth.tokens, worth.tokens / size if size else None, worth.used, worth.gained)
+    return Table("worth_replacing", "Tokens worth replacing on this text", columns, [row], note)
 
 
 def _parts(vocabulary: Vocabulary) -> dict[int, set[int]]:
