@@ -147,7 +147,9 @@ def cleaned_table(results: dict) -> list[str]:
         base = results[name]["exports"][0]["plain"]
         for row in results[name]["cleaned"]:
             keys = ("by events", "longest match", "by rank", "trained to this size")
-            rows.append([name, row["T"], f"{row['removed']:,}", f"{base:,}", *(against(row[key], base) for key in keys)])
+            rows.append(
+                [name, row["T"], f"{row['removed']:,}", f"{base:,}", *(against(row[key], base) for key in keys)]
+            )
     head = ["corpus", "T", "removed", "plain, 32,768", "cleaned, event order", "longest match", "merged by rank"]
     return table([*head, "plain, trained to this size"], rows)
 
@@ -176,7 +178,9 @@ def page() -> None:
         for marker, rendered in tables.items():
             body = "\n".join(rendered(results)) + "\n"
             begin, rest = text.split(f"<!-- {marker}:begin -->\n")
-            text = f"{begin}<!-- {marker}:begin -->\n{body}<!-- {marker}:end -->{rest.split(f'<!-- {marker}:end -->')[1]}"
+            text = (
+                f"{begin}<!-- {marker}:begin -->\n{body}<!-- {marker}:end -->{rest.split(f'<!-- {marker}:end -->')[1]}"
+            )
         path.write_text(text, encoding="utf-8")
 
 

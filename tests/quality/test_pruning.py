@@ -10,6 +10,7 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality import prune, shrink
+from tokenmill.quality.certificate import certify
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -146,3 +147,18 @@ def test_byte_tokens_and_decode_only_keep_their_meaning():
     )
     result = prune(tok, [3])
     assert result.tok.encode("abé") == [1, 2, 3 + 0xC3, 3 + 0xA9] and result.tok.decode([259]) == "<unused>"
+
+
+def test_what_stays_of_a_picky_vocabulary_is_encoded_alike():
+    """Events of a pruned token were dropped, and texts that pass through it got other ids."""
+    for seed in range(60 * SWEEP):
+        rng = random.Random(seed)
+        tokens, events = random_events(rng, b"abc", 30, 0.3)
+        tok = Tokenizer(make_vocabulary(tokens, events, "events"))
+        present = [id for id in range(256, len(tokens)) if id not in tok.vocabulary.removed]
+        asked = rng.sample(present, min(3, len(present)))
+        result = prune(tok, asked)
+        assert result.needed == [] and result.tok.n_vocab == tok.n_vocab - len(asked) - len(
+            [id for id in tok.vocabulary.removed if id < tok.n_vocab]
+        )
+        certify(tok, result.tok, result.id_map, WordCounts.from_mapping(random_pretokens(rng, b"abc", 30)))
