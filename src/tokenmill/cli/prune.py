@@ -154,7 +154,7 @@ def _counted(tok: Tokenizer, sources: list[str] | None, read: ReadOptions, threa
 
 def _report(changed: Changed, old: Tokenizer, smaller: Pruned, counts: WordCounts | None, read: ReadOptions) -> None:
     rows = changed.write(old, smaller.tok, smaller.id_map, counts, read)
-    sizes = {"tokens_before": old.n_vocab, "tokens": smaller.tok.n_vocab, "dropped": old.n_vocab - smaller.tok.n_vocab}
+    sizes = {"tokens_before": old.n_vocab, "tokens": smaller.tok.n_vocab, "dropped": smaller.dropped}
     report({**rows, **sizes, "kept_because_needed": len(smaller.needed)}, changed.json)
 
 

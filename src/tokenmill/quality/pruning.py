@@ -33,18 +33,15 @@ class Pruned:
     """The result of `prune` and `shrink`.
 
     tok: the smaller tokenizer.
-    id_map: int32, the new id by old id; -1 for a removed token.
+    id_map: int32, for the `n_vocab` old ids the new id; -1 for a removed token. New ids are in the order of the old ones.
     needed: the old ids that should have been removed, but that remaining tokens are built from.
+    dropped: the number of removed tokens.
     """
 
     tok: Tokenizer
     id_map: np.ndarray
     needed: list[int]
-
-    @property
-    def dropped(self) -> int:
-        """The number of removed tokens."""
-        return int((self.id_map < 0).sum())
+    dropped: int
 
 
 @suggests_options()
@@ -187,24 +184,24 @@ def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pr
         return _without_removed(tok, with_removals(vocabulary, removing & ordinary_tokens(tok).keys()), removing)
     staying = (all_ids(vocabulary) - removing).union(made)
     needed = sorted((parts_of(vocabulary, staying).union(made)) & removing)
-    id_map = _consecutive(vocabulary, sorted(staying.union(needed)))
-    return Pruned(Tokenizer(renumber(vocabulary, id_map), name=tok.name), id_map, needed)
+    return _pruned(tok, vocabulary, sorted(staying.union(needed)), needed)
 
 
 def _without_removed(tok: Tokenizer, cleaned: Vocabulary, removing: Collection[int] = ()) -> Pruned:
     """`cleaned` with new ids: the present tokens first, then the removed ones. `removing`: added tokens to leave out."""
     removed = sorted(cleaned.removed)
-    id_map = _consecutive(cleaned, [*sorted(all_ids(cleaned) - cleaned.removed - {*removing}), *removed])
-    smaller = Tokenizer(renumber(cleaned, id_map), name=tok.name)
-    id_map[removed] = -1
-    return Pruned(smaller, id_map, [])
+    return _pruned(tok, cleaned, [*sorted(all_ids(cleaned) - cleaned.removed - {*removing}), *removed], [])
 
 
-def _consecutive(vocabulary: Vocabulary, kept: list[int]) -> np.ndarray:
-    """The map of ids, int32, that gives the tokens `kept` the ids 0, 1, ... in this order."""
+def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: list[int]) -> Pruned:
+    """The tokens `kept` of a changed vocabulary of `tok` with the ids 0, 1, ... in this order."""
     id_map = np.full(1 + max(all_ids(vocabulary), default=-1), -1, np.int32)
     id_map[kept] = np.arange(len(kept), dtype=np.int32)
-    return id_map
+    smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
+    id_map[list(vocabulary.removed)] = -1
+    id_map = id_map[: tok.n_vocab]
+    given = ordinary_tokens(tok).keys() | tok.vocabulary.bytes_apart.keys()
+    return Pruned(smaller, id_map, needed, dropped=int((id_map[sorted(given)] < 0).sum()))
 
 
 def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Pruned:
