@@ -162,7 +162,10 @@ def test_text_without_control_tokens_is_encoded_once(monkeypatch, text, modes):
 
     monkeypatch.setattr(type(tokenizer.core), "encode_documents", counted)
     tried = _Trial(tokenizer, tokenizer, None).size_if_same(text)
-    assert tried == (len(text.encode()), len(tokenizer.encode(text, allowed_special="all" if modes == 1 else set(), disallowed_special=())))
+    assert tried == (
+        len(text.encode()),
+        len(tokenizer.encode(text, allowed_special="all" if modes == 1 else set(), disallowed_special=())),
+    )
     assert len(calls) == 2 * modes
 
 
