@@ -182,7 +182,7 @@ export class TokensTab {
     // Without a split pattern, what merges on its own is found from the tokens.
     const whole = this.session.choice(this.session.current)?.summary?.patterns.length === 0;
     const { text } = tokenText(encoded, token);
-    const why = h("button", { type: "button", id: "why", onclick: () => this.ask(token) }, "Why this token? (S)");
+    const why = h("button", { type: "button", id: "why", onclick: () => this.ask(token) }, "Step by step (S)");
     fill(
       byId("detail"),
       h(
@@ -200,7 +200,7 @@ export class TokensTab {
         ),
         spansWords(text) ? fact("Superword", `across ${wordsOf(text).length} words`) : null,
         fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
-        isAdded(encoded, token) ? null : h("div", {}, why),
+        isAdded(encoded, token) ? null : fact("Why it is here", why),
       ),
     );
   }
