@@ -378,7 +378,7 @@ class Tokenizer:
 
         vocabulary = formats.read(path, split, special_tokens=special_tokens, download=download)
         tok = cls(vocabulary, name=printable(path))
-        tok.core.kernel  # noqa: B018  a loaded tokenizer will encode: build the tables now
+        tok.core.pipeline or tok.core.kernel  # noqa: B018  a loaded tokenizer will encode: build the tables now
         return tok
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
