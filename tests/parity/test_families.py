@@ -17,7 +17,7 @@ from family_examples import (
 )
 
 import tokenmill
-from tokenmill.errors import ConversionError, FormatError
+from tokenmill.errors import ConversionError
 
 CORPUS = [
     "the low lower lowest, the newest and the widest  row",

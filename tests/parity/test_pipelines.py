@@ -23,7 +23,13 @@ BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": Tr
 WHOLE = BYTE_LEVEL | {"use_regex": False}
 METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
 SPLIT = {"type": "Split", "pattern": {"Regex": r"[a-z]+\s"}, "behavior": "MergedWithNext", "invert": False}
-BERT = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True}
+BERT = {
+    "type": "BertNormalizer",
+    "clean_text": True,
+    "handle_chinese_chars": True,
+    "strip_accents": None,
+    "lowercase": True,
+}
 FALCON = [
     {"type": "Punctuation", "behavior": "Contiguous"},
     BYTE_LEVEL,
@@ -48,7 +54,13 @@ def trained(model, trainer, **sections):
 def bytes_file(*steps, model=(), unknown=None, **sections):
     trainers = tokenizers.trainers
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False, special_tokens=[unknown] if unknown else [], **dict(model))
+    trainer = trainers.BpeTrainer(
+        vocab_size=400,
+        initial_alphabet=alphabet,
+        show_progress=False,
+        special_tokens=[unknown] if unknown else [],
+        **dict(model),
+    )
     pre_tokenizer = {"type": "Sequence", "pretokenizers": list(steps)}
     made = tokenizers.models.BPE(unk_token=unknown, **dict(model))
     return trained(made, trainer, pre_tokenizer=pre_tokenizer, decoder=BYTE_LEVEL, **sections)
@@ -59,7 +71,11 @@ def text_file(kind, pre_tokenizer, normalizer=None, decoder=None, **options):
     affixes = {key: value for key, value in options.items() if key != "fuse_unk"}
     unknown = {"unk_token": "[UNK]"}
     trainer = getattr(tokenizers.trainers, f"{name}Trainer")(
-        vocab_size=200, special_tokens=["[UNK]", "[CLS]"], show_progress=False, **affixes, **(unknown if kind == "Unigram" else {})
+        vocab_size=200,
+        special_tokens=["[UNK]", "[CLS]"],
+        show_progress=False,
+        **affixes,
+        **(unknown if kind == "Unigram" else {}),
     )
     model = getattr(tokenizers.models, kind)(**({} if kind == "Unigram" else unknown | options))
     return trained(model, trainer, pre_tokenizer=pre_tokenizer, normalizer=normalizer, decoder=decoder)
@@ -99,7 +115,9 @@ def file_of(tmp_path_factory):
             size = len(raw["model"]["vocab"])
             flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
             more = [("<a>", {"rstrip": True}), ("Word", {"normalized": True}), ("[SEP]", {"special": True})]
-            raw["added_tokens"] += [flags | {"id": size + n, "content": text} | own for n, (text, own) in enumerate(more)]
+            raw["added_tokens"] += [
+                flags | {"id": size + n, "content": text} | own for n, (text, own) in enumerate(more)
+            ]
             made[name] = folder / f"{len(made)}.json"
             made[name].write_text(json.dumps(raw))
         return made[name]
@@ -136,7 +154,11 @@ def test_offsets_counts_and_batches(file_of, name):
     assert tok.encode_batch([text, "low"]) == [found.ids, tok.encode("low")]
     assert tok.encode_to_numpy(text).tolist() == found.ids == pickle.loads(pickle.dumps(tok)).encode(text)
     spans = found.bytes.tolist()
-    assert all(start <= end for start, end in spans) and spans == sorted(spans) and spans[-1][1] <= len(found.text.encode())
+    assert (
+        all(start <= end for start, end in spans)
+        and spans == sorted(spans)
+        and spans[-1][1] <= len(found.text.encode())
+    )
     part = tok.truncate(text, 5)
     assert text.lower().startswith(part.lower()) and 0 < tok.count_tokens(part) <= 5
     assert "".join(tok.split_at(text, 6)) == tok.encode_offsets(text).text
@@ -203,7 +225,9 @@ def test_every_code_point(kind):
     theirs, ours = getattr(tokenizers.pre_tokenizers, kind)(), pre_tokenizer_of({"type": kind})
     for point in [*range(0xD800), *range(0xE000, 0x110000)]:
         for text in (f"a{chr(point)}b", f"漢{chr(point)} ", chr(point)):
-            assert [word for word, _ in theirs.pre_tokenize_str(text)] == [word.text for word in ours(text, True)], hex(point)
+            assert [word for word, _ in theirs.pre_tokenize_str(text)] == [word.text for word in ours(text, True)], hex(
+                point
+            )
 
 
 @pytest.mark.parametrize(

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from ..errors import UsageError
+from . import _options as opt
 from ._console import say
 
 if TYPE_CHECKING:
     from ..quality import Comparison, Inspection, Table
+    from ..quality.sizes import Sizes
 
 
 NARROWEST = 10  # a column of text may be folded to this width
 
 
-class Forms(NamedTuple):
-    """The forms in which the tables were asked for: --html (with --force over an old page), --json, --markdown."""
+class Forms(opt.Group):
+    """The forms in which the tables are wanted."""
 
-    html: Path | None
-    json: bool
-    markdown: bool
-    force: bool
+    html: Annotated[Path | None, opt.output(help="Write a report as one self-contained page.")] = None
+    json: Annotated[bool, opt.output("--json", help="Print the tables as JSON.")] = False
+    markdown: Annotated[bool, opt.output("--markdown", help="Print the tables as Markdown.")] = False
+    force: opt.Force = False
 
     def check(self) -> None:
         """Raise an error now, not after an hour of counting, for forms that cannot be made."""
@@ -35,7 +37,7 @@ class Forms(NamedTuple):
             refuse_existing(self.html, overwrite=self.force)
             require_plots()
 
-    def show(self, found: Inspection | Comparison, top: int | None = None) -> None:
+    def show(self, found: Inspection | Comparison | Sizes, top: int | None = None) -> None:
         """Write the page or print the tables. top: rows of each list, by default 10, in the page 200; 0 for all."""
         if self.html is not None:
             from ..quality.report import write_report

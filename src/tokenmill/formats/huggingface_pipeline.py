@@ -1,9 +1,9 @@
 """A tokenizer.json as a `Pipeline`: WordPiece, Unigram, and BPE behind steps that split patterns cannot express.
 
-    models           BPE with affixes and unknown bytes, WordPiece, WordLevel, Unigram
-    pre-tokenizers   all of Hugging Face's: BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, FixedLength, Metaspace, Punctuation,
-                     Split, UnicodeScripts, Whitespace, WhitespaceSplit, Sequence
-    decoders         all but CTC
+models           BPE with affixes and unknown bytes, WordPiece, WordLevel, Unigram
+pre-tokenizers   all of Hugging Face's: BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, FixedLength, Metaspace, Punctuation,
+                 Split, UnicodeScripts, Whitespace, WhitespaceSplit, Sequence
+decoders         all but CTC
 """
 
 from __future__ import annotations
@@ -150,7 +150,12 @@ def _check_steps(node: Json, members: str, known: tuple[str, ...]) -> None:
         behavior = node["behavior"].expect(str)
         if behavior.replace("_", "").lower() not in _BEHAVIORS:
             node["behavior"].fail(f"the behaviour {show(behavior)} is not one of Hugging Face's")
-    needed = {"Metaspace": ("replacement",), "Replace": ("content",), "CharDelimiterSplit": ("delimiter",), "Strip": ("content",)}
+    needed = {
+        "Metaspace": ("replacement",),
+        "Replace": ("content",),
+        "CharDelimiterSplit": ("delimiter",),
+        "Strip": ("content",),
+    }
     for name in needed.get(kind, ()):
         text = node[name].expect(str)
         if name != "content" and len(text) != 1:
@@ -183,7 +188,9 @@ def _tokens(pipeline: Pipeline, added: set[int]) -> list[bytes | None]:
     """The bytes that each token stands for in a text; None for an added token, and for one that stands for nothing."""
     settings, texts = pipeline.model, list(pipeline.texts)
     prefix, suffix = settings.get("continuing_subword_prefix") or "", settings.get("end_of_word_suffix") or ""
-    starts = " " if settings["type"] == "WordPiece" else ""  # a word that goes on has the prefix, one that begins none
+    starts = (
+        " " if settings["type"] == "WordPiece" and prefix else ""
+    )  # for a token without the prefix, which begins a word
     marks = {pipeline.mark, "\u2581" if _writes_mark(pipeline) else ""} - {""}
     if pipeline.byte_level:
         if suffix:

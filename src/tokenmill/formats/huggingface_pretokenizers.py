@@ -73,12 +73,16 @@ def _read(node: Json, found: PreTokenizer) -> None:
             _read(step, found)
         return
     if found.byte_level:
-        node.unsupported(f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do")
+        node.unsupported(
+            f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do"
+        )
     if kind == "ByteLevel":
         found.byte_level = True
         found.add_prefix_space = node.get("add_prefix_space", bool, True)
         if found.add_prefix_space and found.split_patterns:
-            node.unsupported("ByteLevel puts a space before every pretoken of an earlier split, which tokenmill cannot do")
+            node.unsupported(
+                "ByteLevel puts a space before every pretoken of an earlier split, which tokenmill cannot do"
+            )
         if node.get("use_regex", bool, True):
             found.split_patterns.append(PATTERNS["gpt2"])
     elif kind == "Metaspace":

@@ -66,7 +66,11 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     steps = _steps(normalizer)
     if training.model_type == _UNIGRAM:
         if USER_DEFINED in pieces.kinds and normalizer.precompiled_charsmap:
-            fail(file, "", "has user-defined symbols and a character map, which SentencePiece applies together; tokenmill does not")
+            fail(
+                file,
+                "",
+                "has user-defined symbols and a character map, which SentencePiece applies together; tokenmill does not",
+            )
         if normalizer.add_dummy_prefix:  # before the map: the prefix stays where the map leaves nothing of the text
             steps.insert(len(steps) if normalizer.remove_extra_whitespaces else 0, ("Prepend", MARK))
         return _unigram(pieces, (*steps, ("Replace", " ", MARK)), training.byte_fallback, normalizer.add_dummy_prefix)
@@ -116,7 +120,9 @@ def _unigram(pieces: Pieces, steps: tuple[Step, ...], fallback: bool, prefix: bo
     added = [token for token in added_tokens(pieces) if token.special]
     names = {token.id for token in added}
     tokens = [
-        None if id in names or kind not in (NORMAL, USER_DEFINED, BYTE) or not text else text.replace(MARK, " ").encode()
+        None
+        if id in names or kind not in (NORMAL, USER_DEFINED, BYTE) or not text
+        else text.replace(MARK, " ").encode()
         for id, (text, kind) in enumerate(zip(pieces.texts, kinds, strict=True))
     ]
     for id, kind in enumerate(kinds):

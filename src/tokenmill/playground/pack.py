@@ -52,7 +52,13 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
     import numpy as np
 
     forms = {*vocabulary.normalizers} <= {*NORMALIZERS}
-    if vocabulary.pipeline is not None or vocabulary.space_mark or vocabulary.order == "scores" or vocabulary.byte_tokens or not forms:
+    if (
+        vocabulary.pipeline is not None
+        or vocabulary.space_mark
+        or vocabulary.order == "scores"
+        or vocabulary.byte_tokens
+        or not forms
+    ):
         raise ConversionError(
             f"the playground cannot show {name}: the page's encoder does not have the rules of SentencePiece (spaces as "
             "U+2581, byte fallback, scores). Use tokenmill inspect and tokenmill compare."

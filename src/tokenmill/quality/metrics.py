@@ -116,6 +116,8 @@ TEXT_MEASURES = (
     ),
     RENYI,
 )
+
+
 def overview_table(tok: Tokenizer) -> Table:
     """Facts about the vocabulary that do not depend on a text."""
     vocabulary = tok.vocabulary

@@ -143,7 +143,9 @@ class BytePairs:
         """Merge neighbours, the lowest rank first, the leftmost of several."""
         count = len(ids)
         after, before = list(range(1, count + 1)), list(range(-1, count - 1))
-        queue = [(*self.merges[pair], at) for at, pair in enumerate(zip(ids, ids[1:], strict=False)) if pair in self.merges]
+        queue = [
+            (*self.merges[pair], at) for at, pair in enumerate(zip(ids, ids[1:], strict=False)) if pair in self.merges
+        ]
         queue = [(rank, at, new) for rank, new, at in queue]
         heapq.heapify(queue)
         while queue:
