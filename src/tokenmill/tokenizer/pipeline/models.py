@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from ...errors import UsageError
@@ -143,10 +144,8 @@ class BytePairs:
         """Merge neighbours, the lowest rank first, the leftmost of several."""
         count = len(ids)
         after, before = list(range(1, count + 1)), list(range(-1, count - 1))
-        queue = [
-            (*self.merges[pair], at) for at, pair in enumerate(zip(ids, ids[1:], strict=False)) if pair in self.merges
-        ]
-        queue = [(rank, at, new) for rank, new, at in queue]
+        joined = ((at, self.merges.get(pair)) for at, pair in enumerate(pairwise(ids)))
+        queue = [(found[0], at, found[1]) for at, found in joined if found is not None]
         heapq.heapify(queue)
         while queue:
             rank, at, new = heapq.heappop(queue)
@@ -160,9 +159,9 @@ class BytePairs:
                 before[after[at]] = at
             for left in (before[at], at):
                 if left >= 0 and after[left] < count:
-                    joined = self.merges.get((ids[left], ids[after[left]]))
-                    if joined is not None:
-                        heapq.heappush(queue, (joined[0], left, joined[1]))
+                    made = self.merges.get((ids[left], ids[after[left]]))
+                    if made is not None:
+                        heapq.heappush(queue, (made[0], left, made[1]))
         kept = [at for at in range(count) if sizes[at] >= 0]
         return [ids[at] for at in kept], [sizes[at] for at in kept]
 
