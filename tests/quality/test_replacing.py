@@ -49,10 +49,14 @@ def test_worked_example():
 def test_how_many_are_worth_replacing():
     tokens = [*BYTES, b"ab", b"cd", b"abcd", b"ef"]
     tok = Tokenizer(make_vocabulary(tokens, [(97, 98, 256), (99, 100, 257), (256, 257, 258), (101, 102, 259)]))
-    text = WordCounts.from_mapping({b"low": 9, b"abx": 8, b"ef": 1})
-    assert worth_replacing(tok, text) == (3, 1, 8)  # pairs: lo 9, ow 9, abx 8; ab is used 8 times
+    text = WordCounts.from_mapping({b"low": 900, b"abx": 800, b"ef": 100})
+    assert worth_replacing(tok, text) == (3, 100, 800)  # pairs: lo 900, ow 900, abx 800; ab is used 800 times
     assert list(np.flatnonzero(replace(tok, text).id_map < 0)) == [257, 258, 259]
-    assert worth_replacing(tok, WordCounts.from_mapping({b"l": 9})) == (0, 0, 0)
+    assert worth_replacing(tok, WordCounts.from_mapping({b"l": 900})) == (0, 0, 0)
+    rare = WordCounts.from_mapping({b"low": 99})  # too rare to say that its pairs are worth a token
+    assert worth_replacing(tok, rare) == (0, 0, 0)
+    unchanged = replace(tok, rare)
+    assert unchanged.new_rows == {} and (unchanged.id_map == np.arange(260)).all()
 
 
 def test_the_least_used_come_first():
