@@ -23,7 +23,7 @@ from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from .byte_alphabet import to_text, tokens_of_texts
-from .file_content import Json, decode_utf8, parse_json, read_bytes, show
+from .file_content import Json, decode_utf8, parse_json, read_beside, show
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
 from .merges_txt import SPECIAL_NAMES, json_at
@@ -221,8 +221,8 @@ def _read_config(folder: Path) -> dict[str, Any]:
     for name in SPECIAL_NAMES:
         if not config[name].absent:
             kept[name] = (config[name]["content"] if isinstance(kept[name], dict) else config[name]).expect(str)
-    if (template := folder / "chat_template.jinja").is_file():
-        kept["chat_template"] = decode_utf8(read_bytes(template), str(template))
+    if (template := read_beside(folder / "chat_template.jinja")) is not None:
+        kept["chat_template"] = decode_utf8(template, str(folder / "chat_template.jinja"))
     return {name: value for name, value in kept.items() if value is not None}
 
 
