@@ -131,15 +131,15 @@ def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
                 heapq.heappush(ready, (used[part], -part))
 
 
-def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray | None = None) -> Worth:
+def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray) -> Worth:
     """Estimate how many tokens are worth replacing on `counts`: the text uses them less often than new ones.
 
     Compares the least used tokens, in turn, with the most frequent pairs of adjacent tokens, which must occur ENOUGH times. Pairs
     overlap, and merging one makes others, so this is an estimate.
+
+    uses: how often each token is used, by id.
     """
     ids, lengths = segment(tok, counts)
-    if uses is None:
-        uses = measure_usage(tok, counts).by_id
     inside = np.ones(len(ids), bool)
     inside[np.cumsum(lengths)[lengths > 0] - 1] = False  # the last token of each pretoken begins no pair
     first = np.flatnonzero(inside)
@@ -154,9 +154,9 @@ def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray | None 
     return worth
 
 
-def worth_table(tok: Tokenizer, counts: WordCounts) -> Table:
-    """How many tokens are worth replacing on `counts`."""
-    worth, size = worth_replacing(tok, counts), len(ordinary_tokens(tok))
+def worth_table(tok: Tokenizer, counts: WordCounts, uses: np.ndarray) -> Table:
+    """How many tokens are worth replacing on `counts`, which use each token `uses` times."""
+    worth, size = worth_replacing(tok, counts, uses), len(ordinary_tokens(tok))
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),
         Column("of the vocabulary", "share"),
