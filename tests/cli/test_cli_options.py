@@ -79,7 +79,7 @@ def test_defaults_are_shown():
 def test_one_name_and_one_meaning_for_each_option():
     """An option that several verbs have looks alike in all of them, apart from what is named here."""
     own = {"--output", "--split", "--memory-limit", "--sample", "--json", "--special-token", "--refine", "--min-count"}
-    own |= {"--special", "--counts", "--format"}
+    own |= {"--special", "--counts", "--format", "--vocab-size"}
     seen = {}
     for verb, command in COMMANDS.items():
         for param in command.params:
