@@ -48,7 +48,7 @@ def prepare(page, view: str) -> None:
         page.select_option("#sample", label="Python")
         page.wait_for_timeout(300)
         page.set_checked("#heat", view == "heat")
-        page.click("#tokens .t >> nth=12")
+        page.click("#tokens .t:has-text('collections')")
         if view == "steps":
             page.click("#why")
             page.wait_for_selector("#steps[open]")
@@ -63,8 +63,6 @@ def prepare(page, view: str) -> None:
     else:
         page.fill("#words", "banana x3, bandana x2, ananas x4, nab x5")
         page.wait_for_timeout(400)
-        for _ in range(3):
-            page.click("#on")
         page.click("#word-on")
     page.wait_for_timeout(1200)
 
@@ -101,8 +99,8 @@ def main() -> None:
                     for width in (1280, 800, 390):
                         take(view, theme, width, arguments.output / f"{view}-{theme}-{width}.png")
         else:
-            take("tokens", "light", 1180, arguments.output / "playground.png")
-            take("training", "light", 1180, arguments.output / "training.png")
+            take("tokens", "light", 1280, arguments.output / "playground.png")
+            take("training", "light", 1280, arguments.output / "training.png")
         browser.close()
         server.shutdown()
 

@@ -190,6 +190,7 @@ export class TokensTab {
         { class: "facts" },
         fact("Token", h("code", { class: "shown" }, label(bytes))),
         fact("Id", h("code", {}, String(encoded.ids[token]))),
+        isAdded(encoded, token) ? null : fact("Why it is here", why),
         fact(
           "Bytes",
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
@@ -200,7 +201,6 @@ export class TokensTab {
         ),
         spansWords(text) ? fact("Superword", `across ${wordsOf(text).length} words`) : null,
         fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
-        isAdded(encoded, token) ? null : fact("Why it is here", why),
       ),
     );
   }
