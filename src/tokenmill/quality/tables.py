@@ -62,6 +62,7 @@ class Column:
         1, shown as it is.
     help: one line on what the column means.
     json_key: the name in JSON; by default `name` in snake_case, with "_share" for a share.
+    best: which figure of the column is the best one, to be marked where several tokenizers are compared.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Column:
     help: str = ""
     digits: int = 2
     json_key: str = ""
+    best: Literal["", "min", "max"] = ""
 
     @property
     def key(self) -> str:
