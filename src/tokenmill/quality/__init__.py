@@ -4,14 +4,17 @@ from .comparison import Comparison, compare
 from .extending import extend
 from .inspection import Inspection, InspectionOptions, inspect
 from .pruning import Pruned, prune
+from .report import Finding, Report
 from .tables import Column, Table, Token
 
 __all__ = [
     "Column",
     "Comparison",
+    "Finding",
     "Inspection",
     "InspectionOptions",
     "Pruned",
+    "Report",
     "Table",
     "Token",
     "compare",

@@ -9,17 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
-
 from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..sources.documents import read_documents
-from ..sources.find import find_sources
+from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
+from .documents import Sample, survey
 from .names import free_name, group_name, text_name
 from .usage import Usage, measure_usage
 
@@ -34,11 +33,8 @@ Part = list[Path | str] | Texts | WordCounts
 # What `inspect`, `compare`, `prune` and `extend` take.
 Text = Sources | WordCounts | Mapping[str, Sources | Texts | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
-WORD = r"\S+"  # a word, for fertility: a run of anything but white space
-# The first bytes of white space in UTF-8 (Unicode's White_Space), to tell gaps from words.
 # A source with the name of its language: "de=corpus/german.txt".
 NAMED = re.compile(r"([^\W\d_][\w-]*)=(.+)", re.DOTALL)
-SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80")
 
 
 class EvaluationText:
@@ -73,7 +69,8 @@ class EvaluationText:
         if not self.parts:
             raise UsageError("there is no text to judge on: give at least one source")
         self._counted: dict[tuple, tuple[WordCounts, Counter[int]]] = {}
-        self._words: dict[str, int | None] = {}
+        self._words: dict[str, int] = {}
+        self._sample = Sample()
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
         named: list[tuple[str, list[Path | str]]] = []
@@ -143,19 +140,30 @@ class EvaluationText:
         return usages
 
     def words(self, name: str, progress: Progress | None = None) -> int | None:
-        """The number of words of a domain: runs of non-white-space. None for word counts."""
-        part = self.parts[name]
-        if isinstance(part, WordCounts):
-            return None
-        if name not in self._words:
-            counts = self._count(part, (WORD,), progress)  # of words, and of the gaps between them
-            self._words[name] = int(counts.counts.sum()) - _gaps(counts)
-        return self._words[name]
+        """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""
+        self._survey()
+        return self._words.get(name)
+
+    def sample(self) -> Sample:
+        """An even sample of the documents; without units for word counts, which have none."""
+        self._survey()
+        return self._sample
+
+    def _survey(self) -> None:
+        if self._sample.total or self._words:
+            return
+        for name, part in self.parts.items():
+            if isinstance(part, Texts):
+                self._words[name] = sum(len(text.split()) for text in part)
+            elif not isinstance(part, WordCounts) and all(map(can_read_again, part)):
+                self._words[name] = survey(part, self.read, self._sample)
 
     def _splitter(self, patterns: tuple[str, ...]) -> Splitter:
         return Splitter(*patterns, special_tokens=self.special_tokens)
 
-    def _count(self, part: list[Path | str] | Texts, patterns: tuple[str, ...], progress: Progress | None) -> WordCounts:
+    def _count(
+        self, part: list[Path | str] | Texts, patterns: tuple[str, ...], progress: Progress | None
+    ) -> WordCounts:
         from ..counting import CountOptions, count, count_iterator
 
         if isinstance(part, Texts):
@@ -188,16 +196,6 @@ class EvaluationText:
 
         patterns, threads = tok.vocabulary.split_patterns, self.num_threads
         return count_iterator(sections(), split=self._splitter(patterns), num_threads=threads, progress=progress), added
-
-
-def _gaps(counts: WordCounts) -> int:
-    """How often the pretokens of `counts` that begin with white space occur."""
-    starts = counts.offsets[:-1][np.diff(counts.offsets) > 0]
-    times, first = counts.counts[np.diff(counts.offsets) > 0], counts.arena[starts]
-    gap = (first == 0x20) | ((first >= 0x09) & (first <= 0x0D))
-    for i in np.flatnonzero(np.isin(first, (0xC2, 0xE1, 0xE2, 0xE3))).tolist():
-        gap[i] = SPACE.match(counts.arena[starts[i] : starts[i] + np.uint64(3)].tobytes()) is not None
-    return int(times[gap].sum())
 
 
 def _apart(files: list[Path | str]) -> str:

@@ -85,7 +85,9 @@ class Measure(NamedTuple):
 BYTES = Measure(Column("bytes", "count"), lambda tok, usage: usage.bytes)
 TOKENS = Measure(Column("tokens", "count"), lambda tok, usage: usage.tokens)
 DENSITY = (
-    Measure(Column("bytes per token", "number", digits=3), lambda tok, usage: ratio(usage.bytes, usage.tokens)),
+    Measure(
+        Column("bytes per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.bytes, usage.tokens)
+    ),
     Measure(
         Column("characters per token", "number", digits=3), lambda tok, usage: ratio(usage.characters, usage.tokens)
     ),
@@ -93,7 +95,8 @@ DENSITY = (
     Measure(Column("tokens per word", "number", "fertility", 3), lambda tok, usage: ratio(usage.tokens, usage.words)),
 )
 USED = Measure(
-    Column("vocabulary used", "share"), lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok)))
+    Column("vocabulary used", "share", best="max"),
+    lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok))),
 )
 RENYI = Measure(
     Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),

@@ -7,13 +7,16 @@ the same sample, so like is compared with like.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
+from ..errors import InputError
+from ..formats.published_encodings import PUBLISHED, load_published
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
+from .documents import Sample
 from .evaluation_text import EvaluationText, Texts
 from .judgement import judge
 from .languages import gini
@@ -86,15 +89,44 @@ def sample_name() -> str:
     return _table()["about"]["name"]
 
 
-def references() -> dict[str, Figures]:
-    """The figures of published vocabularies on the sample, by name."""
-    return {name: Figures(**figures) for name, figures in _table()["vocabularies"].items()}
+def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
+    """The figures of published vocabularies on the sample, by name, `but` those that encode it as a tokenizer in hand does."""
+    known = {name: Figures(**figures) for name, figures in _table()["vocabularies"].items()}
+    return {name: of for name, of in known.items() if all(of.tokens != other.tokens for other in but)}
+
+
+def density_at_hand(tok: Tokenizer, text: EvaluationText) -> tuple[float | None, dict[str, float]]:
+    """Bytes per token on a sample of the text: of `tok`, and of the published encodings that are on this machine."""
+    sampled = text.sample()
+    if not sampled.units:
+        return None, {}
+    own = tok.vocabulary.fingerprint()
+    found = {}
+    for name in set(references()) & set(PUBLISHED):
+        try:
+            other = Tokenizer(load_published(name), name=name)
+        except InputError:  # it is not here, and is not downloaded
+            continue
+        if other.vocabulary.fingerprint() != own:
+            found[name] = sampled.nbytes / int(sampled.tokens(other).sum())
+    return (sampled.nbytes / int(sampled.tokens(tok).sum()) if found else None), dict(sorted(found.items()))
+
+
+def beside_table(name: str, density: float | None, beside: Mapping[str, float], sampled: Sample) -> Table:
+    """The tokenizer beside the published encodings on this machine, on a sample of the text."""
+    rows = [(name, density), *beside.items()]
+    note = (
+        f"Measured on a sample of your text, {len(sampled.units):,} documents or parts of documents with {sampled.nbytes:,} "
+        "bytes, with the published encodings that are on this machine."
+    )
+    columns = (Column("tokenizer"), Column("bytes per token", "number", digits=3, best="max"))
+    return Table("beside", "Beside published vocabularies, on your text", columns, rows, note)
 
 
 def references_table(measured: Mapping[str, Figures]) -> Table:
     """Tokenizers beside the published vocabularies, all on the sample."""
     rows = []
-    for name, of in {**measured, **references()}.items():
+    for name, of in {**measured, **references(measured.values())}.items():
         dearest = max(of.premiums, key=of.premiums.__getitem__)
         rows.append(
             (
@@ -122,4 +154,4 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
         f"All measured on one public sample, {sample_name()}: English prose, Python code, and the same messages in 20 "
         "languages. It comes with tokenmill."
     )
-    return Table("references", "Beside published vocabularies", columns, rows, note)
+    return Table("references", "Beside published vocabularies, on a public sample", columns, rows, note)

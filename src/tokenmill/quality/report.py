@@ -1,269 +1,239 @@
-"""One self-contained HTML page: figures, pictures and sortable tables. It loads nothing from a network.
-
-Everything from a vocabulary or a file name passes through `html.escape`. A Content-Security-Policy in the page allows its
-one script, by hash, and no requests.
-"""
+"""What both results share: a verdict, tables, charts, and how they were made; as a page, Markdown, JSON and in notebooks."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
-import re
+import threading
 from collections.abc import Mapping, Sequence
-from html import escape
-from importlib import resources
-from itertools import islice
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from ..errors import require
+from ..counting import WordCounts
+from ..errors import UsageError
 from ..jobs.outputs import atomic_file, refuse_existing
-from ..tokenizer.display import visible
-from .comparison import Comparison
-from .inspection import Inspection
-from .judgement import Judgement
-from .plots import Picture, bars, ios_distribution, rank_frequency, token_lengths, usage_by_id
-from .tables import NUMERIC, Column, Table, Token, cell_text
-from .usage import ordinary_tokens
+from ..sources.find import can_read_again, is_url
+from ..tokenizer import Tokenizer
+from .charts import Chart
+from .evaluation_text import EvaluationText, Part, Texts
+from .tables import Column, Table, escape_markdown
 
-Section = tuple[str, str, Sequence[Picture | Table]]  # title, introduction, content
-LONG = 20  # a table with more rows scrolls and can be searched
-MOST_SERIES = 4  # lines that can be distinguished in one picture
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
+PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
+CHUNK = 1 << 20
 
-def require_plots() -> None:
-    """Raise MissingExtraError now, not after an hour of counting, if pictures cannot be drawn."""
-    require("matplotlib", "plots", "drawing pictures")
+Level = Literal["act", "look", "good"]
+Item = TypeVar("Item", Table, Chart)
 
 
-def write_report(
-    found: Inspection | Comparison, path: str | os.PathLike[str], top: int | None = 200, *, overwrite: bool = False
-) -> None:
-    """Write the page for `found` to `path`; lists are cut to `top` rows. An existing file is an OutputError."""
-    refuse_existing(path, overwrite=overwrite)
-    page = render_inspection(found, top) if isinstance(found, Inspection) else render_comparison(found, top)
-    with atomic_file(path, "w") as file:
-        file.write(page)
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence of a verdict.
+
+    level: "act" past its threshold, "look" near it or where it depends on the use, "good" otherwise.
+    statement: what was found, with its number. threshold: from where on it counts. meaning: why it matters.
+    advice: what to do.
+    """
+
+    key: str
+    level: Level
+    statement: str
+    threshold: str
+    meaning: str
+    advice: str
 
 
-def render_inspection(found: Inspection, top: int | None = 200) -> str:
-    """The page for one tokenizer."""
-    tables = {table.key: table.head(top) for table in found.tables}
-    judged = found.judgement
-    pictures = _pictures({found.name: judged}) if judged else [token_lengths({found.name: found.tok}, {})]
-    contents: list[tuple[str, str, Sequence[str]]] = [
-        ("By domain and script", "", ("domains", "baseline", "scripts")),
-        (
-            "Junk",
-            "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
-            ("thresholds", "junk"),
-        ),
-        (
-            "Tokens that cannot be reached, or only in part",
-            "These follow from the vocabulary and its split pattern, without a text.",
-            ("unreachable", "unbuilt", "partial"),
-        ),
-        ("Doubles", "", [key for key in tables if key.startswith("doubles")]),
-        ("Unused and rare tokens", "", ("unused", "rare")),
-        ("Tokens worth a look", "", ("longest", "repeated", "white_space")),
-    ]
-    sections: list[Section] = [
-        ("Overview", "", [tables[key] for key in ("vocabulary", "text") if key in tables]),
-        ("Pictures", "", pictures),
-    ]
-    sections += [(title, lead, [tables[key] for key in keys if key in tables]) for title, lead, keys in contents]
-    lead = f"Judged on {', '.join(judged.usages)}." if judged else "Judged without a text, from the vocabulary alone."
-    return _page(found.title(), lead, _headlines(found), [section for section in sections if section[2]])
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A text that was measured. nbytes: as stored. sha256: of its files, one after the other; "" where they cannot be read again."""
+
+    name: str
+    files: int
+    nbytes: int
+    sha256: str
 
 
-def render_comparison(found: Comparison, top: int | None = 200) -> str:
-    """The page for several tokenizers. Pictures show the first four."""
-    tables = {table.key: table.head(top) for table in found.tables}
-    shown = dict(islice(found.judgements.items(), MOST_SERIES))
-    introduction = f"Of the first {MOST_SERIES} tokenizers." if len(shown) < len(found.judgements) else ""
-    sections: list[Section] = [
-        ("Side by side", "", [tables["compression"], tables["vocabularies"]]),
-        ("Pictures", introduction, _pictures(shown)),
-        ("By domain and script", "", [tables[key] for key in ("domain_bytes", "domain_fertility", "scripts")]),
-        ("The vocabularies", "", [tables["overlap"]]),
-    ]
-    domains = ", ".join(next(iter(found.judgements.values())).usages)
-    return _page(found.title(), f"Judged on {domains}. Figures are relative to the first.", [], sections)
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a report was made, so that others can make it again.
+
+    date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty from Python.
+    tokenizers: content hashes by name.
+    """
+
+    version: str
+    date: str
+    command: str
+    tokenizers: Mapping[str, str]
+    texts: tuple[Measured, ...]
+
+    def tables(self) -> list[Table]:
+        """The same as tables."""
+        facts = [("tokenmill", self.version), ("date", self.date), ("command", self.command or "from Python")]
+        facts += [(f"tokenizer {name}", hash) for name, hash in self.tokenizers.items()]
+        texts = [(of.name, of.files, of.nbytes, of.sha256 or "not read again") for of in self.texts]
+        columns = (Column("text"), Column("files", "count"), Column("bytes as stored", "count"), Column("SHA-256"))
+        note = "The SHA-256 is that of the files one after the other, as `cat FILES | sha256sum` prints it."
+        return [
+            Table("made", "How this was made", (Column("what"), Column("value", "figure")), list(facts)),
+            Table("texts", "The texts", columns, list(texts), note),
+        ]
 
 
-def _pictures(judged: Mapping[str, Judgement]) -> list[Picture]:
-    """The pictures of tokenizers on a text; fertility only if the words are known, by domain."""
-    toks = {name: of.tok for name, of in judged.items()}
-    usages = {name: of.usage for name, of in judged.items()}
-    scripts: Any = {name: of.scripts.pairs("script", "characters per token") for name, of in judged.items()}
-    note = "How many characters a token holds, by the script of the pretoken's first letter. More is better."
-    pictures = [
-        rank_frequency(usages),
-        usage_by_id(toks, usages),
-        token_lengths(toks, usages),
-        ios_distribution({name: of.swallowed for name, of in judged.items()}, {n: of.size for n, of in judged.items()}),
-        bars("by_script", "Characters per token, by script", "characters per token", scripts, note),
-    ]
-    first = next(iter(judged.values()))
-    if first.usage.words is not None and (len(judged) > 1 or len(first.usages) > 1):
-        note = "Tokens per word by domain, a word being a run of anything but white space. Fewer is better."
-        fertility = {name: of.fertility() for name, of in judged.items()}
-        pictures.insert(0, bars("fertility", "Fertility", "tokens per word", fertility, note))
-    return pictures
+class Hashing:
+    """Hashes the texts in a thread of its own, while they are judged."""
+
+    def __init__(self, text: EvaluationText | None) -> None:
+        self._parts = text.parts if text else {}
+        self._found: list[Measured] = []
+        self._stopped = False
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Hashing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stopped = True
+
+    def provenance(self, tokenizers: Mapping[str, Tokenizer]) -> Provenance:
+        """All of it; waits for the hashes."""
+        from .. import __version__
+
+        self._thread.join()
+        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+        now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+        hashes = {name: tok.vocabulary.fingerprint() for name, tok in tokenizers.items()}
+        return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(self._found))
+
+    def _work(self) -> None:
+        for name, part in self._parts.items():
+            try:
+                self._found.append(self._measure(name, part))
+            except OSError:  # of a file that changes; judging it tells the user
+                self._found.append(Measured(name, 1, 0, ""))
+
+    def _measure(self, name: str, part: Part) -> Measured:
+        hash, nbytes = hashlib.sha256(), 0
+        if isinstance(part, WordCounts):
+            for column in (part.arena, part.offsets, part.counts):
+                hash.update(memoryview(column).cast("B"))
+                nbytes += column.nbytes
+            return Measured(name, 1, nbytes, hash.hexdigest())
+        if isinstance(part, Texts):
+            data = "".join(part).encode("utf-8", "replace")
+            return Measured(name, 1, len(data), hashlib.sha256(data).hexdigest())
+        if not all(can_read_again(path) and not is_url(path) for path in part):
+            return Measured(name, len(part), 0, "")
+        for path in part:
+            with open(path, "rb") as file:
+                while (data := file.read(CHUNK)) and not self._stopped:
+                    hash.update(data)
+                    nbytes += len(data)
+        return Measured(name, len(part), nbytes, hash.hexdigest())
 
 
-def _headlines(found: Inspection) -> list[tuple[str, str]]:
-    """The figures at the top of the page."""
-    values = {"ordinary tokens": f"{len(ordinary_tokens(found.tok)):,}"}
-    if found.judgement is not None:
-        text = dict(found.table("text").rows)
-        values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
-        values["of the vocabulary used"] = str(text["vocabulary used"])
-        values["tokens with IoS ≥ 0.9"] = f"{sum(token.ios >= 0.9 for token in found.judgement.swallowed):,}"
-    values["tokens that no text produces"] = f"{len(found.table('unreachable').rows):,}"
-    values["tokens that are not whole UTF-8"] = f"{len(found.table('partial').rows):,}"
-    return [(name, value) for name, value in values.items() if value != "unknown"]
+@dataclass(eq=False, kw_only=True)
+class Report:
+    """A verdict, tables and charts. A subclass says what they are about, and how a page is divided."""
 
+    tables: list[Table]
+    findings: list[Finding] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+    provenance: Provenance
 
-def _page(title: str, lead: str, figures: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
-    from .. import __version__
+    def title(self) -> str:
+        """The heading of the page."""
+        raise NotImplementedError
 
-    style, script = _asset("report.css"), _asset("report.js")
-    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'"
-    links, parts = [], []
-    for number, (heading, introduction, content) in enumerate(sections, 1):
-        links.append(f'<li><a href="#s{number}">{escape(heading)}</a></li>')
-        parts.append(f'<section id="s{number}" aria-labelledby="h{number}"><h2 id="h{number}">{escape(heading)}</h2>')
-        if introduction:
-            parts.append(f"<p>{escape(introduction)}</p>")
-        pictures = [item for item in content if isinstance(item, Picture)]
-        if pictures:
-            parts.append('<div class="pictures">' + "".join(map(_figure, pictures)) + "</div>")
-        tables = [item for item in content if isinstance(item, Table)]
-        if any(_is_overview(table) for table in tables):
-            parts.append('<div class="overview">' + "".join(map(_overview, filter(_is_overview, tables))) + "</div>")
-        parts += [_table(table) for table in tables if not _is_overview(table)]
-        parts.append("</section>")
-    strip = "".join(f"<div><dt>{escape(label)}</dt><dd>{escape(value)}</dd></div>" for label, value in figures)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the report</a>
-<div class="layout">
-<header>
-<h1>{escape(title)}</h1>
-<p class="lead">{escape(lead)}</p>
-{f'<dl class="figures">{strip}</dl>' if strip else ""}
-</header>
-<div class="columns">
-<nav aria-labelledby="contents"><h2 id="contents">Contents</h2><ol>{"".join(links)}</ol></nav>
-<main id="main">
-{"".join(parts)}
-</main>
-</div>
-<footer>Made by tokenmill {escape(__version__)}. In tokens, <span class="token"><span class="space">·</span></span> is a space,
-<span class="token"><span class="space">⇥</span></span> a tab, <span class="token"><span class="space">⏎</span></span> a line feed,
-<span class="token"><span class="escape">FF</span></span> a byte that is not a character; the small number after a token is its id.
-Click a column's heading to sort the table.</footer>
-</div>
-<script>{script}</script>
-</body>
-</html>
-"""
+    def lead(self) -> str:
+        """The line under the heading."""
+        raise NotImplementedError
 
+    def about(self) -> dict[str, object]:
+        """What the JSON says before the tables."""
+        raise NotImplementedError
 
-def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+        """The figures at the top of the page: a label, and for each tokenizer its name, its figure, whether it is the best."""
+        raise NotImplementedError
 
+    def sections(self) -> list[tuple[str, str, list[str]]]:
+        """The parts of the page: a heading, an introduction, and the keys of the tables."""
+        raise NotImplementedError
 
-def _figure(picture: Picture) -> str:
-    return (
-        f"<figure><h3>{escape(picture.title)}</h3>{picture.svg}"
-        f"<figcaption>{escape(picture.description)}</figcaption></figure>"
-    )
+    def table(self, key: str) -> Table:
+        """The table named `key`; KeyError if there is none."""
+        return _named(self.tables, key, "table")
 
+    def chart(self, key: str) -> Chart:
+        """The chart named `key`; KeyError if there is none."""
+        return _named(self.charts, key, "chart")
 
-def _is_overview(table: Table) -> bool:
-    return any(column.kind == "figure" for column in table.columns)
+    def plot(self, key: str) -> Figure:
+        """The chart named `key` as a figure of matplotlib.
 
+        >>> inspection.plot("ios").savefig("ios.pdf")
+        """
+        from .plots import plot
 
-def _overview(table: Table) -> str:
-    """A table of names and values, which cannot be sorted."""
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>' for name, value in table.rows
-    )
-    note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    return f'<div><h3 id="{table.key}">{escape(table.title)}</h3><table class="values"><tbody>{rows}</tbody></table>{note}</div>'
+        return plot(self.chart(key))
 
+    def to_json(self, top: int | None = None) -> dict[str, object]:
+        """Everything as values for json.dumps, lists cut to `top` rows."""
+        return {
+            **self.about(),
+            "provenance": asdict(self.provenance),
+            "findings": [asdict(finding) for finding in self.findings],
+            "tables": [table.head(top).to_json() for table in self.tables],
+            "charts": [asdict(chart) for chart in self.charts],
+        }
 
-def _table(table: Table) -> str:
-    out = [f'<h3 id="{table.key}">{escape(table.title)}</h3>']
-    if table.note:
-        out.append(f'<p class="note">{escape(table.note)}</p>')
-    if not table.rows:
-        return "".join([*out, '<p class="empty">None.</p>'])
-    if table.total is not None and table.total > len(table.rows):
-        out.append(f'<p class="cut">The first {len(table.rows):,} of {table.total:,}.</p>')
-    long = len(table.rows) > LONG
-    if long:
-        out.append(
-            f'<label class="filter" hidden>Search <input type="search" data-table="t-{table.key}"><output></output></label>'
+    def to_markdown(self, top: int | None = MARKDOWN_ROWS) -> str:
+        """Everything but the charts as one Markdown page, lists cut to `top` rows."""
+        verdict = []
+        for of in self.findings:
+            rest = f"Counts from: {of.threshold}. {of.meaning} {of.advice}"
+            verdict.append(f"- **{escape_markdown(of.statement)}** {_escape_but_code(rest)}")
+        pages = [table.head(top).to_markdown(2) for table in [*self.tables, *self.provenance.tables()]]
+        return "\n\n".join([f"# {escape_markdown(self.title())}", "## Verdict", "\n".join(verdict), *pages]) + "\n"
+
+    def to_html(self, top: int | None = PAGE_ROWS) -> str:
+        """Everything as one page that loads nothing, lists cut to `top` rows."""
+        from .page import render
+
+        return render(self, top)
+
+    def save(self, path: str | os.PathLike[str], top: int | None = PAGE_ROWS, *, overwrite: bool = False) -> None:
+        """Write the page to an .html file, or the Markdown to an .md file; an existing file is an OutputError."""
+        forms = {".html": self.to_html, ".htm": self.to_html, ".md": self.to_markdown}
+        if Path(path).suffix.lower() not in forms:
+            raise UsageError(f"{path} does not end in .html or .md, so it does not say which form the report has")
+        refuse_existing(path, overwrite=overwrite)
+        with atomic_file(path, "w") as file:
+            file.write(forms[Path(path).suffix.lower()](top))
+
+    def _repr_html_(self) -> str:
+        """The page for a notebook, in a frame of its own, so that its style and script stay inside."""
+        from html import escape
+
+        page = escape(self.to_html(NOTEBOOK_ROWS))
+        return (
+            f'<iframe sandbox="allow-scripts" title="{escape(self.title())}" srcdoc="{page}" '
+            'style="width: 100%; height: 40rem; border: 1px solid #8888"></iframe>'
         )
-    box = f'<div class="scroll{" long" if long else ""}" tabindex="0" role="region" aria-labelledby="{table.key}">'
-    sortable = ' class="sortable"' if len(table.rows) > 1 else ""
-    out.append(f'{box}<table id="t-{table.key}"{sortable}><thead><tr>')
-    out += map(_head, table.columns)
-    out.append("</tr></thead><tbody>")
-    for row in table.rows:
-        find = f' data-find="{escape(" ".join(_found(value) for value in row))}"' if long else ""
-        out.append(f"<tr{find}>" + "".join(map(_cell, row, table.columns)) + "</tr>")
-    out.append("</tbody></table></div>")
-    return "".join(out)
 
 
-def _head(column: Column) -> str:
-    kind = ' class="num"' if column.kind in NUMERIC else ""
-    help = f' title="{escape(column.help)}"' if column.help else ""
-    # A file name may be wrapped at a sign between letters.
-    name = re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(column.name))
-    return f'<th scope="col"{kind}{help}>{name}</th>'
+def _escape_but_code(text: str) -> str:
+    return "`".join(part if place % 2 else escape_markdown(part) for place, part in enumerate(text.split("`")))
 
 
-def _cell(value: object, column: Column) -> str:
-    if isinstance(value, Token):
-        return f'<td class="text" data-value="{value.id:010d}">{_token(value)}</td>'
-    if isinstance(value, tuple):
-        return '<td class="text">' + "<wbr>".join(map(_token, value)) + "</td>"
-    if column.kind == "sample" and isinstance(value, str):
-        return f'<td class="text"><span class="token">{_signs(value.encode())}</span></td>'
-    if column.kind in NUMERIC:
-        return f'<td class="num" data-value="{"" if value is None else value}">{escape(cell_text(value, column))}</td>'
-    return f'<td class="text">{escape(cell_text(value, column))}</td>'
-
-
-def _token(token: Token) -> str:
-    return f'<span class="token">{_signs(token.content)}</span><span class="id">{token.id}</span>'
-
-
-def _signs(content: bytes) -> str:
-    return "".join(
-        escape(text) if kind == "text" else f'<span class="{kind}">{escape(text)}</span>'
-        for kind, text in visible(content)
-    )
-
-
-def _found(value: object) -> str:
-    """The text of a cell that a search matches."""
-    if isinstance(value, Token):
-        return f"{value.content.decode('utf-8', 'replace')} {value.id}"
-    if isinstance(value, tuple):
-        return " ".join(map(_found, value))
-    return "" if value is None else str(value)
+def _named(items: Sequence[Item], key: str, kind: str) -> Item:
+    for item in items:
+        if item.key == key:
+            return item
+    raise KeyError(f"no {kind} {key!r}; there are {', '.join(item.key for item in items)}")
