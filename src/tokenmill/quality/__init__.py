@@ -1,10 +1,10 @@
 """Judge and change vocabularies: IoS and junk, unreachable tokens, compression, comparison; prune and extend."""
 
-from .comparison import Comparison, compare
+from .comparison import Comparison, compare, report
 from .extending import extend
 from .inspection import Inspection, InspectionOptions, inspect
 from .pruning import Pruned, prune
-from .report import Finding, Report
+from .reporting import Finding, Report
 from .tables import Column, Table, Token
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "extend",
     "inspect",
     "prune",
+    "report",
 ]

@@ -13,6 +13,7 @@ from ..tokenizer import Tokenizer
 from .charts import charts_of
 from .documents import DRAWS, FEWEST, PART, Interval, Sample, bootstrap
 from .evaluation_text import EvaluationText, Text
+from .inspection import inspect
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS
 from .languages import languages_table
@@ -29,7 +30,7 @@ from .metrics import (
 )
 from .names import free_name
 from .references import JUNK, Figures, on_sample, references_table
-from .report import Hashing, Report
+from .reporting import Hashing, Report
 from .superwords import most_used_table, superwords_of, superwords_table
 from .tables import Best, Cell, Column, Table, cell_text
 from .usage import ordinary_tokens
@@ -120,6 +121,20 @@ def compare(
             charts=charts_of(judged, figures),
             provenance=hashing.provenance(named),
         )
+
+
+def report(tokenizers: Tokenizer | Mapping[str, Tokenizer] | Sequence[Tokenizer], text: Text | None = None) -> Report:
+    """A report on one tokenizer, or a comparison of several on `text`; notebooks show it as a page.
+
+    `inspect` and `compare` make the same reports, and take options.
+
+    >>> tokenmill.report(tok, "corpus/*.txt").save("report.html")
+    """
+    if isinstance(tokenizers, Tokenizer):
+        return inspect(tokenizers, text)
+    if text is None:
+        raise UsageError("there is no text to compare on: give text=")
+    return compare(tokenizers, text)
 
 
 Differences = Mapping[str, tuple[int, Interval | None]]

@@ -17,7 +17,7 @@ from .languages import languages_table
 from .metrics import baseline_table, domains_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
 from .references import JUNK, beside_table, density_at_hand, on_sample, references_table
-from .report import Hashing, Report
+from .reporting import Hashing, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table
 from .token_lists import (

@@ -13,12 +13,15 @@ from dataclasses import replace
 from html import escape
 from importlib import resources
 from itertools import groupby, islice
+from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
 from . import svg
 from .charts import Chart
-from .report import Finding, Report
 from .tables import NUMERIC, Column, Table, Token, cell_text
+
+if TYPE_CHECKING:
+    from .reporting import Finding, Report
 
 LONG = 20  # a table with more rows scrolls and can be searched
 MOST_SERIES = 4  # lines that can be distinguished in one chart

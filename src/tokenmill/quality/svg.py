@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from .charts import Axis, Chart, Series, format_figure
 
-WIDTH, HEIGHT = 460, 250
+WIDTH, HEIGHT = 430, 250
 RIGHT, TOP, BOTTOM = 14, 14, 40
 CHARACTER = 7.2  # units; the width of a character of the labels, of wide fonts too
 LONGEST_LABEL = 18  # characters at the end of a line, where the ends are apart; other names are only in the legend

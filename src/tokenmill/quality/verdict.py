@@ -10,7 +10,7 @@ from .junk import ENOUGH
 from .languages import FAIR
 from .metrics import ratio, used_tokens
 from .references import CODE, JUNK, PROSE, Figures, references
-from .report import Finding, Level
+from .reporting import Finding, Level
 
 MOST = 5
 UNUSED, SWALLOWED, UNREACHABLE = 0.1, 0.01, 0.001  # shares of the vocabulary from which on a finding counts
@@ -200,7 +200,7 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
     if max(sizes) > 1.25 * min(sizes):
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
     if best == base:
-        others = sorted((value for name, value in tokens.items() if name != base), default=tokens[base])[0]
+        others = min(value for name, value in tokens.items() if name != base)
         statement = (
             f"{base} needs the fewest tokens: {_percent(1 - tokens[base] / max(1, others))} fewer than the next."
         )
