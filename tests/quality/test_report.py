@@ -11,7 +11,6 @@ from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.quality import compare, inspect
-from tokenmill.quality.documents import Sample, bootstrap
 
 HOSTILE = [
     b"<script>alert(1)</script>",
