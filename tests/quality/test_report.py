@@ -166,3 +166,44 @@ def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path, chromium)
     assert page.evaluate(column) == [300]
     page.close()
     assert complaints == [] and len(requests) == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_charts_in_a_browser(hostile, counts, tmp_path, chromium, theme):
+    """Charts follow the theme, explain themselves, and give their data; nothing is wider than the page at any width."""
+    plain = Tokenizer(make_vocabulary(BYTES, []), name="a-name-that-is-rather-long")
+    compare([hostile, plain], {NAME: counts, "b": counts}).save(tmp_path / "report.html")
+    context = chromium.new_context(color_scheme=theme, viewport={"width": 400, "height": 900})
+    page = context.new_page()
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((tmp_path / "report.html").as_uri())
+    for width in (400, 800, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    outside = """[...document.querySelectorAll('figure svg[role=img]')].flatMap(svg => [...svg.querySelectorAll('text, rect, path.line')]
+        .filter(part => { const a = part.getBoundingClientRect(), b = svg.getBoundingClientRect();
+                          return a.left < b.left - 1 || a.right > b.right + 1 || a.bottom > b.bottom + 1; })
+        .map(part => part.outerHTML))"""
+    assert page.evaluate(outside) == []
+    page.set_viewport_size({"width": 400, "height": 900})
+    bar = page.locator("#c-parity rect.bar").first
+    fill = bar.evaluate("bar => getComputedStyle(bar).fill")
+    assert fill == {"light": "rgb(11, 79, 138)", "dark": "rgb(143, 208, 255)"}[theme]
+    bar.hover()
+    assert page.locator("#tip").inner_text() == bar.get_attribute("data-tip")
+    page.locator("abbr").first.focus()
+    assert page.locator("#tip").is_visible() and len(page.locator("#tip").inner_text()) > 20
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden()
+    data = page.locator("#c-references details")
+    data.locator("summary").click()
+    data.locator("button").click()
+    page.wait_for_function("document.querySelector('#c-references button').textContent !== 'Copy'")
+    assert page.evaluate("getSelection().toString()").splitlines()[0].split("\t")[1:] == ["group", "bytes per token"]
+    sticky = page.locator("#t-references tbody tr:first-child td:first-child")
+    page.locator("#t-references").evaluate("table => table.parentElement.scrollTo(200, 0)")
+    assert sticky.bounding_box()["x"] >= 0  # the name of the row stays in sight
+    context.close()
+    assert complaints == []

@@ -15,7 +15,8 @@ from .charts import Axis, Chart, Series, format_figure
 WIDTH, HEIGHT = 430, 250
 RIGHT, TOP, BOTTOM = 14, 14, 40
 CHARACTER = 7.2  # units; the width of a character of the labels, of wide fonts too
-LONGEST_LABEL = 18  # characters at the end of a line, where the ends are apart; other names are only in the legend
+LONGEST_LABEL = 18  # characters beside a bar or at the end of a line
+MOST_CHARACTERS = 52  # of a name over its bars
 BAR, GAP = 13, 9
 
 Scale = Callable[[float], float]
@@ -118,16 +119,19 @@ def _line(chart: Chart, of: Series, number: int, across: Scale, up: Scale) -> li
 
 def _bars(chart: Chart) -> str:
     groups = [str(group) for group in chart.series[0].x]
-    longest = max(map(len, groups))
-    left = min(200.0, longest * CHARACTER + 10)
+    above = max(map(len, groups)) > LONGEST_LABEL  # such names go over their bars
+    left = 2.0 if above else max(map(len, groups)) * CHARACTER + 14
     high = max(y for of in chart.series for y in of.y if y is not None) or 1.0
     values = [format_figure(y, chart.y.unit) for of in chart.series for y in of.y if y is not None]
     across = _scale(0, high, left, WIDTH - RIGHT - max(map(len, values)) * CHARACTER, False)
-    step = BAR * len(chart.series) + GAP
+    step = BAR * (len(chart.series) + above) + GAP
     parts = [_text(left, TOP, f"{chart.y.label} →", "label")]
     for row, group in enumerate(groups):
-        top = TOP + 10 + row * step
-        parts.append(_text(left - 7, top + BAR * len(chart.series) / 2 + 4, group, "group", "end"))
+        top = TOP + 10 + row * step + BAR * above
+        if above:
+            parts.append(_text(left, top - 3, group if len(group) <= MOST_CHARACTERS else group[:MOST_CHARACTERS] + "…"))
+        else:
+            parts.append(_text(left - 7, top + BAR * len(chart.series) / 2 + 4, group, "group", "end"))
         for number, of in enumerate(chart.series, 1):
             value, y = of.y[row], top + BAR * (number - 1)
             if value is None:
