@@ -188,7 +188,7 @@ def test_charts_in_a_browser(hostile, counts, tmp_path, chromium, theme):
         .map(part => part.outerHTML))"""
     assert page.evaluate(outside) == []
     page.set_viewport_size({"width": 400, "height": 900})
-    bar = page.locator("#c-parity rect.bar").first
+    bar = page.locator("#c-parity rect.bar[data-tip]").first
     fill = bar.evaluate("bar => getComputedStyle(bar).fill")
     assert fill == {"light": "rgb(11, 79, 138)", "dark": "rgb(143, 208, 255)"}[theme]
     bar.hover()
