@@ -43,7 +43,11 @@ def sample_of(archive: tarfile.TarFile) -> dict[str, str]:
         return file.read()
 
     present = set(archive.getnames())
-    catalogs = [name for name in archive.getnames() if name.startswith(f"{root}/django/") and name.endswith("/en/LC_MESSAGES/django.mo")]
+    catalogs = [
+        name
+        for name in archive.getnames()
+        if name.startswith(f"{root}/django/") and name.endswith("/en/LC_MESSAGES/django.mo")
+    ]
     messages = {}
     for language, code in LANGUAGES.items():
         found: dict[str, str] = {}

@@ -129,7 +129,9 @@ def _bars(chart: Chart) -> str:
     for row, group in enumerate(groups):
         top = TOP + 10 + row * step + BAR * above
         if above:
-            parts.append(_text(left, top - 3, group if len(group) <= MOST_CHARACTERS else group[:MOST_CHARACTERS] + "…"))
+            parts.append(
+                _text(left, top - 3, group if len(group) <= MOST_CHARACTERS else group[:MOST_CHARACTERS] + "…")
+            )
         else:
             parts.append(_text(left - 7, top + BAR * len(chart.series) / 2 + 4, group, "group", "end"))
         for number, of in enumerate(chart.series, 1):

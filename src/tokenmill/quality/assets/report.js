@@ -5,20 +5,27 @@ tip.id = "tip";
 tip.hidden = true;
 tip.role = "tooltip";
 document.body.append(tip);
-function show(event) {
-  const target = event.target.closest?.("[data-tip]");
-  tip.hidden = !target;
-  if (!target) return;
-  tip.textContent = target.dataset.tip;
+function place(target) {
   const box = target.getBoundingClientRect();
   const { width, height } = tip.getBoundingClientRect();
   const left = Math.min(Math.max(8, box.left + box.width / 2 - width / 2), innerWidth - width - 8);
   tip.style.left = `${left}px`;
   tip.style.top = `${box.top - height - 8 > 0 ? box.top - height - 8 : box.bottom + 8}px`;
 }
+function show(event) {
+  const target = event.target.closest?.("[data-tip]") ?? document.activeElement.closest("[data-tip]");
+  tip.hidden = !target;
+  if (!target) return;
+  tip.textContent = target.dataset.tip;
+  place(target);
+}
 for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, show);
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
-document.addEventListener("scroll", () => { tip.hidden = true; }, { capture: true, passive: true });
+document.addEventListener("scroll", () => {
+  const focused = document.activeElement.closest("[data-tip]");
+  if (focused) place(focused);
+  else tip.hidden = true;
+}, { capture: true, passive: true });
 // The data of a chart can be copied.
 for (const button of document.querySelectorAll("details button")) {
   button.hidden = false;
