@@ -67,7 +67,8 @@ def word_initial_share(tok: Tokenizer) -> float | None:
 def mean_token_characters(tok: Tokenizer) -> float | None:
     """The mean length of the tokens, in characters counted at their first bytes."""
     tokens = ordinary_tokens(tok).values()
-    return ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
+    first_bytes = (np.frombuffer(b"".join(tokens), np.uint8) & 0xC0) != 0x80
+    return ratio(int(first_bytes.sum()), len(tokens))
 
 
 def used_tokens(tok: Tokenizer, usage: Usage) -> int:

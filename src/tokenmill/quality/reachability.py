@@ -18,12 +18,14 @@ from functools import lru_cache
 from itertools import islice
 from math import lcm
 
+import numpy as np
+
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
 from .tables import Column, Table, Token
-from .usage import Usage, bare, token_cells, without_added
+from .usage import Usage, bare, texts_of_tokens, token_cells, tokens_of_pretokens, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
@@ -49,11 +51,17 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     normalize = normalizer_of(() if tok.core.added.plain else tok.vocabulary.normalizers)
     whole = bare(tok)
     unsearched = Tokenizer(without_added(tok))
+    alone = _made_of_themselves(tok)
     reach: dict[int, Reach] = {}
     for done, token in enumerate(tokens):
         id, text = token.id, token.text
-        if text is None:
+        used = usage is not None and int(usage.by_id[id]) > 0
+        if id in alone:
+            found = Reach("", text)
+        elif text is None:
             found = _reach_of_bytes(tok, id, token.content)
+        elif used:
+            found = Reach("")
         else:
             found = _reach_of_text(tok, id, text)
             if found.reason and normalize(text) != text:
@@ -62,11 +70,22 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
                 found = Reach("merges")
             elif found.reason and _ids(unsearched, text) == [id]:
                 found = Reach("added")
-        used = usage is not None and int(usage.by_id[id]) > 0
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
             progress("reachable tokens", done + 1, len(tokens))
     return reach
+
+
+def _made_of_themselves(tok: Tokenizer) -> set[int]:
+    """The tokens whose own text encodes to them, all encoded in one call; empty if the alphabet lacks a character of one."""
+    texts = texts_of_tokens(tok)
+    try:
+        ids, offsets = tok.encode_batch_to_numpy(texts.values(), disallowed_special=())
+    except UsageError:
+        return set()
+    single = np.flatnonzero(np.diff(offsets) == 1)
+    own = np.array([token.id for token in texts], np.int64)[single]
+    return set(own[ids[offsets[:-1][single]] == own].tolist())
 
 
 def _ids(tok: Tokenizer, text: str | bytes) -> list[int]:
@@ -172,10 +191,11 @@ def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
 @lru_cache(maxsize=2)
 def _encoded(assigned: bool) -> bytes:
     """All characters of two or more bytes, or only the assigned ones, separated by newlines."""
-    characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
-    if assigned:  # no others are, except for private use
-        ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
+    ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]  # no others are assigned
+    if assigned:
         characters = [c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co")]
+    else:
+        characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
     return ("\n" + "\n".join(characters) + "\n").encode()
 
 
@@ -199,7 +219,8 @@ def unbuilt_table(tok: Tokenizer) -> Table:
     rows = []
     if tok.vocabulary.whole_pretokens and tok.vocabulary.order != "events":
         merged = bare(tok, whole_pretokens=False)
-        for token in token_cells(tok):
+        tokens = token_cells(tok)
+        for token in _of_several(merged, tokens) if tok.vocabulary.alphabet == "bytes" else tokens:
             ids = _ids(merged, token.content)
             if ids != [token.id]:
                 rows.append((token, tuple(Token(id, tok.decode_single_token_bytes(id)) for id in ids)))
@@ -209,6 +230,17 @@ def unbuilt_table(tok: Tokenizer) -> Table:
         "pretoken."
     )
     return Table("unbuilt", "Tokens that merges do not build", columns, rows, note, listing=True)
+
+
+def _of_several(tok: Tokenizer, tokens: list[Token]) -> list[Token]:
+    """Of tokens in bytes, those that `tok`, which does not split, does not encode to one id; all encoded in one call."""
+    data = b"".join(token.content for token in tokens)
+    lengths = np.array([len(token.content) for token in tokens], np.int64)
+    try:
+        numbers = tokens_of_pretokens(tok, data, np.cumsum(lengths))
+    except UsageError:  # a byte without a token
+        return tokens
+    return [tokens[place] for place in np.flatnonzero(numbers != 1)]
 
 
 def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:

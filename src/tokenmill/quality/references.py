@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from importlib import resources
+from operator import add
 
 from ..errors import InputError
 from ..formats.published_encodings import PUBLISHED, load_published
@@ -18,10 +19,12 @@ from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .documents import Sample
 from .evaluation_text import EvaluationText, Texts
-from .judgement import judge
+from .junk import swallowed_tokens
 from .languages import gini
 from .metrics import ratio, used_tokens
+from .replay import replay
 from .tables import Column, Table
+from .usage import ordinary_tokens
 
 JUNK = 0.9  # the IoS from which a token counts as junk, here and in the verdict
 PROSE, CODE, ENGLISH = "English prose", "Python code", "English"
@@ -63,10 +66,13 @@ class Figures:
 
 def figures_of(tok: Tokenizer, text: Mapping[str, str], progress: Progress | None = None) -> Figures:
     """Measure a tokenizer on the sample: texts by domain."""
-    judged = judge(tok, EvaluationText({name: Texts([of]) for name, of in text.items()}), progress)
-    tokens = {domain: usage.tokens for domain, usage in judged.usages.items()}
-    swallowed = sum(token.ios >= JUNK for token in judged.swallowed)
-    return Figures(tok.n_vocab, judged.size, used_tokens(tok, judged.usage), swallowed, tokens)
+    domains = EvaluationText({name: Texts([of]) for name, of in text.items()})
+    usages = domains.usages(tok, progress, words=False)
+    swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, domains.together(tok)))
+    tokens = {domain: usage.tokens for domain, usage in usages.items()}
+    junk = sum(token.ios >= JUNK for token in swallowed)
+    used = used_tokens(tok, reduce(add, usages.values()))
+    return Figures(tok.n_vocab, len(ordinary_tokens(tok)), used, junk, tokens)
 
 
 def on_sample(tok: Tokenizer, progress: Progress | None = None) -> Figures:
