@@ -10,6 +10,7 @@ from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..tokenizer.gc_pause import gc_paused
 from .charts import charts_of
 from .documents import DRAWS, FEWEST, PART, Interval, Sample, bootstrap
 from .evaluation_text import EvaluationText, Text
@@ -30,7 +31,7 @@ from .metrics import (
 )
 from .names import free_name
 from .references import JUNK, Figures, on_sample, references_table
-from .reporting import Hashing, Report
+from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of, superwords_table
 from .tables import Best, Cell, Column, Table, cell_text
 from .usage import ordinary_tokens
@@ -110,7 +111,7 @@ def compare(
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads, read)
-    with Hashing(domains) as hashing:
+    with gc_paused(), Reading(domains) as reading:
         judged = {name: judge(tok, domains, progress) for name, tok in named.items()}
         figures = {name: on_sample(tok, progress) for name, tok in named.items()}
         differences = _differences(named, domains.sample())
@@ -119,7 +120,7 @@ def compare(
             tables=_tables(judged, figures, differences, thresholds),
             findings=compared(judged, figures, {name: of for name, (_, of) in differences.items()}),
             charts=charts_of(judged, figures),
-            provenance=hashing.provenance(named),
+            provenance=reading.provenance(named),
         )
 
 

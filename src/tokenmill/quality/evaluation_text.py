@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -70,7 +71,8 @@ class EvaluationText:
             raise UsageError("there is no text to judge on: give at least one source")
         self._counted: dict[tuple, tuple[WordCounts, Counter[int]]] = {}
         self._words: dict[str, int] = {}
-        self._sample = Sample()
+        self._sample: Sample | None = None
+        self._surveying = threading.Lock()
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
         named: list[tuple[str, list[Path | str]]] = []
@@ -147,16 +149,20 @@ class EvaluationText:
     def sample(self) -> Sample:
         """An even sample of the documents; without units for word counts, which have none."""
         self._survey()
+        assert self._sample is not None
         return self._sample
 
     def _survey(self) -> None:
-        if self._sample.total or self._words:
-            return
-        for name, part in self.parts.items():
-            if isinstance(part, Texts):
-                self._words[name] = sum(len(text.split()) for text in part)
-            elif not isinstance(part, WordCounts) and all(map(can_read_again, part)):
-                self._words[name] = survey(part, self.read, self._sample)
+        with self._surveying:
+            if self._sample is not None:
+                return
+            sample = Sample()
+            for name, part in self.parts.items():
+                if isinstance(part, Texts):
+                    self._words[name] = sum(len(text.split()) for text in part)
+                elif not isinstance(part, WordCounts) and all(map(can_read_again, part)):
+                    self._words[name] = survey(part, self.read, sample)
+            self._sample = sample
 
     def _splitter(self, patterns: tuple[str, ...]) -> Splitter:
         return Splitter(*patterns, special_tokens=self.special_tokens)

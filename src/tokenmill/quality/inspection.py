@@ -9,6 +9,7 @@ from ..errors import suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..tokenizer.gc_pause import gc_paused
 from .charts import charts_of
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
@@ -17,7 +18,7 @@ from .languages import languages_table
 from .metrics import baseline_table, domains_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
 from .references import JUNK, beside_table, density_at_hand, on_sample, references_table
-from .reporting import Hashing, Report
+from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table
 from .token_lists import (
@@ -134,7 +135,7 @@ def inspect(
     """
     name, baseline_name = name or tok.name, baseline_name or (baseline.name if baseline else "")
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
-    with Hashing(domains) as hashing:
+    with gc_paused(), Reading(domains) as reading:
         tables = [overview_table(tok)]
         judged = usage = density = None
         beside: dict[str, float] = {}
@@ -165,7 +166,7 @@ def inspect(
             tables=tables,
             findings=verdict(judged, figures, len(unreachable.rows), beside, density),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
-            provenance=hashing.provenance({name: tok} | ({baseline_name: baseline} if baseline else {})),
+            provenance=reading.provenance({name: tok} | ({baseline_name: baseline} if baseline else {})),
         )
 
 

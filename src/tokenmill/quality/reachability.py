@@ -11,7 +11,6 @@ unreachable    "merges": its bytes, even alone, are merged into something else
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,10 +21,12 @@ import numpy as np
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
+from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
-from .tables import Column, Table, Token
-from .usage import Usage, bare, texts_of_tokens, token_cells, tokens_of_pretokens, without_added
+from .replay import merges_by_rank
+from .tables import Cell, Column, Table, Token
+from .usage import Usage, bare, texts_of_tokens, token_cells, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
@@ -191,12 +192,16 @@ def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
 @lru_cache(maxsize=2)
 def _encoded(assigned: bool) -> bytes:
     """All characters of two or more bytes, or only the assigned ones, separated by newlines."""
-    ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]  # no others are assigned
-    if assigned:
-        characters = [c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co")]
-    else:
-        characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
-    return ("\n" + "\n".join(characters) + "\n").encode()
+    codes = np.concatenate([np.arange(0x80, 0xD800), np.arange(0xE000, 0x110000)]).astype(np.uint32)
+    if assigned:  # no others are, except for private use
+        pages, categories = category_pages()
+        category = np.frombuffer(categories, np.uint8)[
+            np.asarray(pages)[codes >> 7].astype(np.int64) * 128 + (codes & 127)
+        ]
+        codes = codes[~np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])]
+    lines = np.full((len(codes), 2), ord("\n"), np.uint32)
+    lines[:, 1] = codes
+    return (lines.tobytes().decode("utf-32") + "\n").encode()
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
@@ -216,11 +221,15 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
 
 def unbuilt_table(tok: Tokenizer) -> Table:
     """Tokens that merges do not build: text produces them only if a pretoken is exactly the token."""
-    rows = []
-    if tok.vocabulary.whole_pretokens and tok.vocabulary.order != "events":
-        merged = bare(tok, whole_pretokens=False)
+    rows: list[tuple[Cell, ...]] = []
+    vocabulary = tok.vocabulary
+    if vocabulary.whole_pretokens and vocabulary.order != "events":
         tokens = token_cells(tok)
-        for token in _of_several(merged, tokens) if tok.vocabulary.alphabet == "bytes" else tokens:
+        if vocabulary.order == "ranks":
+            unbuilt = set(merges_by_rank(vocabulary)[1])
+            tokens = [token for token in tokens if token.id in unbuilt]
+        merged = bare(tok, whole_pretokens=False) if tokens else tok
+        for token in tokens:
             ids = _ids(merged, token.content)
             if ids != [token.id]:
                 rows.append((token, tuple(Token(id, tok.decode_single_token_bytes(id)) for id in ids)))
@@ -230,17 +239,6 @@ def unbuilt_table(tok: Tokenizer) -> Table:
         "pretoken."
     )
     return Table("unbuilt", "Tokens that merges do not build", columns, rows, note, listing=True)
-
-
-def _of_several(tok: Tokenizer, tokens: list[Token]) -> list[Token]:
-    """Of tokens in bytes, those that `tok`, which does not split, does not encode to one id; all encoded in one call."""
-    data = b"".join(token.content for token in tokens)
-    lengths = np.array([len(token.content) for token in tokens], np.int64)
-    try:
-        numbers = tokens_of_pretokens(tok, data, np.cumsum(lengths))
-    except UsageError:  # a byte without a token
-        return tokens
-    return [tokens[place] for place in np.flatnonzero(numbers != 1)]
 
 
 def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:

@@ -94,14 +94,17 @@ def _prepared(vocabulary: Vocabulary) -> tuple[np.ndarray, EventTable]:
     return events, event_table(vocabulary, events)
 
 
-@lru_cache(maxsize=4)
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
     """The events of `vocabulary`; for one of ranks, the merge that makes each token, in the order of the ranks."""
-    if vocabulary.order != "ranks":
-        return vocabulary.events
+    return merges_by_rank(vocabulary)[0] if vocabulary.order == "ranks" else vocabulary.events
+
+
+@lru_cache(maxsize=4)
+def merges_by_rank(vocabulary: Vocabulary) -> tuple[np.ndarray, list[int]]:
+    """What `merges_of_ranks` finds: the merge that makes each token, and the tokens that no merge makes."""
     from ..formats.rank_merges import merges_of_ranks
 
-    return merges_of_ranks(vocabulary.tokens)[0]
+    return merges_of_ranks(vocabulary.tokens)
 
 
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:

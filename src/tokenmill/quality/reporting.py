@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -84,17 +85,17 @@ class Provenance:
         ]
 
 
-class Hashing:
-    """Hashes the texts in a thread of its own, while they are judged."""
+class Reading:
+    """Counts words and hashes the texts in a thread of its own, while they are judged."""
 
     def __init__(self, text: EvaluationText | None) -> None:
-        self._parts = text.parts if text else {}
+        self._text = text
         self._found: list[Measured] = []
         self._stopped = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> Hashing:
+    def __enter__(self) -> Reading:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -111,10 +112,14 @@ class Hashing:
         return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(self._found))
 
     def _work(self) -> None:
-        for name, part in self._parts.items():
+        if self._text is None:
+            return
+        with contextlib.suppress(Exception):  # judging the text raises it again
+            self._text.sample()
+        for name, part in self._text.parts.items():
             try:
                 self._found.append(self._measure(name, part))
-            except OSError:  # of a file that changes; judging it tells the user
+            except OSError:
                 self._found.append(Measured(name, 1, 0, ""))
 
     def _measure(self, name: str, part: Part) -> Measured:

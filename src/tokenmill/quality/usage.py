@@ -135,11 +135,6 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
     return ids, np.diff(last, prepend=0)
 
 
-def tokens_of_pretokens(tok: Tokenizer, data: bytes, ends: np.ndarray) -> np.ndarray:
-    """int64: the number of ids of each pretoken of `data`, which ends at `ends`; for an alphabet of bytes."""
-    return _encode_at_once(tok, data, ends, _sizes(tok.vocabulary))[1]
-
-
 def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
