@@ -42,7 +42,7 @@ def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at(tok):
         tokenmill.inspect(tok, {"x": WordCounts.from_mapping({b"low": 3}, tok.vocabulary.split_patterns)}), "unused"
     )
     assert (long.level, short.level) == ("act", "look")
-    assert "prune --unused-on" in long.advice and "more text" in short.advice
+    assert "tokenmill shrink" in long.advice and "more text" in short.advice
 
 
 def test_unreachable_tokens():

@@ -60,6 +60,8 @@ class Forms(opt.Group):
 
 
 def _print_verdict(found: Report) -> None:
+    if not found.findings:
+        return
     from rich.console import Console
     from rich.text import Text
 

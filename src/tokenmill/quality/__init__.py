@@ -3,7 +3,8 @@
 from .comparison import Comparison, compare, report
 from .extending import extend
 from .inspection import Inspection, InspectionOptions, inspect
-from .pruning import Pruned, prune
+from .pruning import Pruned, prune, shrink
+from .replacing import Replaced, replace
 from .reporting import Finding, Report
 from .tables import Column, Table, Token
 
@@ -14,6 +15,7 @@ __all__ = [
     "Inspection",
     "InspectionOptions",
     "Pruned",
+    "Replaced",
     "Report",
     "Table",
     "Token",
@@ -21,5 +23,7 @@ __all__ = [
     "extend",
     "inspect",
     "prune",
+    "replace",
     "report",
+    "shrink",
 ]

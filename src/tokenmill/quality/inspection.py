@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +12,7 @@ from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..tokenizer.gc_pause import gc_paused
 from .charts import charts_of
+from .embeddings import load_embeddings, under_trained_table
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS, junk_table, thresholds_table
@@ -18,6 +20,7 @@ from .languages import languages_table
 from .metrics import baseline_table, domains_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
 from .references import JUNK, beside_table, density_at_hand, on_sample, references_table
+from .replacing import worth_table
 from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
 from .tables import Table
@@ -41,12 +44,14 @@ class InspectionOptions:
     thresholds: count the tokens whose IoS reaches each of these values.
     junk_at: list the tokens whose IoS reaches this value.
     rare_below: list the tokens used fewer times than this.
+    embeddings: a file with a model's embedding table, .npy or .safetensors, to list under-trained tokens.
     read: how text files are cut into documents, and which field or column holds the text.
     """
 
     thresholds: Sequence[float] = THRESHOLDS
     junk_at: float = 0.9
     rare_below: int = 100
+    embeddings: str | os.PathLike[str] | None = None
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
@@ -98,7 +103,7 @@ class Inspection(Report):
                 ["unreachable", "unbuilt", "partial"],
             ),
             ("Doubles", "", [key for key in keys if key.startswith("doubles")]),
-            ("Unused and rare tokens", "", ["unused", "rare"]),
+            ("Unused and rare tokens", "", ["unused", "rare", "worth_replacing", "under_trained"]),
             ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
             ("Training", "", ["events"]),
             ("Tokens worth a look", "", ["longest", "repeated", "white_space"]),
@@ -135,6 +140,7 @@ def inspect(
     """
     name, baseline_name = name or tok.name, baseline_name or (baseline.name if baseline else "")
     domains = None if text is None else EvaluationText(text, num_threads, options.read)
+    matrix = None if options.embeddings is None else load_embeddings(options.embeddings, tok.n_vocab)
     with gc_paused(), Reading(domains) as reading:
         tables = [overview_table(tok)]
         judged = usage = density = None
@@ -158,6 +164,10 @@ def inspect(
         reach = reach_of_tokens(tok, usage, progress)
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, unbuilt_table(tok), partial_table(tok, reach, usage)]
+        if domains is not None and tok.vocabulary.alphabet == "bytes":
+            tables.append(worth_table(tok, domains.together(tok)))
+        if matrix is not None:
+            tables.append(under_trained_table(tok, matrix, usage))
         tables += _lists(name, tok, usage, options)
         return Inspection(
             tok=tok,

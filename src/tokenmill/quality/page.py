@@ -144,6 +144,8 @@ def _tiles(report: Report) -> str:
             for name, figure, best in figures
         )
         tiles.append(f"<div><dt>{_explained(label)}</dt>{rows}</div>")
+    if not tiles:
+        return ""
     return f'<dl class="figures{" several" if any("<span>" in tile for tile in tiles) else ""}">{"".join(tiles)}</dl>'
 
 

@@ -104,7 +104,9 @@ def merges_by_rank(vocabulary: Vocabulary) -> tuple[np.ndarray, list[int]]:
     """What `merges_of_ranks` finds: the merge that makes each token, and the tokens that no merge makes."""
     from ..formats.rank_merges import merges_of_ranks
 
-    return merges_of_ranks(vocabulary.tokens)
+    merges, unbuilt = merges_of_ranks(vocabulary.tokens)
+    merges.flags.writeable = False  # it is shared
+    return merges, unbuilt
 
 
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:

@@ -165,7 +165,7 @@ class Report:
 
     def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
         """The figures at the top of the page: a label, and for each tokenizer its name, its figure, whether it is the best."""
-        raise NotImplementedError
+        return []
 
     def sections(self) -> list[tuple[str, str, list[str]]]:
         """The parts of the page: a heading, an introduction, and the keys of the tables."""
@@ -205,7 +205,9 @@ class Report:
             rest = f"Counts from: {of.threshold}. {of.meaning} {of.advice}"
             verdict.append(f"- **{escape_markdown(of.statement)}** {_escape_but_code(rest)}")
         pages = [table.head(top).to_markdown(2) for table in [*self.tables, *self.provenance.tables()]]
-        return "\n\n".join([f"# {escape_markdown(self.title())}", "## Verdict", "\n".join(verdict), *pages]) + "\n"
+        if verdict:
+            pages = ["## Verdict", "\n".join(verdict), *pages]
+        return "\n\n".join([f"# {escape_markdown(self.title())}", *pages]) + "\n"
 
     def to_html(self, top: int | None = PAGE_ROWS) -> str:
         """Everything as one page that loads nothing, lists cut to `top` rows."""

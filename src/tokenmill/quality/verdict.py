@@ -54,8 +54,8 @@ def _swallowed(judged: Judgement, figures: Figures) -> Finding:
     share = ratio(len(found), judged.size) or 0.0
     usual = _median([ratio(of.swallowed, of.ordinary) for of in references().values()])
     action = (
-        f"Retrain with `--refine {JUNK}`, which gives their {len(found):,} places to better tokens, or drop those that your "
-        "text does not use with `tokenmill prune --unused-on`."
+        f"Retrain with `--refine {JUNK}`, which gives their {len(found):,} places to better tokens, or drop them with "
+        f"`tokenmill prune --ios {JUNK}`."
     )
     return Finding(
         "swallowed",
@@ -78,7 +78,7 @@ def _unused(judged: Judgement, figures: Figures) -> Finding:
     if short:
         action = "Judge on more text before you act on this."
     elif over:
-        action = "Train on text like yours, or drop these tokens with `tokenmill prune --unused-on`."
+        action = "Train on text like yours, drop these tokens with `tokenmill shrink`, or give their ids to others with `tokenmill replace`."
     else:
         action = "Nothing needs to be done."
     return Finding(
@@ -185,7 +185,7 @@ def compared(
                 "tokens that never occur in this text",
                 f"{_percent(UNUSED)} of the vocabulary",
                 "Unused tokens cost rows of the embedding table. A larger vocabulary leaves more unused on the same text.",
-                "Compare vocabularies of one size, or drop unused tokens with `tokenmill prune --unused-on`.",
+                "Compare vocabularies of one size, or drop unused tokens with `tokenmill shrink`.",
             ),
         ]
     )
