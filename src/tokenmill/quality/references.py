@@ -14,7 +14,7 @@ from importlib import resources
 from operator import add
 
 from ..errors import InputError
-from ..formats.published_encodings import PUBLISHED, load_published
+from ..formats.published_encodings import PUBLISHED
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
 from .documents import Sample
@@ -110,7 +110,7 @@ def density_at_hand(tok: Tokenizer, text: EvaluationText) -> tuple[float | None,
     found = {}
     for name in set(references()) & set(PUBLISHED):
         try:
-            other = Tokenizer(load_published(name), name=name)
+            other = Tokenizer.from_file(name)
         except InputError:  # it is not here, and is not downloaded
             continue
         if other.vocabulary.fingerprint() != own:

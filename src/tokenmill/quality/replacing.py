@@ -153,9 +153,9 @@ def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray | None 
     return worth
 
 
-def worth_table(tok: Tokenizer, counts: WordCounts) -> Table:
-    """How many tokens are worth replacing on `counts`."""
-    worth, size = worth_replacing(tok, counts), len(ordinary_tokens(tok))
+def worth_table(tok: Tokenizer, counts: WordCounts, uses: np.ndarray) -> Table:
+    """How many tokens are worth replacing on `counts`; `uses` by id."""
+    worth, size = worth_replacing(tok, counts, uses), len(ordinary_tokens(tok))
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),
         Column("of the vocabulary", "share"),
