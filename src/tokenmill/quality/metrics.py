@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -166,7 +167,8 @@ def measured_table(
 def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
     """The figures of each domain: a file, a folder, a language."""
     judged = {name: (tok, usage) for name, usage in usages.items()}
-    return measured_table("domains", "By domain", judged, "domain", (BYTES, TOKENS, *DENSITY, USED, RENYI))
+    measures = [Measure(replace(of.column, best=""), of.of) for of in (BYTES, TOKENS, *DENSITY, USED, RENYI)]
+    return measured_table("domains", "By domain", judged, "domain", measures)
 
 
 def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], name: str) -> Table:

@@ -15,7 +15,7 @@ from .charts import Axis, Chart, Series, format_figure
 WIDTH, HEIGHT = 430, 250
 RIGHT, TOP, BOTTOM = 14, 14, 40
 CHARACTER = 7.2  # units; the width of a character of the labels, of wide fonts too
-LONGEST_LABEL = 18  # characters beside a bar or at the end of a line
+LONGEST_LABEL = 20  # characters beside a bar or at the end of a line
 MOST_CHARACTERS = 52  # of a name over its bars
 BAR, GAP = 13, 9
 

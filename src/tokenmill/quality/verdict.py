@@ -16,6 +16,7 @@ MOST = 5
 UNUSED, SWALLOWED, UNREACHABLE = 0.1, 0.01, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
 DENSER = 0.95  # of the bytes per token of a published vocabulary of about this size or less
+ALIKE = 0.01  # a smaller difference of Gini coefficients is not worth a choice
 INVALID = 13  # single bytes that no UTF-8 text contains: C0, C1 and F5 to FF
 ORDER: Mapping[Level, int] = {"act": 0, "look": 1, "good": 2}
 
@@ -194,30 +195,25 @@ def compared(
 def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval | None]) -> Finding:
     tokens = {name: of.usage.tokens for name, of in judged.items()}
     base = next(iter(tokens))
-    best = min(tokens, key=tokens.__getitem__)
-    sizes = {of.size for of in judged.values()}
+    best, second = sorted(tokens, key=tokens.__getitem__)[:2]
+    other = second if best == base else base
+    interval = differences.get(second if best == base else best)
+    if interval is not None and best == base:  # the other way round
+        interval = Interval(1 / interval.ratio, 1 / interval.high, 1 / interval.low)
+    statement = (
+        f"{best} needs the fewest tokens: {_percent(1 - tokens[best] / max(1, tokens[other]))} fewer than {other}"
+    )
+    if interval is not None:
+        statement += f" (95 % interval {_percent(1 - interval.high)} to {_percent(1 - interval.low)})"
     meaning = "Fewer tokens mean less compute for the same text."
+    sizes = {of.size for of in judged.values()}
     if max(sizes) > 1.25 * min(sizes):
         meaning += " The vocabularies differ in size, and a larger one should need fewer."
-    if best == base:
-        others = min(value for name, value in tokens.items() if name != base)
-        statement = (
-            f"{base} needs the fewest tokens: {_percent(1 - tokens[base] / max(1, others))} fewer than the next."
-        )
-        interval = None
-    else:
-        interval = differences.get(best)
-        statement = (
-            f"{best} needs the fewest tokens: {_percent(1 - tokens[best] / max(1, tokens[base]))} fewer than {base}"
-        )
-        if interval is not None:
-            statement += f" (95 % interval {_percent(1 - interval.high)} to {_percent(1 - interval.low)})"
-        statement += "."
-    unsure = interval is not None and interval.low <= 1 <= interval.high
+    unsure = interval is None or interval.low <= 1 <= interval.high
     return Finding(
         "density",
         "look" if unsure or best != base else "good",
-        statement,
+        statement + ".",
         "an interval that does not contain 0 %, by bootstrap over documents",
         meaning,
         "Compare on more documents: this text does not tell them apart."
@@ -228,17 +224,22 @@ def _fewest(judged: Mapping[str, Judgement], differences: Mapping[str, Interval 
 
 def _fairest(figures: Mapping[str, Figures]) -> Finding:
     values = {name: of.gini or 0.0 for name, of in figures.items()}
-    best = min(values, key=values.__getitem__)
-    worst = max(values, key=values.__getitem__)
-    over = values[worst] >= FAIR
+    best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    over, alike = values[worst] >= FAIR, values[worst] - values[best] < ALIKE
+    if alike:
+        statement = f"The tokenizers treat languages equally well: Gini coefficients of {values[best]:.2f} to {values[worst]:.2f}"
+    else:
+        statement = f"{best} treats languages most alike: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
+    action = (
+        "Train on more text in the languages that matter to you." if alike else f"For several languages use {best}."
+    )
     return Finding(
         "languages",
         "look" if over else "good",
-        f"{best} treats languages most alike: a Gini coefficient of {values[best]:.2f} over 20 languages; {worst} has "
-        f"{values[worst]:.2f}.",
+        f"{statement}, over 20 languages.",
         f"a Gini coefficient of {FAIR}",
         "0 means that the same messages take the same number of tokens in every language.",
-        f"For several languages use {best}." if over else "Nothing needs to be done.",
+        action if over else "Nothing needs to be done.",
     )
 
 
