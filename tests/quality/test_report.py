@@ -200,7 +200,7 @@ def test_charts_in_a_browser(hostile, counts, tmp_path, chromium, theme):
     data = page.locator("#c-references details")
     data.locator("summary").click()
     data.locator("button").click()
-    page.wait_for_function("document.querySelector('#c-references button').textContent !== 'Copy'")
+    page.wait_for_selector("#c-references button:not(:text-is('Copy'))")
     assert page.evaluate("getSelection().toString()").splitlines()[0].split("\t")[1:] == ["group", "bytes per token"]
     sticky = page.locator("#t-references tbody tr:first-child td:first-child")
     page.locator("#t-references").evaluate("table => table.parentElement.scrollTo(200, 0)")

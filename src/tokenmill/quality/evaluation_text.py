@@ -152,6 +152,11 @@ class EvaluationText:
         assert self._sample is not None
         return self._sample
 
+    def density(self, tok: Tokenizer) -> float | None:
+        """Bytes per token on the sample."""
+        sample = self.sample()
+        return sample.nbytes / int(sample.tokens(tok).sum()) if sample.nbytes else None
+
     def _survey(self) -> None:
         with self._surveying:
             if self._sample is not None:

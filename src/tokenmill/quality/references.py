@@ -103,8 +103,7 @@ def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
 
 def density_at_hand(tok: Tokenizer, text: EvaluationText) -> tuple[float | None, dict[str, float]]:
     """Bytes per token on a sample of the text: of `tok`, and of the published encodings that are on this machine."""
-    sampled = text.sample()
-    if not sampled.units:
+    if not text.sample().units:
         return None, {}
     own = tok.vocabulary.fingerprint()
     found = {}
@@ -114,8 +113,8 @@ def density_at_hand(tok: Tokenizer, text: EvaluationText) -> tuple[float | None,
         except InputError:  # it is not here, and is not downloaded
             continue
         if other.vocabulary.fingerprint() != own:
-            found[name] = sampled.nbytes / int(sampled.tokens(other).sum())
-    return (sampled.nbytes / int(sampled.tokens(tok).sum()) if found else None), dict(sorted(found.items()))
+            found[name] = text.density(other) or 0.0
+    return (text.density(tok) if found else None), dict(sorted(found.items()))
 
 
 def beside_table(name: str, density: float | None, beside: Mapping[str, float], sampled: Sample) -> Table:
