@@ -10,7 +10,7 @@ import pytest
 from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
-from tokenmill.quality import compare, inspect
+from tokenmill.quality import compare, inspect, reporting
 
 HOSTILE = [
     b"<script>alert(1)</script>",
@@ -128,6 +128,13 @@ def test_lists_are_cut(hostile, counts, tmp_path):
     inspect(hostile, counts).save(tmp_path / "report.html", top=30)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "The first 30 of 265." in page
+
+
+def test_a_page_is_below_a_megabyte(monkeypatch, hostile, counts):
+    """Lists are cut further where it would be larger, unless all rows are asked for."""
+    found = inspect(hostile, counts)
+    monkeypatch.setattr(reporting, "LARGEST_PAGE", len(found.to_html(50).encode()) + 100)
+    assert found.to_html() == found.to_html(50) != found.to_html(None)
 
 
 def test_comparison_tables(hostile, counts):

@@ -229,8 +229,9 @@ def script_of_pretokens(counts: WordCounts) -> np.ndarray:
 
     text = counts.arena.tobytes().decode("utf-8", "surrogateescape")
     code_points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    script_of = np.zeros(0x110000, np.uint8)
-    letters = [chr(code) for code in np.unique(code_points).tolist() if regex.match(r"\p{L}", chr(code))]
+    script_of, present = np.zeros(0x110000, np.uint8), np.zeros(0x110000, bool)
+    present[code_points] = True
+    letters = [chr(code) for code in np.flatnonzero(present).tolist() if regex.match(r"\p{L}", chr(code))]
     names = [name for name in SCRIPTS if name not in ("no letters", "Other")]
     groups = regex.compile("|".join(rf"(\p{{Script={name}}})" for name in names))
     for letter in letters:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
+LARGEST_PAGE = 1_000_000  # bytes
 CHUNK = 1 << 20
 
 Level = Literal["act", "look", "good"]
@@ -210,10 +211,17 @@ class Report:
         return "\n\n".join([f"# {escape_markdown(self.title())}", *pages]) + "\n"
 
     def to_html(self, top: int | None = PAGE_ROWS) -> str:
-        """Everything as one page that loads nothing, lists cut to `top` rows."""
+        """Everything as one page that loads nothing, lists cut to `top` rows; to fewer where it would be over 1 MB.
+
+        A `top` above PAGE_ROWS, or None for all rows, is kept.
+        """
         from .page import render
 
-        return render(self, top)
+        page = render(self, top)
+        while top is not None and 1 < top <= PAGE_ROWS and len(page.encode()) > LARGEST_PAGE:
+            top //= 2
+            page = render(self, top)
+        return page
 
     def save(self, path: str | os.PathLike[str], top: int | None = PAGE_ROWS, *, overwrite: bool = False) -> None:
         """Write the page to an .html file, or the Markdown to an .md file; an existing file is an OutputError."""
