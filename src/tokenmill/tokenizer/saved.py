@@ -148,7 +148,12 @@ class Saved:
     def save(self, core: Core) -> None:
         """Save a tokenizer that was just loaded, if that is worth it. No error: the next load then takes longer."""
         vocabulary, folder = core.vocabulary, self.found.place.parent
-        if self.path is None or isinstance(vocabulary, SavedVocabulary) or len(vocabulary.tokens) < FEWEST_TOKENS:
+        if (
+            self.path is None
+            or isinstance(vocabulary, SavedVocabulary)
+            or vocabulary.pipeline
+            or len(vocabulary.tokens) < FEWEST_TOKENS
+        ):
             return
         with contextlib.suppress(OSError, OutputError, ValueError, TypeError):
             reads = {os.path.relpath(path, folder): digest for path, digest in self.reads.items()}
