@@ -95,7 +95,7 @@ def test_other_libraries_need_as_many_tokens(sample, tmp_path, capsys):
 
 @pytest.mark.parametrize("alphabet", ["bytes", "characters"])
 def test_the_longest_match_export_in_hugging_face(alphabet, tmp_path):
-    """transformers' own WordPiece gives the ids of LongestMatch, and as many tokens as measured."""
+    """transformers' own WordPiece gives the ids of the definition, and as many tokens as measured."""
     text = some_text(0) + "été <|end|>\n\n" + some_text(1)
     options = {"unknown_token": "<unk>"} if alphabet == "characters" else {}
     size = 330 if alphabet == "bytes" else 80
