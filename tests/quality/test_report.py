@@ -179,7 +179,8 @@ def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path, chromium)
 def test_charts_in_a_browser(hostile, counts, tmp_path, chromium, theme):
     """Charts follow the theme, explain themselves, and give their data; nothing is wider than the page at any width."""
     plain = Tokenizer(make_vocabulary(BYTES, []), name="a-name-that-is-rather-long")
-    compare([hostile, plain], {NAME: counts, "b": counts}).save(tmp_path / "report.html")
+    found = compare([hostile, plain], {NAME: counts, "b": counts})
+    found.save(tmp_path / "report.html")
     context = chromium.new_context(color_scheme=theme, viewport={"width": 400, "height": 900})
     page = context.new_page()
     complaints = []
@@ -212,5 +213,9 @@ def test_charts_in_a_browser(hostile, counts, tmp_path, chromium, theme):
     sticky = page.locator("#t-references tbody tr:first-child td:first-child")
     page.locator("#t-references").evaluate("table => table.parentElement.scrollTo(200, 0)")
     assert sticky.bounding_box()["x"] >= 0  # the name of the row stays in sight
+    page.set_content(found._repr_html_())  # as a notebook shows it
+    frame = page.frames[-1]
+    frame.locator("nav a").last.click()
+    assert frame.evaluate("scrollY") > 0 and frame.locator("#t-overlap th button").count() == 3
     context.close()
     assert complaints == []

@@ -120,11 +120,11 @@ def _density(figures: Figures) -> Finding:
     own = {domain: figures.bytes_per_token(domain) or 0.0 for domain in best}
     theirs = {domain: peers[name].bytes_per_token(domain) or 0.0 for domain, name in best.items()}
     low = [domain for domain in best if own[domain] < DENSER * theirs[domain]]
-    parts = [f"{own[domain]:.2f} for {domain} ({best[domain]}: {theirs[domain]:.2f})" for domain in best]
+    parts = [f"{own[domain]:.2f} bytes of {domain} ({best[domain]}: {theirs[domain]:.2f})" for domain in best]
     return Finding(
         "density",
         "look" if low else "good",
-        f"A token holds {' and '.join(parts)}, in bytes on the public sample.",
+        f"A token holds {' and '.join(parts)} on the public sample.",
         f"{_percent(DENSER)} of the best published vocabulary of about this size or less",
         "The same text costs more or fewer tokens, and so more or less compute.",
         f"If such text matters to you, train on more of it: {' and '.join(low)}."

@@ -26,6 +26,15 @@ document.addEventListener("scroll", () => {
   if (focused) place(focused);
   else tip.hidden = true;
 }, { capture: true, passive: true });
+// In a notebook's frame a link to a section would resolve against the notebook's address.
+if (location.href === "about:srcdoc") {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    document.getElementById(link.hash.slice(1)).scrollIntoView();
+  });
+}
 // The data of a chart can be copied.
 for (const button of document.querySelectorAll("details button")) {
   button.hidden = false;
