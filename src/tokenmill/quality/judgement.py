@@ -39,8 +39,8 @@ class Judgement:
 
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
     """Encode the text with `tok`, and replay its merges over it."""
-    usages = text.usages(tok, progress)
-    parts = [text.counts(domain, tok) for domain in text.names]
+    parts = [text.counts(domain, tok, progress) for domain in text.names]
     swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, WordCounts.merge(parts), progress))
+    usages = text.usages(tok, progress)  # late: a thread may count words meanwhile, see Reading
     scripts = scripts_table(zip(parts, usages.values(), strict=True))
     return Judgement(tok, len(ordinary_tokens(tok)), usages, reduce(add, usages.values()), scripts, swallowed)
