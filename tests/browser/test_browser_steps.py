@@ -31,13 +31,8 @@ def test_the_steps_end_in_the_librarys_ids(open_page, site, small_tokenizers):
         tok = Tokenizer(vocabulary)
         for word in words[:60]:
             found = trace(page, name, word)
-            parts = (
-                found["steps"][-1]["parts"]
-                if found["steps"]
-                else [found["whole"]]
-                if found["whole"]
-                else found["start"]
-            )
+            parts = found["steps"][-1]["parts"] if found["steps"] else found["start"]
+            parts = [found["whole"]] if found["whole"] else parts
             ids = [part["id"] for part in parts]
             if -1 not in ids:
                 assert ids == tok._core.encode_pretoken(word.encode()), (name, word)
@@ -49,6 +44,18 @@ def test_the_steps_end_in_the_librarys_ids(open_page, site, small_tokenizers):
                 assert waiting == sorted(waiting) and sum(step["made"]) >= 1
                 if vocabulary.order == "events":
                     assert all(order > step["order"] for order in waiting)
+
+
+def test_a_pretoken_that_is_a_token_tells_its_merges_too(open_page, site, small_tokenizers):
+    tok = Tokenizer(small_tokenizers[0][1])
+    word = max((token for token in tok.vocabulary.tokens if token.isalpha()), key=len).decode()
+    page = open_page(site)
+    set_text(page, word)
+    page.focus("#tokens")
+    page.keyboard.press("s")
+    page.wait_for_selector("#steps[open] .why-list")
+    assert "looked up before any merge. Merging gives the same token" in page.inner_text("#steps-body")
+    assert page.locator(".why-list li").count() == len(word) - 1
 
 
 def test_a_removal_of_a_picky_tokenizer_is_a_step(open_page, site, small_tokenizers):

@@ -35,7 +35,7 @@ export interface Step {
 export interface Trace {
   start: Part[];
   steps: Step[];
-  /** Whether the pretoken was looked up as a whole before any merge. */
+  /** The token that the whole pretoken is, where it is looked up before any merge; the steps are what merging would do. */
   whole: Part | null;
 }
 
@@ -51,8 +51,8 @@ export function trace(pack: Pack, pretoken: Uint8Array): Trace | null {
   tracers.set(pack, tracer);
   const start = tracer.start(pretoken);
   const whole = pack.header.whole_pretokens ? tracer.find(pretoken) : -1;
-  if (whole >= 0) return { start, steps: [], whole: { id: whole, bytes: pretoken } };
-  return { start, steps: pack.header.order === "events" ? tracer.replay(start) : tracer.merge(start), whole: null };
+  const steps = pack.header.order === "events" ? tracer.replay(start) : tracer.merge(start);
+  return { start, steps, whole: whole >= 0 ? { id: whole, bytes: pretoken } : null };
 }
 
 class Tracer {

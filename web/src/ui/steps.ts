@@ -33,14 +33,28 @@ export async function showSteps(session: Session, question: Question): Promise<v
     count,
     ...(found === null
       ? [h("p", {}, "The pretoken is too long to show its steps.")]
-      : [h("h3", {}, "Why it is here"), why(found, question, unit), h("h3", {}, "All steps"), table(found, unit)]),
+      : [
+          h("h3", {}, "Why it is here"),
+          lookedUp(found),
+          why(found, question, unit),
+          h("h3", {}, "All steps"),
+          table(found, unit),
+        ]),
   );
   byId<HTMLDialogElement>("steps").showModal();
 }
 
+/** What to say where the whole pretoken is a token. */
+function lookedUp({ steps, whole }: Trace): HTMLElement | null {
+  if (whole === null) return null;
+  const parts = steps.at(-1)?.parts ?? [];
+  const same = steps.length === 0 || (parts.length === 1 && parts[0]!.id === whole.id);
+  const told = "The whole pretoken is a token, so it is looked up before any merge. ";
+  return h("p", {}, told + (same ? "Merging gives the same token:" : "Merging alone would give other tokens:"));
+}
+
 /** The steps that made the token, in order. */
-function why({ steps, whole }: Trace, { token, start }: Question, unit: string): HTMLElement {
-  if (whole) return h("p", {}, "The whole pretoken is a token. It is looked up before any merge.");
+function why({ steps }: Trace, { token, start }: Question, unit: string): HTMLElement {
   const end = start + token.length;
   const own = steps.filter(({ parts, made }) => {
     let at = 0;
@@ -67,7 +81,7 @@ function what({ kind, token, left, right, parts, made }: Step): HTMLElement {
   return h("span", {}, chip(left!.bytes), " + ", chip(right!.bytes), " \u2192 ", chip(token.bytes));
 }
 
-function table({ start, steps, whole }: Trace, unit: string): HTMLElement {
+function table({ start, steps }: Trace, unit: string): HTMLElement {
   const cells = (parts: readonly Part[], made: readonly boolean[]) =>
     h("td", { class: "step-parts" }, ...parts.map((part, i) => chip(part.bytes, made[i] ? "tok new" : "tok")));
   const waits = (step: Step) =>
@@ -112,17 +126,6 @@ function table({ start, steps, whole }: Trace, unit: string): HTMLElement {
           h("td", {}),
         ),
         ...rows,
-        whole
-          ? h(
-              "tr",
-              {},
-              h("th", { scope: "row" }, "1"),
-              h("td", {}),
-              h("td", {}, "looked up"),
-              cells([whole], [true]),
-              h("td", {}),
-            )
-          : null,
       ),
     ),
   );
