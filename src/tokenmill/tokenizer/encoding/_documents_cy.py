@@ -43,7 +43,8 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
     found = array("q", bytes(8 * ends.shape[0]))
     id_ends: int64_t[::1] = found
     state: State = encoder.take()
-    together: cython.bint = finder is None
+    # Joined pretokens are cut again while they are encoded, and the cuts depend on where the document ends.
+    together: cython.bint = finder is None and encoder._scanner.joined == cython.NULL
     try:
         memset(cython.address(work), 0, cython.sizeof(Work))
         work.n = ends.shape[0]
