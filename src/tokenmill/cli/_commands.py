@@ -1,6 +1,8 @@
 """Commands of click made from functions: a parameter is an option or an argument as its annotation says.
 
 def count(sources: Annotated[list[str], Argument(help="...")], min_count: Annotated[int, Option(help="...")] = 1): ...
+
+Options that belong together are a Group, which a function takes as one parameter.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ import inspect
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, dataclass_transform, get_args, get_origin, get_type_hints
 
 import click
 
@@ -77,6 +79,17 @@ class Option:
         return made
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Group:
+    """Options that belong together: the annotated names of a subclass, with their defaults.
+
+    Not a dataclass: those compile their methods whenever the program starts.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        vars(self).update(given)
+
+
 class Verb(click.Command):
     """A command whose options with the metavar SRC... take every value up to the next option, with its help in panels.
 
@@ -114,11 +127,20 @@ def command_of(function: Callable[..., Any], run: Callable[..., Any], **shared: 
 
     shared: annotations of options that are not the function's own, by name.
     """
-    hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters
+    hints: dict[str, Any] = {}
+    groups: dict[str, type[Group]] = {}
     defaults = {name: parameter.default for name, parameter in parameters.items()}
+    for name, annotation in get_type_hints(function, include_extras=True).items():
+        if isinstance(annotation, type) and issubclass(annotation, Group):
+            groups[name] = annotation
+            of_group = get_type_hints(annotation, include_extras=True)
+            hints |= of_group
+            defaults |= {each: getattr(annotation, each, inspect.Parameter.empty) for each in of_group}
+        elif name in parameters:
+            hints[name] = annotation
     params = []
-    for name, annotation in {**{name: hints[name] for name in parameters}, **shared}.items():
+    for name, annotation in {**hints, **shared}.items():
         kind, info = get_args(annotation)
         kinds = [each for each in get_args(kind) if each is not type(None)]
         if type(None) in get_args(kind):
@@ -130,6 +152,8 @@ def command_of(function: Callable[..., Any], run: Callable[..., Any], **shared: 
             if isinstance(value, tuple):
                 given[name] = list(value) or defaults.get(name)
         own = {name: value for name, value in given.items() if name in parameters}
+        for name, group in groups.items():
+            own[name] = group(**{each: given[each] for each in get_type_hints(group)})
         return run(partial(function, **own), **{name: given[name] for name in shared})
 
     doc = inspect.cleandoc(function.__doc__ or "").replace("\n\ntokenmill ", "\n\n\b\ntokenmill ")  # not wrapped

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from ._commands import Argument, Option
+from ._commands import Argument as Argument
+from ._commands import Group as Group
+from ._commands import Option as Option
+
+if TYPE_CHECKING:
+    from ..jobs.work import JobOptions
+    from ..sources.blocks import ReadOptions
+    from ..tokenizer import Tokenizer as LoadedTokenizer
 
 
 def whole_number(text: Any) -> int:
@@ -51,37 +57,88 @@ Sample = Annotated[
     ),
 ]
 
-# How text is read.
-Unit = Annotated[
-    str, reading(help="A document of a text file: file, line, blank (what blank lines separate), or separator.")
-]
-Separator = Annotated[str, reading(help="The text between two documents, for --unit separator.")]
-Field = Annotated[str, reading(help="The field of JSON objects, or the column of Parquet, that holds the text.")]
+Force = Annotated[bool, output("--force", help="Overwrite an output that exists.")]
+Quiet = Annotated[bool, output("--quiet", "-q", help="Print results and errors only, no notes and no progress.")]
+Verbose = Annotated[bool, output("--verbose", "-v", help="Print all that was left out, and where errors come from.")]
+Threads = Annotated[int | None, job(help="Threads, or processes for clean; by default one for each core.")]
 Binary = Annotated[str, reading(help="What to do with a file that is not text: error, skip, or count its bytes.")]
 SkipDamaged = Annotated[
     bool, reading("--skip-damaged", help="Leave out what cannot be read: a line, a row, the rest of a file.")
 ]
-
-# How the job runs.
-Threads = Annotated[int | None, job(help="Threads, or processes for clean; by default one for each core.")]
-Resume = Annotated[bool, job("--resume/--no-resume", help="Continue an interrupted job.")]
-Engine = Annotated[str, job(help="local, or ray: tasks on a Ray cluster.")]
-RayAddress = Annotated[str | None, job(help="The cluster for --engine ray; by default Ray starts on this machine.")]
-
-# What is trained.
-VocabSize = Annotated[int, training(**number, help="The number of ids, with bytes and special tokens; 32k is 32,000.")]
 SpecialToken = Annotated[
     list[str] | None, training(help="A special token, which is cut out of the text. May be repeated.")
 ]
-MinCount = Annotated[int, training(**number, help="Leave out pretokens with a lower count.")]
-MinPairCount = Annotated[int, training(**number, help="Stop when the count of the best pair is lower.")]
-MaxTokenBytes = Annotated[int | None, training(**number, help="Never make a longer token.")]
 
-# What is written and printed.
-Force = Annotated[bool, output("--force", help="Overwrite an output that exists.")]
-Summary = Annotated[bool, output("--json", help="Print the summary as JSON on stdout.")]
-Json = Annotated[bool, output("--json", help="Print the tables as JSON.")]
-Markdown = Annotated[bool, output("--markdown", help="Print the tables as Markdown.")]
-Html = Annotated[Path | None, output(help="Write a report as one self-contained page.")]
-Quiet = Annotated[bool, output("--quiet", "-q", help="Print results and errors only, no notes and no progress.")]
-Verbose = Annotated[bool, output("--verbose", "-v", help="Print all that was left out, and where errors come from.")]
+
+class Opening(Group):
+    """How a tokenizer is opened."""
+
+    split: Split = None
+    download: Download = False
+
+    def load(self, name: str) -> LoadedTokenizer:
+        from ..api import load
+
+        return load(name, split=self.split, download=self.download)
+
+
+class Documents(Group):
+    """How text is read."""
+
+    unit: Annotated[
+        str, reading(help="A document of a text file: file, line, blank (what blank lines separate), or separator.")
+    ] = "file"
+    separator: Annotated[str, reading(help="The text between two documents, for --unit separator.")] = ""
+    field: Annotated[str, reading(help="The field of JSON objects, or the column of Parquet, that holds the text.")] = (
+        "text"
+    )
+
+    @property
+    def read(self) -> ReadOptions:
+        from ..sources.blocks import ReadOptions
+
+        return ReadOptions(self.unit, self.separator, self.field)
+
+
+class Running(Group):
+    """How the job runs."""
+
+    num_threads: Threads = None
+    resume: Annotated[bool, job("--resume/--no-resume", help="Continue an interrupted job.")] = True
+    engine: Annotated[str, job(help="local, or ray: tasks on a Ray cluster.")] = "local"
+    ray_address: Annotated[
+        str | None, job(help="The cluster for --engine ray; by default Ray starts on this machine.")
+    ] = None
+
+    def job(self, overwrite: bool) -> JobOptions:
+        from ..jobs.work import JobOptions
+
+        return JobOptions(self.engine, self.ray_address, self.num_threads, self.resume, overwrite=overwrite)
+
+
+class Merging(Group):
+    """Which merges are made."""
+
+    special_token: SpecialToken = None
+    min_count: Annotated[int, training(**number, help="Leave out pretokens with a lower count.")] = 1
+    min_pair_count: Annotated[int, training(**number, help="Stop when the count of the best pair is lower.")] = 1
+    max_token_bytes: Annotated[int | None, training(**number, help="Never make a longer token.")] = None
+    refine: Annotated[
+        float | None,
+        training(
+            help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9; extend keeps that of a Picky tokenizer."
+        ),
+    ] = None
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The arguments of training."""
+        given = vars(self).copy()
+        return {"special_tokens": given.pop("special_token") or [], **given}
+
+
+class Result(Group):
+    """What is written and printed."""
+
+    force: Force = False
+    json: Annotated[bool, output("--json", help="Print the summary as JSON on stdout.")] = False

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from ..errors import UsageError
+from . import _options as opt
 from ._console import say
 
 if TYPE_CHECKING:
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 NARROWEST = 10  # a column of text may be folded to this width
 
 
-class Forms(NamedTuple):
-    """The forms in which the tables were asked for: --html (with --force over an old page), --json, --markdown."""
+class Forms(opt.Group):
+    """The forms in which the tables are wanted."""
 
-    html: Path | None
-    json: bool
-    markdown: bool
-    force: bool
+    html: Annotated[Path | None, opt.output(help="Write a report as one self-contained page.")] = None
+    json: Annotated[bool, opt.output("--json", help="Print the tables as JSON.")] = False
+    markdown: Annotated[bool, opt.output("--markdown", help="Print the tables as Markdown.")] = False
+    force: opt.Force = False
 
     def check(self) -> None:
         """Raise an error now, not after an hour of counting, for forms that cannot be made."""

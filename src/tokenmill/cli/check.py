@@ -17,15 +17,12 @@ if TYPE_CHECKING:
 def check(
     tokenizer: opt.Tokenizer,
     against: Annotated[str, opt.Option(help="The other tokenizer.")],
+    opening: opt.Opening,
+    documents: opt.Documents,
     sources: Annotated[list[str] | None, opt.Argument(help="Text to compare on: files, folders, globs.")] = None,
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
-    split: opt.Split = None,
     library: Annotated[bool, opt.Option("--library", help="Encode with the library of the other format.")] = False,
     fuzz: Annotated[int, opt.Option(min=0, help="The number of generated texts.")] = 5000,
     seed: Annotated[int, opt.Option(help="The seed of the generated texts.")] = 0,
-    download: opt.Download = False,
     json: Annotated[bool, opt.Option("--json", help="Print what was found as JSON on stdout.")] = False,
 ) -> None:
     """Prove or refute that two tokenizers give the same ids.
@@ -37,17 +34,13 @@ def check(
     tokenmill check my-tokenizer --against cl100k_base corpus/*.txt
     """
     from ..formats import encode_with_library
-    from ..sources.blocks import ReadOptions
     from ..tokenizer.check import check as check_tokenizers
     from ..tokenizer.check import document_texts
 
-    first, other = _load(tokenizer, split, download), _load(against, split, download)
+    first, other = _load(tokenizer, opening), _load(against, opening)
     encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
-        texts, encode = (
-            document_texts(sources or [], ReadOptions(unit, separator, field)),
-            encoder.encode if encoder else None,
-        )
+        texts, encode = document_texts(sources or [], documents.read), encoder.encode if encoder else None
         found = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encode, progress=progress)
     rows: dict[str, Any] = {"agree": found.difference is None, **agreement_rows(found)}
     if json:
@@ -65,16 +58,14 @@ def agreement_rows(found: Agreement) -> dict[str, Any]:
     return {"proof": found.proof, "texts": found.texts, "bytes": found.bytes, "tokens": found.tokens}
 
 
-def _load(path: str, split: str | None, download: bool) -> Tokenizer:
+def _load(path: str, opening: opt.Opening) -> Tokenizer:
     """Load `path`; the split pattern is for a file that does not hold one, and of the two at least one does not."""
     from ..api import load
 
-    if split is None:
-        return load(path, download=download)
     try:
-        return load(path, download=download)
+        return load(path, download=opening.download)
     except UsageError:
-        return load(path, split=split, download=download)
+        return opening.load(path)
 
 
 def difference_json(difference: Difference | None) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,25 @@ if TYPE_CHECKING:
     from ..corpus import CleaningReport
 
 
+class Limits(opt.Group):
+    """What a document may take."""
+
+    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = "16MiB"  # type: ignore[assignment]  # parsed like an argument
+    strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False
+    time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0
+    document_memory: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GiB"  # type: ignore[assignment]  # parsed like an argument
+    shard_size: Annotated[int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")] = (
+        "256MiB"  # type: ignore[assignment]  # parsed like an argument
+    )
+
+
 def clean(
     kind: Annotated[str, opt.Argument(help="What the sources are: wikipedia, stackexchange, fineweb or text.")],
     sources: opt.Sources,
+    documents: opt.Documents,
+    limits: Limits,
+    running: opt.Running,
+    result: opt.Result,
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder for the shards; the report goes beside it.")],
     format: Annotated[str, opt.Option(help="jsonl: shards of JSON lines (.jsonl.zst); text: of plain text.")] = "jsonl",
     filters: Annotated[
@@ -31,22 +48,6 @@ def clean(
         int | None, opt.Option(help="Drop shorter documents; by default 100 for wikipedia and stackexchange, else 1.")
     ] = None,
     keep_code: Annotated[bool, opt.Option(help="Keep code blocks, exactly as they are.")] = True,
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
-    max_document: Annotated[int, opt.reading(**opt.number, help="Skip documents with more bytes.")] = "16MiB",  # type: ignore[assignment]  # parsed like an argument
-    strict: Annotated[bool, opt.reading(help="Stop at the first document that cannot be read.")] = False,
-    num_threads: opt.Threads = None,
-    time_limit: Annotated[float, opt.job(help="Seconds of processor time for one document.")] = 30.0,
-    document_memory: Annotated[int, opt.job(**opt.number, help="Bytes of memory for one document.")] = "1GiB",  # type: ignore[assignment]  # parsed like an argument
-    shard_size: Annotated[
-        int, opt.output(**opt.number, help="Close a shard once it holds so many bytes of text.")
-    ] = "256MiB",  # type: ignore[assignment]  # parsed like an argument
-    resume: opt.Resume = True,
-    engine: opt.Engine = "local",
-    ray_address: opt.RayAddress = None,
-    force: opt.Force = False,
-    json: opt.Summary = False,
 ) -> None:
     """Clean a dump into shards of text, with a report beside them.
 
@@ -57,8 +58,6 @@ def clean(
     from ..corpus import CleanOptions
     from ..corpus import clean as clean_sources
     from ..corpus.filters import chosen_filters
-    from ..jobs.work import JobOptions
-    from ..sources.blocks import ReadOptions
 
     names = None if filters is None else [name.strip() for name in filters.split(",") if name.strip()]
     unwanted = chosen_filters(no_filter or [])
@@ -66,7 +65,7 @@ def clean(
     chosen = tuple(name for name in filters_of_kind if name not in unwanted)
     start = time.perf_counter()
     if kind == "text":
-        say_long_documents(sources, unit, "is cut into documents of some megabytes")
+        say_long_documents(sources, documents.unit, "is cut into documents of some megabytes")
     with resumable(output, output / ".unfinished"), progress_bar() as progress:
         report = clean_sources(
             kind,
@@ -77,19 +76,19 @@ def clean(
                 chosen,
                 min_chars,
                 keep_code,
-                strict,
-                time_limit,
-                document_memory,
-                shard_size,
-                ReadOptions(unit, separator, field, max_document),
+                limits.strict,
+                limits.time_limit,
+                limits.document_memory,
+                limits.shard_size,
+                replace(documents.read, max_document_bytes=limits.max_document),
             ),
-            job=JobOptions(engine, ray_address, num_threads, resume, overwrite=force),
+            job=running.job(overwrite=result.force),
             progress=progress,
         )
-    if json:
-        import json as module
+    if result.json:
+        import json
 
-        print(module.dumps(report.to_json(), ensure_ascii=False))
+        print(json.dumps(report.to_json(), ensure_ascii=False))
     else:
         _show(report, output, time.perf_counter() - start)
 

@@ -12,40 +12,26 @@ from ._tables import Forms
 
 def compare(
     tokenizers: Annotated[list[str], opt.Argument(help="Files, folders or names; the first is the baseline.")],
+    opening: opt.Opening,
+    documents: opt.Documents,
+    forms: Forms,
     on: Annotated[
         list[str] | None, opt.Option(metavar="SRC...", help="The text: files, folders, globs, saved word counts.")
     ] = None,
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
-    force: opt.Force = False,
-    html: opt.Html = None,
-    json: opt.Json = False,
-    markdown: opt.Markdown = False,
-    split: opt.Split = None,
-    download: opt.Download = False,
     num_threads: opt.Threads = None,
 ) -> None:
     """Compare tokenizers on the same text: compression, fertility, junk.
 
     tokenmill compare my-tokenizer cl100k_base --on corpus/*.txt
     """
-    from ..api import load
     from ..quality import compare as compare_tokenizers
-    from ..sources.blocks import ReadOptions
 
-    forms = Forms(html, json, markdown, force)
     forms.check()
     if not on:
         raise UsageError("give --on SRC... to name the text to compare on")
-    named = {
-        name: load(path, split=split, download=download)
-        for name, path in zip(_names(tokenizers), tokenizers, strict=True)
-    }
+    named = {name: opening.load(path) for name, path in zip(_names(tokenizers), tokenizers, strict=True)}
     with progress_bar() as progress:
-        found = compare_tokenizers(
-            named, on, read=ReadOptions(unit, separator, field), num_threads=num_threads, progress=progress
-        )
+        found = compare_tokenizers(named, on, read=documents.read, num_threads=num_threads, progress=progress)
     forms.show(found)
 
 

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 def convert(
     tokenizer: opt.Tokenizer,
     output: Annotated[Path, opt.Argument(help="The file (for tiktoken) or the folder to write.")],
+    opening: opt.Opening,
+    documents: opt.Documents,
+    result: opt.Result,
     to: Annotated[str, opt.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
-    split: opt.Split = None,
     special_token: Annotated[
         list[str] | None,
         opt.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
@@ -27,15 +29,9 @@ def convert(
     sample: Annotated[
         list[str] | None, opt.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
     ] = None,
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
     lossy: Annotated[
         bool, opt.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
     ] = False,
-    download: opt.Download = False,
-    force: opt.Force = False,
-    json: Annotated[bool, opt.output("--json", help="Print the certificate as JSON on stdout.")] = False,
 ) -> None:
     """Convert a tokenizer to another format, and certify that both sides give the same ids.
 
@@ -45,14 +41,13 @@ def convert(
     tokenmill convert cl100k_base my-folder --to huggingface --sample corpus/*.txt
     """
     from .. import formats
-    from ..sources.blocks import ReadOptions
     from ..tokenizer import Tokenizer
     from ..tokenizer.check import check, document_texts
 
     specials = _special_tokens(special_token or [])
-    read = ReadOptions(unit, separator, field)
-    vocabulary = formats.read(tokenizer, split, special_tokens=specials, download=download)
-    notes = [*vocabulary.notes, *formats.write(vocabulary, output, to, lossy=lossy, overwrite=force)]
+    read, json = documents.read, result.json
+    vocabulary = formats.read(tokenizer, opening.split, special_tokens=specials, download=opening.download)
+    notes = [*vocabulary.notes, *formats.write(vocabulary, output, to, lossy=lossy, overwrite=result.force)]
     first, again = Tokenizer(vocabulary), Tokenizer(formats.read(output))
     for note in notes:
         say(f"note: {note}")

@@ -12,12 +12,16 @@ from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips
 
 if TYPE_CHECKING:
+    from ..counting import Summary
     from ..counting.estimate import Estimate
     from ..sources.find import Skip
 
 
 def count(
     sources: opt.Sources,
+    documents: opt.Documents,
+    running: opt.Running,
+    result: opt.Result,
     output: Annotated[Path | None, opt.Option("--output", "-o", help="The folder for the word counts.")] = None,
     merge: Annotated[bool, opt.Option("--merge", help="Add up word counts (folders, .ddfreq, .tsv) into -o.")] = False,
     estimate: Annotated[
@@ -37,17 +41,8 @@ def count(
     approximate_prune: Annotated[
         bool, opt.Option("--approximate-prune", help="Whenever the tables go to disk, drop what was seen once since.")
     ] = False,
-    resume: opt.Resume = True,
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
     binary: opt.Binary = "error",
     skip_damaged: opt.SkipDamaged = False,
-    num_threads: opt.Threads = None,
-    engine: opt.Engine = "local",
-    ray_address: opt.RayAddress = None,
-    force: opt.Force = False,
-    json: opt.Summary = False,
 ) -> None:
     """Count the distinct pretokens of text and save them, to train on once or often.
 
@@ -56,30 +51,32 @@ def count(
     from ..counting import CountOptions
     from ..counting.count_jobs import count_to_folder
     from ..counting.sum_saved import add_up
-    from ..jobs.work import JobOptions
-    from ..sources.blocks import ReadOptions
     from ..split import Splitter
 
-    read = ReadOptions(unit, separator, field)
-    options = CountOptions(min_count, memory_limit, approximate_prune, read, binary)  # type: ignore[arg-type]
+    options = CountOptions(min_count, memory_limit, approximate_prune, documents.read, binary)  # type: ignore[arg-type]
     splitter = Splitter(*(split or ["cl100k"]), special_tokens=special_token or ())
     if estimate:
         from ..counting.estimate import estimate as estimate_counts
 
-        report(_prediction(estimate_counts(sources, splitter, options, num_threads=num_threads)), json)
+        report(_prediction(estimate_counts(sources, splitter, options, num_threads=running.num_threads)), result.json)
         return
     if output is None:
         raise UsageError("name the folder for the word counts with -o, or only predict with --estimate")
     if output.suffix in (".ddfreq", ".tsv") and not merge:
         raise UsageError(f"count into a folder first; then: tokenmill count --merge FOLDER -o {output}")
     if not merge:
-        say_long_documents(sources, unit)
+        say_long_documents(sources, documents.unit)
     skips: list[Skip] = []
     start = time.perf_counter()
     with resumable(output), progress_bar() as progress:
         if merge:
             summary = add_up(
-                sources, output, memory_limit=memory_limit, min_count=min_count, overwrite=force, progress=progress
+                sources,
+                output,
+                memory_limit=memory_limit,
+                min_count=min_count,
+                overwrite=result.force,
+                progress=progress,
             )
         else:
             summary = count_to_folder(
@@ -88,29 +85,29 @@ def count(
                 splitter,
                 options,
                 on_skip=skips.append if skip_damaged else None,
-                job=JobOptions(engine, ray_address, num_threads, resume, overwrite=force),
+                job=running.job(overwrite=result.force),
                 progress=progress,
             )
-    seconds = time.perf_counter() - start
     say_skips(skips)
+    report(_counted(output, summary, time.perf_counter() - start, merge), result.json)
+
+
+def _counted(output: Path, summary: Summary, seconds: float, merged: bool) -> dict[str, Any]:
     speed = (summary.total_bytes - summary.resumed_bytes) / 1e6 / max(seconds, 1e-9)
-    report(
-        {
-            "word_counts": str(output),
-            "documents": summary.documents,
-            "bytes": summary.total_bytes,
-            "bytes_counted_before": summary.resumed_bytes,
-            "pretokens": summary.pretokens,
-            "distinct_pretokens": summary.distinct,
-            "left_out": summary.skipped,
-            "spills_to_disk": summary.spills,
-            "singletons_dropped": summary.dropped,
-            "possible_error_per_pretoken": summary.possible_error,
-            "seconds": round(seconds, 3),
-            "mb_per_second": None if merge else round(speed, 1),
-        },
-        json,
-    )
+    return {
+        "word_counts": str(output),
+        "documents": summary.documents,
+        "bytes": summary.total_bytes,
+        "bytes_counted_before": summary.resumed_bytes,
+        "pretokens": summary.pretokens,
+        "distinct_pretokens": summary.distinct,
+        "left_out": summary.skipped,
+        "spills_to_disk": summary.spills,
+        "singletons_dropped": summary.dropped,
+        "possible_error_per_pretoken": summary.possible_error,
+        "seconds": round(seconds, 3),
+        "mb_per_second": None if merged else round(speed, 1),
+    }
 
 
 def _prediction(found: Estimate) -> dict[str, Any]:

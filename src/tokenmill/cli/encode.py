@@ -24,6 +24,10 @@ FORMAT_OF = {".bin": "bin", ".npy": "npy", ".parquet": "parquet"}
 
 def encode(
     tokenizer: opt.TokenizerOption,
+    opening: opt.Opening,
+    documents: opt.Documents,
+    running: opt.Running,
+    result: opt.Result,
     sources: Annotated[
         list[str] | None, opt.Argument(help="Files, folders, globs, URLs; standard input if left out, or as -.")
     ] = None,
@@ -32,24 +36,13 @@ def encode(
         str | None,
         opt.Option(help="text, bin, npy, megatron or parquet; by default what the suffix of -o says, else text."),
     ] = None,
-    split: opt.Split = None,
     special: Annotated[bool, opt.Option("--special", help="Encode special tokens in the text as such.")] = False,
     end_of_text: Annotated[
         str | None,
         opt.output(help="Token files: the token after each document; by default <|endoftext|>, in Parquet none."),
     ] = None,
     no_end_of_text: Annotated[bool, opt.output("--no-end-of-text", help="No token after a document.")] = False,
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
     skip_damaged: opt.SkipDamaged = False,
-    resume: opt.Resume = True,
-    num_threads: opt.Threads = None,
-    engine: opt.Engine = "local",
-    ray_address: opt.RayAddress = None,
-    download: opt.Download = False,
-    force: opt.Force = False,
-    json: opt.Summary = False,
 ) -> None:
     """Encode text: a line of ids for each document, or a token file, which trainers read.
 
@@ -60,17 +53,13 @@ def encode(
     tokenmill encode corpus/*.jsonl.zst --tokenizer my-tokenizer -o train.bin
     """
     from ..jobs.outputs import atomic_file, refuse_existing
-    from ..sources.blocks import ReadOptions
     from ..sources.documents import read_documents
-    from ..tokenizer import Tokenizer
 
-    read = ReadOptions(unit, separator, field)
-    tok = Tokenizer.from_file(tokenizer, split=split, download=download)
+    tok = opening.load(tokenizer)
     format = format or FORMAT_OF.get(output.suffix if output else "", "text")
     if format != "text":
         if not sources or output is None:
             raise UsageError(f"a token file ({format}) needs sources, and -o with its name")
-        from ..jobs.work import JobOptions
         from ..token_files import EncodeOptions
 
         if end_of_text is not None and no_end_of_text:
@@ -81,26 +70,24 @@ def encode(
             sources,
             output,
             format,
-            EncodeOptions(ending, special, read),
-            JobOptions(engine, ray_address, num_threads, resume, overwrite=force),
+            EncodeOptions(ending, special, documents.read),
+            running.job(overwrite=result.force),
             skip_damaged,
-            json,
+            result.json,
         )
         return
-    if engine != "local":
+    if running.engine != "local":
         raise UsageError("--engine ray makes token files: name one with --format, or by the suffix of -o")
     if not sources and sys.stdin.isatty():
         _converse(tok, special)
         return
     if output is not None:
-        refuse_existing(output, overwrite=force)
+        refuse_existing(output, overwrite=result.force)
     allowed = "all" if special else frozenset()
     skips: list[Skip] = []
     with atomic_file(output, "w") if output else contextlib.nullcontext(sys.stdout) as out:
         on_skip = skips.append if skip_damaged else None
-        for document in read_documents(
-            sources or ["-"], unit=unit, separator=separator, field=field, max_document_bytes=None, on_skip=on_skip
-        ):
+        for document in read_documents(sources or ["-"], **vars(documents), max_document_bytes=None, on_skip=on_skip):
             ids = tok.encode(document.text, allowed_special=allowed, disallowed_special=())
             out.write(" ".join(map(str, ids)) + "\n")
     say_skips(skips)
@@ -108,15 +95,14 @@ def encode(
 
 def decode(
     tokenizer: opt.TokenizerOption,
+    opening: opt.Opening,
     source: Annotated[Path | None, opt.Argument(help="A token file, or a file of ids; by default stdin.")] = None,
     output: Annotated[Path | None, opt.Option("--output", "-o", help="Write the text here, not to stdout.")] = None,
-    split: opt.Split = None,
     jsonl: Annotated[bool, opt.Option("--jsonl", help='Write {"text": ...} in a line for each document.')] = False,
     any_tokenizer: Annotated[
         bool, opt.Option("--any-tokenizer", help="Do not check that the token file was made with this tokenizer.")
     ] = False,
     dtype: Annotated[str | None, opt.Option(help="uint16 or uint32, for a .bin without its metadata.")] = None,
-    download: opt.Download = False,
     force: opt.Force = False,
 ) -> None:
     """Decode a token file or lines of ids to the text that was encoded, byte for byte.
@@ -129,11 +115,10 @@ def decode(
 
     from ..jobs.outputs import atomic_file, refuse_existing
     from ..token_files import is_token_file, load_tokens
-    from ..tokenizer import Tokenizer
 
     if output is not None:
         refuse_existing(output, overwrite=force)
-    tok = Tokenizer.from_file(tokenizer, split=split, download=download)
+    tok = opening.load(tokenizer)
     name = str(source) if source else "standard input"
     with contextlib.ExitStack() as open_files:
         documents: Iterable[Any]

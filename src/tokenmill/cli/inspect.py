@@ -11,25 +11,19 @@ from ._tables import Forms
 
 def inspect(
     tokenizer: opt.Tokenizer,
+    opening: opt.Opening,
+    documents: opt.Documents,
+    forms: Forms,
     sources: Annotated[
         list[str] | None,
         opt.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
     ] = None,
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
-    force: opt.Force = False,
-    html: opt.Html = None,
-    json: opt.Json = False,
-    markdown: opt.Markdown = False,
     top: Annotated[
         int | None, opt.Option(min=0, help="Rows of each list: by default 10, with --html 200; 0 for all.")
     ] = None,
     baseline: Annotated[str | None, opt.Option(help="A tokenizer to compare the number of tokens with.")] = None,
     threshold: Annotated[float, opt.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
     rare_below: Annotated[int, opt.Option(min=1, help="List tokens used fewer times than this.")] = 100,
-    split: opt.Split = None,
-    download: opt.Download = False,
     num_threads: opt.Threads = None,
 ) -> None:
     """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
@@ -40,21 +34,17 @@ def inspect(
     from ..quality import InspectionOptions
     from ..quality import inspect as inspect_tokenizer
     from ..quality.names import tokenizer_name
-    from ..sources.blocks import ReadOptions
 
-    forms = Forms(html, json, markdown, force)
     forms.check()
-    tok = load(tokenizer, split=split, download=download)
+    tok = opening.load(tokenizer)
     with progress_bar() as progress:
         found = inspect_tokenizer(
             tok,
             sources or None,
-            baseline=None if baseline is None else load(baseline, download=download),
+            baseline=None if baseline is None else load(baseline, download=opening.download),
             name=tokenizer_name(tokenizer),
             baseline_name=None if baseline is None else tokenizer_name(baseline),
-            options=InspectionOptions(
-                junk_at=threshold, rare_below=rare_below, read=ReadOptions(unit, separator, field)
-            ),
+            options=InspectionOptions(junk_at=threshold, rare_below=rare_below, read=documents.read),
             num_threads=num_threads,
             progress=progress,
         )

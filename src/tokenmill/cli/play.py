@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def play(
+    opening: opt.Opening,
     tokenizers: Annotated[
         list[str] | None, opt.Argument(help="Tokenizers: folders, files, or names of published encodings.")
     ] = None,
@@ -24,8 +25,6 @@ def play(
     paths: Annotated[
         bool, opt.Option("--paths", help="Let the page open any file of this machine by its path.")
     ] = False,
-    split: opt.Split = None,
-    download: opt.Download = False,
     counts: Annotated[Path | None, opt.Option(help="Word counts, to show each token's count and IoS.")] = None,
     force: opt.Force = False,
     export: Annotated[Path | None, opt.Option(help="Write a static site to this folder, for any file host.")] = None,
@@ -34,13 +33,12 @@ def play(
 
     tokenmill play my-tokenizer cl100k_base
     """
-    from ..api import load
     from ..playground.server import serve
     from ..quality.names import free_name, tokenizer_name
 
     loaded: dict[str, Tokenizer] = {}
     for path in tokenizers or []:
-        loaded[free_name(tokenizer_name(path), loaded)] = load(path, split=split, download=download)
+        loaded[free_name(tokenizer_name(path), loaded)] = opening.load(path)
     usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
     vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
     if export is not None:

@@ -14,6 +14,9 @@ from ._console import check_sample, cost_of_export, progress_bar, report
 def prune(
     tokenizer: opt.Tokenizer,
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
+    opening: opt.Opening,
+    documents: opt.Documents,
+    result: opt.Result,
     unused_on: Annotated[
         list[str] | None,
         opt.Option(metavar="SRC...", help="Remove the tokens that this text does not use, or word counts."),
@@ -21,16 +24,9 @@ def prune(
     ids: Annotated[Path | None, opt.Option(help="Remove the tokens in this file: one id per line.")] = None,
     min_uses: Annotated[int, opt.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
     sample: opt.Sample = None,
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
-    split: opt.Split = None,
-    download: opt.Download = False,
     id_map: Annotated[
         Path | None, opt.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
     ] = None,
-    force: opt.Force = False,
-    json: opt.Summary = False,
 ) -> None:
     """Remove tokens; every token that remains can still be built.
 
@@ -40,29 +36,28 @@ def prune(
     """
     import numpy as np
 
-    from ..api import load
     from ..formats import check_output
     from ..jobs.outputs import atomic_file, refuse_existing
     from ..quality import prune as prune_tokenizer
-    from ..sources.blocks import ReadOptions
 
     if (ids is None) == (not unused_on):
         raise UsageError("give either --unused-on SRC or --ids FILE to say which tokens to remove")
     where = output / "id_map.npy" if id_map is None else id_map
-    check_output(output, overwrite=force)
-    refuse_existing(where, overwrite=force)
-    read = ReadOptions(unit, separator, field)
-    tok = load(tokenizer, split=split, download=download)
+    check_output(output, overwrite=result.force)
+    refuse_existing(where, overwrite=result.force)
+    tok = opening.load(tokenizer)
     check_sample(sample)
     with progress_bar() as progress:
         if ids is None:
-            smaller = prune_tokenizer(tok, unused_on=unused_on, min_uses=min_uses, read=read, progress=progress)
+            smaller = prune_tokenizer(
+                tok, unused_on=unused_on, min_uses=min_uses, read=documents.read, progress=progress
+            )
         else:
             smaller = prune_tokenizer(tok, _read_ids(ids))
-    smaller.tok.save(output, overwrite=force)
+    smaller.tok.save(output, overwrite=result.force)
     with atomic_file(where) as file:
         np.save(file, smaller.id_map, allow_pickle=False)
-    cost = cost_of_export(smaller.tok, sample, json, read=read)
+    cost = cost_of_export(smaller.tok, sample, result.json, read=documents.read)
     report(
         {
             "tokenizer": str(output),
@@ -71,9 +66,9 @@ def prune(
             "tokens": smaller.tok.n_vocab,
             "dropped": smaller.dropped,
             "kept_because_needed": len(smaller.needed),
-            **(cost if json else {}),
+            **(cost if result.json else {}),
         },
-        json,
+        result.json,
     )
 
 

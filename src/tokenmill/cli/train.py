@@ -24,6 +24,49 @@ if TYPE_CHECKING:
     from ..training.watching import TrainingEvent
 
 
+class Alphabet(opt.Group):
+    """The tokens that training begins with, and its algorithm."""
+
+    special_tokens_as_text: Annotated[
+        bool,
+        opt.training("--special-tokens-as-text", help="Learn special tokens in the text like other text."),
+    ] = False
+    alphabet: Annotated[str, opt.training(help="The initial tokens: bytes or characters.")] = "bytes"
+    coverage: Annotated[float, opt.training(help="The share of all characters in --alphabet characters.")] = 1.0
+    unknown_token: Annotated[str | None, opt.training(help="The token for characters outside the alphabet.")] = None
+    algorithm: Annotated[str, opt.training(help="heap, or naive: the textbook loop, for study.")] = "heap"
+
+
+class Superwords(opt.Group):
+    """Tokens that span words."""
+
+    superwords: Annotated[
+        str | None, opt.training(help="superbpe: train tokens that span words, in a second stage.")
+    ] = None
+    stage1_size: Annotated[
+        int | None, opt.training(**opt.number, help="For --superwords: the number of tokens at which stage 2 begins.")
+    ] = None
+    stage2_split: Annotated[
+        str | None, opt.training(help="For --superwords: the split pattern of stage 2; by default that of SuperBPE.")
+    ] = None
+    max_words: Annotated[
+        int | None,
+        opt.training(**opt.number, help="For --superwords: the most words in a token, 4 by default; 0 for no limit."),
+    ] = None
+    colon_veto: Annotated[
+        bool | None,
+        opt.training(
+            "--colon-veto/--no-colon-veto",
+            help="For --superwords: make no token that contains a colon and a space after it (default).",
+        ),
+    ] = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were given, for training.take_superwords."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
 def train(
     sources: Annotated[
         list[str],
@@ -31,101 +74,50 @@ def train(
             help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
         ),
     ],
-    vocab_size: opt.VocabSize,
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
+    vocab_size: Annotated[
+        int, opt.training(**opt.number, help="The number of ids, with bytes and special tokens; 32k is 32,000.")
+    ],
+    merging: opt.Merging,
+    start: Alphabet,
+    spanning: Superwords,
+    documents: opt.Documents,
+    result: opt.Result,
     split: opt.TrainingSplit = None,
-    special_token: opt.SpecialToken = None,
-    special_tokens_as_text: Annotated[
-        bool,
-        opt.training("--special-tokens-as-text", help="Learn special tokens in the text like other text."),
-    ] = False,
-    min_count: opt.MinCount = 1,
-    min_pair_count: opt.MinPairCount = 1,
-    max_token_bytes: opt.MaxTokenBytes = None,
-    alphabet: Annotated[str, opt.training(help="The initial tokens: bytes or characters.")] = "bytes",
-    coverage: Annotated[float, opt.training(help="The share of all characters in --alphabet characters.")] = 1.0,
-    unknown_token: Annotated[str | None, opt.training(help="The token for characters outside the alphabet.")] = None,
-    refine: Annotated[
-        float | None, opt.training(help="Picky BPE: remove tokens whose IoS reaches this threshold, such as 0.9.")
-    ] = None,
-    superwords: Annotated[
-        str | None, opt.training(help="superbpe: train tokens that span words, in a second stage.")
-    ] = None,
-    stage1_size: Annotated[
-        int | None, opt.training(**opt.number, help="For --superwords: the number of tokens at which stage 2 begins.")
-    ] = None,
-    stage2_split: Annotated[
-        str | None, opt.training(help="For --superwords: the split pattern of stage 2; by default that of SuperBPE.")
-    ] = None,
-    max_words: Annotated[
-        int | None,
-        opt.training(**opt.number, help="For --superwords: the most words in a token, 4 by default; 0 for no limit."),
-    ] = None,
-    colon_veto: Annotated[
-        bool | None,
-        opt.training(
-            "--colon-veto/--no-colon-veto",
-            help="For --superwords: make no token that contains a colon and a space after it (default).",
-        ),
-    ] = None,
     text: Annotated[
         list[str] | None,
         opt.Option(metavar="SRC...", help="For --superwords with saved word counts: the text that was counted."),
     ] = None,
+    sample: opt.Sample = None,
+    binary: opt.Binary = "error",
     memory_limit: Annotated[
         str | None, opt.job(help="Memory for counting text, such as 4GB; by default half of what is free.")
     ] = None,
-    sample: opt.Sample = None,
-    algorithm: Annotated[str, opt.training(help="heap, or naive: the textbook loop, for study.")] = "heap",
-    unit: opt.Unit = "file",
-    separator: opt.Separator = "",
-    field: opt.Field = "text",
-    binary: opt.Binary = "error",
+    num_threads: opt.Threads = None,
     log: Annotated[
         Path | None,
         opt.output(help="Write all merges and removals to this file, such as merges.tsv; --verbose prints them."),
     ] = None,
-    num_threads: opt.Threads = None,
-    force: opt.Force = False,
-    json: opt.Summary = False,
 ) -> None:
     """Train a byte-level BPE tokenizer.
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
     """
     from ..counting import CountOptions
-    from ..sources.blocks import ReadOptions
     from ..training import Options, take_superwords
-
-    of_superwords = {
-        "superwords": superwords,
-        "stage1_size": stage1_size,
-        "stage2_split": stage2_split,
-        "max_words": max_words,
-        "colon_veto": colon_veto,
-    }
 
     options = Options(
         vocab_size=vocab_size,
-        special_tokens=special_token or [],
-        special_tokens_as_text=special_tokens_as_text,
-        min_count=min_count,
-        min_pair_count=min_pair_count,
-        max_token_bytes=max_token_bytes,
         num_threads=num_threads,
-        alphabet=alphabet,
-        coverage=coverage,
-        unknown_token=unknown_token,
-        refine=refine,
-        algorithm=algorithm,
-        superwords=take_superwords({name: value for name, value in of_superwords.items() if value is not None}),
+        superwords=take_superwords(spanning.given),
+        **merging.keywords,
+        **vars(start),
     )
-    units = ReadOptions(unit, separator, field)
-    reading = CountOptions(read=units, binary=binary, memory_limit=memory_limit)  # type: ignore[arg-type]
+    reading = CountOptions(read=documents.read, binary=binary, memory_limit=memory_limit)  # type: ignore[arg-type]
     if not _is_saved(sources):
-        say_long_documents(sources, unit)
+        say_long_documents(sources, documents.unit)
     given = Input(sources, split, reading, text or [])
-    train_and_report(given, options, Outputs(output, force, log, json), sample=sample)
+    train_and_report(given, options, Outputs(output, result.force, log, result.json), sample=sample)
 
 
 @dataclass(frozen=True)
