@@ -24,10 +24,10 @@ TOKENIZER = CACHE / "superbpe-en"
 def train(path: str, way: str) -> dict:
     """The whole command, with what it prints and saves."""
     from tokenmill.cli.main import app
-    from tokenmill.superwords import superbpe
+    from tokenmill.superwords import passes
 
     if way == "uncut":
-        superbpe._guess = lambda totals, wanted: 1
+        passes.guess = lambda totals, wanted: 1
     options = [] if way == "plain" else ["--superwords", "superbpe", "--stage1-size", str(SIZES[0])]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "tokenizer"

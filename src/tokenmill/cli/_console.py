@@ -202,9 +202,10 @@ def cost_of_export(
 
     if tok.vocabulary.order != "events":
         if sample:
-            say("--sample is not used: this is not a Picky tokenizer, so every program gives the same ids")
+            say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
         return {}
-    text = sample or (None if trained_on is None else sample_counts(trained_on, SAMPLE_PRETOKENS))
+    superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
+    text = sample or (None if trained_on is None or superwords else sample_counts(trained_on, SAMPLE_PRETOKENS))
     if text is None:
         say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
         return {}

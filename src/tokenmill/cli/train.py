@@ -41,7 +41,7 @@ class Superwords(opt.Group):
     """Tokens that span words."""
 
     superwords: Annotated[
-        str | None, opt.training(help="superbpe: train tokens that span words, in a second stage.")
+        str | None, opt.training(help="superbpe: tokens that span words; boundless: of whole pretokens.")
     ] = None
     stage1_size: Annotated[
         int | None, opt.training(**opt.number, help="For --superwords: the number of tokens at which stage 2 begins.")
@@ -292,7 +292,8 @@ def _summary(
     if n_tokens is not None:
         used = n_tokens
     else:  # tokens that span words are not used in single words
-        used = measure_usage(tok, counts).tokens if vocabulary.split_patterns == counts.split_patterns else 0
+        counted = vocabulary.split_patterns == counts.split_patterns and not len(vocabulary.superwords)
+        used = measure_usage(tok, counts).tokens if counted else 0
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {

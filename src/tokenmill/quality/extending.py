@@ -54,6 +54,8 @@ def extend(
     >>> larger.n_vocab, larger.decode([300]) == tok.decode([300])
     (40000, True)
     """
+    if len(tok.vocabulary.superwords):
+        raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
     if options.get("refine") is not None and tok.vocabulary.order != "events":
         tok = _by_events(tok)
     progress = options.get("progress")

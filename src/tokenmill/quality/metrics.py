@@ -119,7 +119,7 @@ _MERGING = {
     "ranks": "by rank: any two adjacent tokens whose bytes are a token, the lowest id first",
     "merges": "by a list of merges, the earliest first",
     "scores": "by scores: any two adjacent tokens whose bytes are a token, the highest score first",
-    "events": "by events in training order, merges and removals (Picky BPE)",
+    "events": "by events in training order: merges and removals (Picky BPE), superwords of whole pretokens (BoundlessBPE)",
 }
 
 

@@ -67,6 +67,8 @@ def prune(
     if (ids is None) == (unused_on is None):
         raise UsageError("give either ids or unused_on to say which tokens to remove")
     vocabulary = tok.vocabulary
+    if len(vocabulary.superwords):
+        raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be pruned")
     alphabet = _alphabet(vocabulary)
     ordinary = {id for id, token in enumerate(vocabulary.tokens) if token is not None}
     everything = ordinary | {token.id for token in vocabulary.added_tokens}

@@ -88,8 +88,7 @@ class Splitter:
             )
 
     def __reduce__(self):
-        options = {"special_tokens": self.special_tokens, "joins": self._joins}
-        return functools.partial(Splitter, **options), self.patterns
+        return functools.partial(Splitter, special_tokens=self.special_tokens, joins=self._joins), self.patterns
 
     def __repr__(self) -> str:
         return f"Splitter({', '.join(map(repr, self.patterns))})"

@@ -60,6 +60,7 @@ class SegmentReader:
     scanner: the split pattern of stage 2, or that of the pretokens.
     parts: encodes with the merges of stage 1; None if pretokens are looked up.
     pretokens: looks pretokens up; it may give any ids to those that are no atoms. atoms: uint8 by id, 1 for an atom.
+    cache_bytes: the limit of the cache that looks them up.
     totals: uint16, a power of two of them: the table of totals, for `add_totals`.
     crossed: a bit for each total, for `count_fragments`: whether it is high enough. One of the two is
         empty.
@@ -114,8 +115,11 @@ class SegmentReader:
         width: cython.size_t,
         pretokens: PretokenCache | None = None,
         atoms: cython.const[uint8_t][::1] = None,
+        cache_bytes: cython.size_t = 0,
     ):
-        self.pretokens = pretokens
+        if pretokens is not None:
+            self.pretokens = pretokens.copy()
+            self.pretokens.set_limit(cache_bytes)
         self.atoms = atoms
         self.scanner = scanner
         self.parts = parts

@@ -136,7 +136,7 @@ class PretokenCache:
             self.places[i] = cython.cast(uint32_t, o - out)
         return o - out
 
-    def encode_apart(self, text, start, length, ends, n, out):
+    def encode_given(self, text, start, length, ends, n, out):
         return self.encode(text, start, length, ends, n, out)
 
     def seek(self, pretoken, length, key, hash, out):

@@ -72,7 +72,7 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
 @cython.nogil
 @cython.exceptval(check=False)
 def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t,
-             finder: Finder) -> cython.Py_ssize_t:
+             finder: Finder | None) -> cython.Py_ssize_t:
     """Encode one document after the other until `stop` or a little further. Returns 0, or a negative number."""
     first: cython.size_t
     size: cython.size_t

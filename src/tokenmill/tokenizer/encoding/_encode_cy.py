@@ -409,7 +409,7 @@ class Encoder:
                 if given == cython.NULL:
                     count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
                 else:
-                    count = state.cache.encode_apart(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
+                    count = state.cache.encode_given(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
                 if count < 0:
                     return count
                 state.ids.used += count

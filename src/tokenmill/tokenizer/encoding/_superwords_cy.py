@@ -20,6 +20,7 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash
+from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import (
     BATCH,
     COUNT_SHIFT,
@@ -28,7 +29,6 @@ from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import (
     Entry,
     PretokenCache,
 )
-from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder, free_id_room, make_id_room
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, TOO_LONG, Merger
 
@@ -73,7 +73,7 @@ class SuperwordCache(PretokenCache):
     def __dealloc__(self):
         free_id_room(cython.address(self.room))
 
-    def set_stages(self, words: PartEncoder, borders: cython.const[uint64_t][::1], width: cython.size_t):
+    def set_stages(self, words: PartEncoder | None, borders: cython.const[uint64_t][::1], width: cython.size_t):
         """words: encodes with stage 1. borders: see `border_filter`. width: the bytes of an id."""
         self.words = words
         self.borders = borders
@@ -125,10 +125,19 @@ class SuperwordCache(PretokenCache):
             free_id_room(cython.address(self.room))
         return count
 
-    def encode_apart(self, text, start, length, ends, n, out):
+    def encode_given(self, text, start, length, ends, n, out):
+        i: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        used: cython.Py_ssize_t = 0
         if self.pretokens is None:
             return self.encode(text, start, length, ends, n, out)
-        return self.pretokens.encode(text, start, length, ends, n, out)
+        for i in range(n):
+            count = self.encode(text, start, ends[i], ends + i, 1, out + used)
+            if count < 0:
+                return count
+            used += count
+            start = ends[i]
+        return used
 
     def encode_pretokens(self, text, start, length, stop):
         pretokens: cython.size_t[SCAN]
