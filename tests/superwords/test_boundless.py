@@ -1,5 +1,6 @@
 """BoundlessBPE training and encoding against their slow twin."""
 
+import hashlib
 import os
 import random
 
@@ -103,6 +104,25 @@ def test_saved_and_loaded_it_is_the_same(picky, tmp_path):
     (tmp_path / "tok" / "tokenmill.json").unlink()
     with pytest.raises(FormatError, match="superwords need the split pattern"):
         tokenmill.load(tmp_path / "tok")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda line: "s 97 98 99999", "line [0-9]+: .* names the id 99999"),
+        (lambda line: "s 97 98 257", "which is not the two joined"),
+        (lambda line: "m 97 98 257", "after all events"),
+        (lambda line: line + "\n" + line, "is merged already"),
+    ],
+)
+def test_a_damaged_superword_names_its_line(picky, tmp_path, change, message):
+    picky.save(tmp_path)
+    *head, last = (tmp_path / "events.txt").read_text().splitlines()
+    body = "\n".join([*head[2:], change(last), ""])
+    digest = hashlib.sha256(body.encode()).hexdigest()
+    (tmp_path / "events.txt").write_text(f"{head[0]}\nsha256 {digest}\n{body}")
+    with pytest.raises(FormatError, match=message):
+        tokenmill.load(tmp_path)
 
 
 def test_the_plain_export_spans_words_and_its_cost_is_measured(tmp_path):

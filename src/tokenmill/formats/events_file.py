@@ -45,7 +45,9 @@ def events_bytes(vocabulary: Vocabulary) -> bytes:
     return f"{_TITLE}\nsha256 {hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
-def parse_events(data: bytes, file: str, vocabulary: Vocabulary, split_patterns: tuple[str, ...] | None) -> Vocabulary:
+def parse_events(
+    data: bytes, file: str, vocabulary: Vocabulary, split_patterns: tuple[str, ...] | None = None
+) -> Vocabulary:
     """`vocabulary`, read from the tokenizer.json beside, with these events, its removed tokens and order "events".
 
     split_patterns: those of the companion, for superwords; None if there is no companion.

@@ -125,7 +125,10 @@ def checked_superwords(vocabulary: Vocabulary) -> np.ndarray:
     """The superwords as a read-only int32 array of shape (n, 3). Each spells its token, from parts that are there before it."""
     import numpy as np
 
-    rows = checked_events(vocabulary.superwords, "merges", vocabulary.tokens)
+    try:
+        rows = checked_events(vocabulary.superwords, "merges", vocabulary.tokens)
+    except EventError as error:
+        raise EventError(len(vocabulary.events) + error.event, error.what) from error
     if not len(rows):
         return rows
     patterns = len(vocabulary.split_patterns)
@@ -137,7 +140,7 @@ def checked_superwords(vocabulary: Vocabulary) -> np.ndarray:
     made[rows[:, 2]] = np.arange(len(rows))
     late = np.flatnonzero((made[rows[:, :2]] >= np.arange(len(rows))[:, None]).any(1))
     if len(late):
-        raise VocabularyError(f"superword {late[0]} has a part that is made after it")
+        raise EventError(len(vocabulary.events) + int(late[0]), "a part of this superword is made after it")
     own = np.bincount(rows[:, 2]).max() == 1 and not np.isin(rows[:, 2], vocabulary.events).any()
     if not own:
         raise VocabularyError("a token of the superwords is made twice")
