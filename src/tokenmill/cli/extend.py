@@ -48,7 +48,7 @@ def extend(
     if vocab_size is None:
         larger = tok.add_special_tokens(special_tokens)
         larger.save(output, overwrite=result.force)
-        report({"tokenizer": str(output), "ids before": tok.n_vocab, "ids": larger.n_vocab}, result.json)
+        report({"tokenizer": str(output), "ids_before": tok.n_vocab, "ids": larger.n_vocab}, result.json)
         return
     check_sample(sample)
     with progress_bar() as progress:
