@@ -9,14 +9,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import deque
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..counting.memory import memory_limit_of
 from ..counting.spill import Spill, temporary_spill
 from ..counting.tables import Pause
 from ..counting.threads import SLICE, Counter, Threads
 from ..jobs.progress import Progress
+from ..jobs.work import JobOptions
 from ..sources.blocks import Block
 from ..training import Options, loops
 from ..training.alphabet import Alphabet
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..counting import WordCounts
     from ..counting.tables import Rows
+    from ..jobs.working_folder import WorkingFolder
     from ..sources.blocks import Cut
     from ..split import Splitter
     from ..tokenizer.encoding._parts_cy import PartEncoder
@@ -38,7 +41,10 @@ _MOST_TOTALS = 1 << 25  # 64 MB in each thread
 _HIGHEST = 2**16 - 1  # a total stays there
 _CACHE = 128 << 20  # bytes of the cache of words in each thread
 _KEPT = 25  # percent of the memory for ids that are kept
+TASK_MEMORY = 10**9  # bytes for a task on Ray
 _SAMPLE = 1 << 20  # totals that the first guess looks at
+
+Result = TypeVar("Result")
 
 # Merges as rows (left id, right id, new id), all tokens by id, and two numbers for each merge: its count and 0.
 Merged = tuple["np.ndarray", list[bytes], "np.ndarray"]
@@ -46,13 +52,19 @@ Merged = tuple["np.ndarray", list[bytes], "np.ndarray"]
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What both kinds of superwords are trained on. counts: the word counts of `text`."""
+    """What both kinds of superwords are trained on.
 
-    counts: WordCounts
-    text: Text
+    counts: the word counts of `text`; None in a task, which reads only a part.
+    folder: where the parts of the passes are saved, of a text of files; None to do each pass as a whole. running: how they are done.
+    """
+
+    counts: WordCounts | None
+    text: Text | None
     options: Options
     memory_limit: str | int | None = None
     progress: Progress | None = None
+    folder: WorkingFolder | None = None
+    running: JobOptions = JobOptions()  # noqa: RUF009  it is frozen
 
     def show(self, stage: str, done: int, total: int | None) -> None:
         """Tell the progress."""
@@ -68,17 +80,26 @@ class Passes:
     """
 
     max_words = 0
+    arguments: tuple[Any, ...]  # of the subclass, beside the job
 
     def __init__(self, job: Job, tokens: list[bytes], splitter: Splitter) -> None:
-        self.text, self.options, self.progress = job.text, job.options, job.show
+        self.job, self.options, self.progress = job, job.options, job.show
         self.tokens, self.splitter = tokens, splitter
         self.memory = memory_limit_of(job.memory_limit)
         self.cache = min(_CACHE, self.memory // 8)
         self.width = 2 if len(tokens) <= 1 << 16 else 4
         self.warm: list[PartEncoder | None] = []  # whose caches know the words already
-        self.kept: list[bytearray] | None = None  # the ids of all text, if there was memory for them
+        self.kept: list[bytearray] | None = []  # the ids of all text, if there was memory for them
+        self.n_parts = 1
         most = min(_MOST_TOTALS, self.memory // 32)
-        self.n_totals = 1 << max(10, min(job.counts.total_bytes // 16, most).bit_length() - 1)
+        size = 0 if job.counts is None else job.counts.total_bytes
+        self.n_totals = 1 << max(10, min(size // 16, most).bit_length() - 1)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For a task elsewhere, without what only training as a whole needs."""
+        limit = self.job.memory_limit or TASK_MEMORY
+        job = dataclasses.replace(self.job, counts=None, text=None, progress=None, folder=None, memory_limit=limit)
+        return _passes_of_task, (type(self), job, self.arguments, self.n_totals)
 
     @property
     def cut(self) -> Cut:
@@ -91,7 +112,18 @@ class Passes:
 
     def totals(self) -> np.ndarray:
         """How often any two ids are neighbours in a segment, at least: uint16, by the hash of the two."""
-        import numpy as np
+        if self.job.folder is not None:
+            from .parts import totals_in_parts
+
+            return totals_in_parts(self, self.job.folder)
+        return self.borders(self._read("borders"), self.options.num_threads)
+
+    def _read(self, stage: str) -> Callable[[Threads], None]:
+        assert self.job.text is not None
+        return partial(self.job.text.read, cut=self.cut, stage=stage, progress=self.progress)
+
+    def borders(self, read: Callable[[Threads], None], num_threads: int | None) -> np.ndarray:
+        """The totals of the text that `read` lets threads count."""
 
         counters: list[_BorderCounter] = []
 
@@ -99,30 +131,42 @@ class Passes:
             counters.append(_BorderCounter(self, budget, spill, pause))
             return counters[-1]
 
-        with temporary_spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
-            self.text.read(threads, self.cut, "borders", self.progress)
+        with temporary_spill() as spill, Threads(new, num_threads, self.memory, spill) as threads:
+            read(threads)
         self.warm = [counter.reader.parts for counter in counters]
-        if all(counter.kept is not None for counter in counters):
-            self.kept = [ids for counter in counters for ids in counter.kept or ()]
-        totals = counters[0].totals
-        for other in counters[1:]:
-            np.minimum(other.totals, np.uint16(_HIGHEST) - totals, out=other.totals)
-            totals += other.totals
-        return totals
+        for counter in counters:
+            self.kept = None if self.kept is None or counter.kept is None else self.kept + counter.kept
+        return add_totals(counter.totals for counter in counters)
 
     def fragments(self, totals: np.ndarray, least: int) -> Rows:
         """The distinct fragments and their counts. Their bytes are ids of `width` bytes."""
         import numpy as np
 
-        new = partial(_FragmentCounter, self, np.packbits(totals >= min(least, _HIGHEST), bitorder="little"))
-        with temporary_spill() as spill, Threads(new, self.options.num_threads, self.memory, spill) as threads:
-            if self.kept is None:
-                self.text.read(threads, self.cut, "fragments", self.progress)
-            else:
-                self._read_kept(threads, self.kept)
-            return threads.rows()
+        crossed = np.packbits(totals >= min(least, _HIGHEST), bitorder="little")
+        if self.kept is None and self.job.folder is not None:
+            from .parts import fragments_in_parts
 
-    def _read_kept(self, threads: Threads, kept: list[bytearray]) -> None:
+            return fragments_in_parts(self, self.job.folder, crossed, least)
+        read = self._read("fragments") if self.kept is None else partial(self._read_kept, self.kept)
+        return self.count_fragments(read, crossed, self.options.num_threads, lambda threads: threads.rows())
+
+    def count_fragments(
+        self,
+        read: Callable[[Threads], None],
+        crossed: np.ndarray,
+        num_threads: int | None,
+        finish: Callable[[Threads], Result],
+    ) -> Result:
+        """What `finish` makes of the fragments of the text that `read` lets threads count.
+
+        crossed: a bit for each total, whether it is high enough.
+        """
+        new = partial(_FragmentCounter, self, crossed)
+        with temporary_spill() as spill, Threads(new, num_threads, self.memory, spill) as threads:
+            read(threads)
+            return finish(threads)
+
+    def _read_kept(self, kept: list[bytearray], threads: Threads) -> None:
         waiting = deque(kept)
 
         def work(counter: Any) -> None:
@@ -162,6 +206,12 @@ class Passes:
         return self.splitter.cut_out(block.data, block.ends) or (block.data, block.ends)
 
 
+def _passes_of_task(kind: Callable[..., Passes], job: Job, arguments: tuple[Any, ...], n_totals: int) -> Passes:
+    passes = kind(job, *arguments)
+    passes.n_totals, passes.kept = n_totals, None
+    return passes
+
+
 class _BorderCounter(Counter):
     """Adds the borders of blocks to totals of its own."""
 
@@ -171,8 +221,8 @@ class _BorderCounter(Counter):
         super().__init__(None, budget, spill, pause)
         self._documents = passes.documents
         self.totals = np.zeros(passes.n_totals, np.uint16)
-        self.kept: list[bytearray] | None = []
-        self._room = budget * _KEPT // 100
+        self.kept: list[bytearray] | None = None if passes.kept is None else []
+        self._room = budget * _KEPT // 100 // passes.n_parts
         self.reader = passes.reader(self.totals, np.zeros(0, np.uint8))
 
     def count_block(self, block: Block) -> None:
@@ -211,6 +261,17 @@ class _FragmentCounter(Counter):
         self.make_room()
         while not self.reader.count_fragments(self.table, SLICE):
             self.make_room()
+
+
+def add_totals(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """The sum of tables of totals, none above _HIGHEST. The arrays may change."""
+    import numpy as np
+
+    first, *others = parts
+    for other in others:
+        np.minimum(other, np.uint16(_HIGHEST) - first, out=other)
+        first += other
+    return first
 
 
 def guess(totals: np.ndarray, wanted: int) -> int:

@@ -34,6 +34,7 @@ def train_superbpe(job: passes.Job, words: Superwords) -> Vocabulary:
 
     options = job.options
     stage1 = dataclasses.replace(options, vocab_size=words.stage1_size, superwords=None)
+    assert job.counts is not None
     first = Training(job.counts, stage1, job.progress).run()
     stage2 = _Stage2(job, words, first)
     merges, tokens, numbers = _best(stage2, options.n_ordinary - len(stage2.tokens))
@@ -78,9 +79,10 @@ class _Stage2(passes.Passes):
         self.flags = np.zeros(len(self.tokens), np.uint8)
         if words.colon_veto:
             self.flags[:] = [_colon_flags(token) for token in self.tokens]
-        counts = job.counts
+        self.arguments = words, first
         self.encoder = part_encoder(self.tokens, first.events)
-        self.encoder.learn(counts.arena, counts.offsets, by_falling_count(counts, job.options.min_count)[:_LEARNT])
+        if (counts := job.counts) is not None:
+            self.encoder.learn(counts.arena, counts.offsets, by_falling_count(counts, job.options.min_count)[:_LEARNT])
         self.encoder.begin()
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ..counting import WordCounts
 from ..jobs.progress import Progress
+from ..jobs.work import JobOptions
+from ..jobs.working_folder import WorkingFolder
 from ..training import Options
 from ..vocabulary import Vocabulary
 from .boundless import train_boundless
@@ -17,6 +19,7 @@ class SuperwordTraining:
 
     counts: the word counts of `text`.
     options: with `superwords`.
+    folder: where a training of files saves its passes, to go on after an interruption. running: how they are done.
     """
 
     def __init__(
@@ -26,8 +29,10 @@ class SuperwordTraining:
         options: Options,
         memory_limit: str | int | None = None,
         progress: Progress | None = None,
+        folder: WorkingFolder | None = None,
+        running: JobOptions | None = None,
     ) -> None:
-        self._job = Job(counts, text, options, memory_limit, progress)
+        self._job = Job(counts, text, options, memory_limit, progress, folder, running or JobOptions())
 
     def run(self) -> Vocabulary:
         """Train."""
