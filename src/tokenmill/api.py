@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from .counting import WordCounts, count, count_iterator
 from .errors import UsageError, suggests_options
-from .jobs.progress import Progress
 from .tokenizer import Tokenizer
-from .vocabulary.names import encoding_name, nearest
 
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from .counting import WordCounts
+    from .counting.weights import Weight
+    from .jobs.progress import Progress
     from .superwords import Text
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -74,9 +74,14 @@ class TrainingOptions(MergeOptions, total=False):
 OPTIONS = TrainingOptions.__optional_keys__
 
 
-@suggests_options(*OPTIONS)
+@suggests_options("weights", *OPTIONS)
 def train(
-    sources: Sources, vocab_size: int, *, split: str | Iterable[str] = "cl100k", **options: Unpack[TrainingOptions]
+    sources: Sources,
+    vocab_size: int,
+    *,
+    split: str | Iterable[str] = "cl100k",
+    weights: Mapping[str, Weight] | None = None,
+    **options: Unpack[TrainingOptions],
 ) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
 
@@ -85,11 +90,17 @@ def train(
     vocab_size: the number of tokens, including the 256 bytes and the special tokens.
     split: the name of a split pattern ("cl100k"), of an encoding or a model that uses it ("gpt-4o"), a regular expression,
         or several of these, each of which cuts the pretokens of the one before.
+    weights: how much each occurrence counts, by source: {"code/": "1/2"}. See `CountOptions`.
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    text = partial(_file_text, sources)
-    return _train(lambda splitter, **run: count(sources, split=splitter, **run), split, vocab_size, options, text)
+    from .counting import CountOptions, count
+
+    if weights and options.get("superwords") is not None:
+        raise UsageError("weights are not for superwords: stage 2 reads the text as it is; leave one of them out")
+    counting = CountOptions(weights=weights or {})
+    counted = lambda splitter, **run: count(sources, splitter, counting, **run)  # noqa: E731
+    return _train(counted, split, vocab_size, options, partial(_file_text, sources))
 
 
 @suggests_options(*OPTIONS)
@@ -104,6 +115,8 @@ def train_from_iterator(
 
     An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
+    from .counting import count_iterator
+
     again = partial(_memory_text, texts)
     counted = lambda splitter, **run: count_iterator(texts, split=splitter, **run)  # noqa: E731
     return _train(counted, split, vocab_size, options, again)
@@ -144,6 +157,8 @@ def load(
 @suggests_options()
 def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
     """Load the published encoding of a model ("gpt-4o"), as tiktoken's function of this name. Options as for `load`."""
+    from .vocabulary.names import encoding_name, nearest
+
     name = encoding_name(model)
     if name is None:
         raise UsageError(f"no published encoding is known for the model {model!r}.{nearest(model, encodings=True)}")

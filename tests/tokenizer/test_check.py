@@ -9,8 +9,8 @@ from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.tokenizer.check import check, document_texts, proof
-from tokenmill.tokenizer.export_loss import compare_on_counts
+from tokenmill.tokenizer.check import _Trial, check, document_texts, proof
+from tokenmill.tokenizer.export_loss import LongestMatch, compare_on_counts
 from tokenmill.vocabulary.patterns import PATTERNS
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -142,6 +142,33 @@ def test_special_tokens_in_ordinary_text_are_tried_too():
     assert not difference.specials and difference.text == "<|endoftext|>"
 
 
+def test_control_tokens_that_normalization_makes_are_tried_too():
+    """The text does not hold the control token as it is written, so the search must be of the normalized text."""
+    small = dataclasses.replace(END, normalized=True)
+    special = dataclasses.replace(TH_THE, normalizers=("Lowercase",), added_tokens=(small,))
+    ordinary = dataclasses.replace(special, added_tokens=(dataclasses.replace(small, special=False),))
+    difference = differ(special, ordinary, texts=[("t", "a<|ENDOFTEXT|>b")], fuzz=0)
+    assert (difference.source, difference.specials) == ("t", False)
+
+
+@pytest.mark.parametrize(("text", "modes"), [("the thing", 1), ("the <|endoftext|>", 2), ("the ﬁn", 1)])
+def test_text_without_control_tokens_is_encoded_once(monkeypatch, text, modes):
+    tokenizer, calls = Tokenizer(TH_THE), []
+    encode_documents = type(tokenizer.core).encode_documents
+
+    def counted(core, *arguments):
+        calls.append(core)
+        return encode_documents(core, *arguments)
+
+    monkeypatch.setattr(type(tokenizer.core), "encode_documents", counted)
+    tried = _Trial(tokenizer, tokenizer, None).size_if_same(text)
+    assert tried == (
+        len(text.encode()),
+        len(tokenizer.encode(text, allowed_special="all" if modes == 1 else set(), disallowed_special=())),
+    )
+    assert len(calls) == 2 * modes
+
+
 def test_a_tokenizer_that_refuses_a_text_differs_from_one_that_does_not():
     lacking = ranks([])
     lacking = dataclasses.replace(lacking, tokens=(*lacking.tokens[:0x41], None, *lacking.tokens[0x42:]))
@@ -160,9 +187,11 @@ def test_more_of_the_same_seed_is_more_of_the_same():
 
 def test_the_loss_from_other_ids_is_weighted_by_how_often_pretokens_are_seen():
     counts = count_iterator(["the the the thing\n"] * 10, split="gpt2")
-    found = compare_on_counts(Tokenizer(ranks([b"th", b"the"])).core, Tokenizer(ranks([b"th"])).core, counts)
+    first, second = (Tokenizer(ranks(tokens)) for tokens in ([b"th", b"the"], [b"th"]))
+    found = compare_on_counts(first.core, second.core, LongestMatch(second.mergeable_ranks), counts)
     assert (found.pretokens, found.differing) == (50, 30)
     assert (found.tokens, found.other_tokens) == (10 * (1 + 2 + 2 + 5 + 1), 10 * (2 + 3 + 3 + 5 + 1))
+    assert (found.longest_differing, found.longest_tokens) == (found.differing, found.other_tokens)
 
 
 def test_documents_come_in_stretches_that_name_their_beginning(tmp_path):

@@ -14,8 +14,6 @@ from functools import cache, lru_cache
 from typing import NamedTuple, NoReturn
 
 from ..errors import SpecialTokenError, UsageError
-from ..split.alphabet import Alphabet
-from ..split.syntax import word_set
 from ..vocabulary import AddedToken, Vocabulary
 from .encoding._finder_cy import Finder
 from .normalization import STRIPPED, WHITE_SPACE, normalizer_of
@@ -68,7 +66,7 @@ class AddedTokens:
         one_pass = len({token.normalized for token in tokens}) <= 1
         self.mark = mark
         of_spaces = {("Prepend", mark), ("Replace", " ", mark)} if mark else set()
-        self.plain = not flags and one_pass and {*steps} <= of_spaces
+        self.plain = not flags and one_pass and {*steps} <= of_spaces and vocabulary.pipeline is None
         self.simple = self.plain and not self.prepends and not vocabulary.add_prefix_space
         self._tables = lru_cache(maxsize=64)(self._make_tables)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
@@ -150,6 +148,9 @@ def _pattern(contents: frozenset[str]) -> re.Pattern[str]:
 @cache
 def _word_table() -> tuple[memoryview, bytes]:
     """The page of each 128 code points, and the pages, which hold 1 for each word character: `\\w` of Rust."""
+    from ..split.alphabet import Alphabet
+    from ..split.syntax import word_set
+
     words = word_set()
     alphabet = Alphabet([words])
     mask = alphabet.mask(words)

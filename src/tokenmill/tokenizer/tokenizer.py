@@ -13,8 +13,8 @@ from ..vocabulary import Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches, truncation
 from .core import Core
-from .display import TokenView, vocabulary_html
 from .offsets import Offsets, encode_offsets
+from .saved import Saved
 from .stream_decoder import StreamDecoder
 from .stream_encoder import StreamEncoder
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..counting import WordCounts
     from ..jobs.progress import Progress
+    from .display import TokenView
     from .export_loss import ExportLoss, Sample
 
 Specials = str | Collection[str]
@@ -136,6 +137,8 @@ class Tokenizer:
         low ·low er
         310 422  270
         """
+        from .display import TokenView
+
         return TokenView(self, self.encode(text, **special))
 
     def stream_encoder(self, **special: Unpack[SpecialOptions]) -> StreamEncoder:
@@ -351,6 +354,19 @@ class Tokenizer:
         vocabulary = self.vocabulary.with_special_tokens(checked_special_tokens(texts))
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
+    def prefix(self, vocab_size: int) -> Tokenizer:
+        """The tokenizer that the same training would have given with a smaller `vocab_size`; this one does not change.
+
+        Exact for every kind of training; superwords with the same `stage1_size`. Raises UsageError for a vocabulary that
+        was not trained in one go, such as a published one.
+
+        >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
+        True
+        """
+        from ..training import prefix
+
+        return Tokenizer(prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes)
+
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
         return sorted(self.mergeable_ranks)
@@ -379,11 +395,10 @@ class Tokenizer:
         download: bool = False,
     ) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
-        from .. import formats
-
-        vocabulary = formats.read(path, split, special_tokens=special_tokens, download=download)
-        tok = cls(vocabulary, name=printable(path))
-        tok.core.kernel  # noqa: B018  a loaded tokenizer will encode: build the tables now
+        saved = Saved(path, split, special_tokens, download)
+        tok = cls(saved.vocabulary(), name=printable(path))
+        tok.core.pipeline or tok.core.kernel  # noqa: B018  a loaded tokenizer will encode: build the tables now
+        saved.save(tok.core)
         return tok
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
@@ -433,6 +448,8 @@ class Tokenizer:
         return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self.vocabulary.order!r}>"
 
     def _repr_html_(self) -> str:
+        from .display import vocabulary_html
+
         return vocabulary_html(self)
 
     def _allowed(self, text: str, **special: Unpack[SpecialOptions]) -> frozenset[str]:

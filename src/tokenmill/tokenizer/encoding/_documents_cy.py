@@ -133,20 +133,13 @@ def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: 
 def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
     """Where the next pretokens end, those of the next documents too; up to SCAN of them, and at least one."""
     document: cython.Py_ssize_t = work.document
-    first: cython.size_t = work.ends[document - 1] if document > 0 else 0
     at: cython.size_t = work.at
     n: cython.Py_ssize_t = 0
-    m: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     while document < work.n and n <= SCAN - 2 * TM_SIMD_ROOM:
         if at == work.ends[document]:
-            first = at
             document += 1
             continue
-        m = encoder._scanner.scan(work.text + first, at - first, work.ends[document] - first, pretokens + n, SCAN - n)
-        for i in range(n, n + m):
-            pretokens[i] += first
-        n += m
+        n += encoder._scanner.scan(work.text, at, work.ends[document], pretokens + n, SCAN - n)
         at = pretokens[n - 1]
     return n
 
@@ -187,3 +180,26 @@ def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, 
                 marks += 1
                 ends[i] = stop + marks
     return out
+
+
+def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):
+    """The lengths of the documents that end at `ends`; the first one has `begun` ids before."""
+    i: cython.Py_ssize_t
+    lengths = array("q", bytes(8 * ends.shape[0]))
+    found: int64_t[::1] = lengths
+    before: int64_t = -begun
+    for i in range(ends.shape[0]):
+        found[i] = ends[i] - before
+        before = ends[i]
+    return lengths
+
+
+def ends_of(lengths: cython.const[int64_t][::1], start: int64_t):
+    """Where documents of these lengths end; the first one begins at `start`."""
+    i: cython.Py_ssize_t
+    ends = array("q", bytes(8 * lengths.shape[0]))
+    found: int64_t[::1] = ends
+    for i in range(lengths.shape[0]):
+        start += lengths[i]
+        found[i] = start
+    return ends
