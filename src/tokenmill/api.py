@@ -51,7 +51,8 @@ class TrainingOptions(MergeOptions, total=False):
     unknown_token: the token that stands for the other characters.
     special_tokens_as_text: learn the texts of special tokens like other text, but never a token that is one of them.
     algorithm: "heap", or "naive" for the textbook loop.
-    superwords: "superbpe" for tokens that span words, trained in a second stage; None for none.
+    superwords: "superbpe" for tokens that span words, trained in a second stage, or "boundless" for tokens of whole pretokens;
+        None for neither.
     stage1_size: the number of tokens after stage 1, including the 256 bytes and the special tokens.
     stage2_split: the split pattern of stage 2, and of the tokenizer.
     max_words: the most words in a token of stage 2 (default 4); 0 for no limit.
@@ -63,7 +64,7 @@ class TrainingOptions(MergeOptions, total=False):
     unknown_token: str | None
     special_tokens_as_text: bool
     algorithm: Literal["heap", "naive"]
-    superwords: Literal["superbpe"] | None
+    superwords: Literal["superbpe", "boundless"] | None
     stage1_size: int
     stage2_split: str
     max_words: int

@@ -17,7 +17,7 @@ from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
-from .encoding.parts import superword_cache
+from .encoding.parts import pretoken_superword_cache, superword_cache
 from .lazy import lazy
 from .merging._build_cy import list_merger, rank_merger, token_cache
 from .merging._events_cy import event_merger
@@ -57,7 +57,12 @@ class Core:
     @lazy
     def splitter(self) -> Splitter:
         """Cuts text into pretokens."""
-        return Splitter(*self.vocabulary.split_patterns)
+        return self.splitter_with(())
+
+    def splitter_with(self, special_tokens: Iterable[str]) -> Splitter:
+        """The same with special tokens, which are not cut into."""
+        vocabulary = self.vocabulary
+        return Splitter(*vocabulary.split_patterns, special_tokens=special_tokens, joins=vocabulary.joined_bytes())
 
     @property
     def scanner(self) -> Scanner | None:
@@ -90,6 +95,8 @@ class Core:
             ):
                 return encoder
         merger, cache = _merger(vocabulary)
+        if len(vocabulary.superwords):
+            return Encoder(*pretoken_superword_cache(vocabulary, merger, scanner), scanner, n_ids, self.cache_bytes)
         if not vocabulary.whole_pretokens:
             cache = token_cache(merger, ())
         elif cache is None:
@@ -357,7 +364,7 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     characters = None
     if vocabulary.alphabet == "characters":
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
-    if vocabulary.order == "events":
+    if vocabulary.order == "events" and (vocabulary.events[:, 1] < 0).any():
         return event_merger(vocabulary, byte_ids, characters), None
     extra = (vocabulary.order == "scores", bool(vocabulary.byte_tokens), vocabulary.fuse_unknown)
     return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown, *extra), None

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 MAGIC = b"tokenmill tables 1\n"
 FEWEST_TOKENS = 8192  # smaller tokenizers load fast enough
 MOST_BYTES = 1 << 30  # of all saved files together; the least recently used go first
-_LATER = ("tokens", "events", "event_counts")  # fields that are unpacked on first use
+_LATER = ("tokens", "events", "event_counts", "superwords")  # fields that are unpacked on first use, or empty
 _FIELDS = [field.name for field in fields(Vocabulary) if field.init and field.name not in _LATER]
 
 
@@ -61,6 +61,7 @@ class SavedVocabulary(Vocabulary):
     tokens = lazy(lambda self: unpack_tokens(self.blob, self.sizes))  # type: ignore[assignment]
     events = lazy(lambda self: _rows(self.arrays[0], "int32", 3))  # type: ignore[assignment]
     event_counts = lazy(lambda self: _rows(self.arrays[1], "uint64", 2))  # type: ignore[assignment]
+    superwords = lazy(lambda self: _rows(b"", "int32", 3))  # type: ignore[assignment]
 
     @staticmethod
     def of(head: dict[str, Any], blocks: list[bytes]) -> SavedVocabulary:
@@ -152,6 +153,7 @@ class Saved:
             self.path is None
             or isinstance(vocabulary, SavedVocabulary)
             or vocabulary.pipeline
+            or len(vocabulary.superwords)
             or len(vocabulary.tokens) < FEWEST_TOKENS
         ):
             return

@@ -43,7 +43,8 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
     found = array("q", bytes(8 * ends.shape[0]))
     id_ends: int64_t[::1] = found
     state: State = encoder.take()
-    together: cython.bint = finder is None
+    # Joined pretokens are cut again while they are encoded, and the cuts depend on where the document ends.
+    together: cython.bint = finder is None and encoder._scanner.joined == cython.NULL
     try:
         memset(cython.address(work), 0, cython.sizeof(Work))
         work.n = ends.shape[0]
@@ -71,7 +72,7 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
 @cython.nogil
 @cython.exceptval(check=False)
 def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t,
-             finder: Finder) -> cython.Py_ssize_t:
+             finder: Finder | None) -> cython.Py_ssize_t:
     """Encode one document after the other until `stop` or a little further. Returns 0, or a negative number."""
     first: cython.size_t
     size: cython.size_t
