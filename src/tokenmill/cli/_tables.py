@@ -54,10 +54,10 @@ class Forms(opt.Group):
             print(found.to_markdown(length), end="")
         elif self.html is None:
             for table in found.tables:
-                _print_table(table.head(length))
+                print_table(table.head(length))
 
 
-def _print_table(table: Table) -> None:
+def print_table(table: Table) -> None:
     from rich.console import Console
     from rich.table import Table as Drawn
     from rich.text import Text
