@@ -18,6 +18,8 @@ SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
 hypothesis.settings.register_profile("patient", deadline=None)
 hypothesis.settings.load_profile("patient")
 
+os.environ["TOKENMILL_CACHE"] = ""  # nothing is kept between tests
+
 
 def pytest_sessionstart(session):
     """Refuse to test a compiled module that is older than its sources."""

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from .counting import CountOptions, WordCounts, count, count_iterator
 from .errors import UsageError, suggests_options
-from .jobs.progress import Progress
 from .tokenizer import Tokenizer
-from .vocabulary.names import encoding_name, nearest
 
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from .counting import WordCounts
     from .counting.weights import Weight
+    from .jobs.progress import Progress
     from .superwords import Text
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -94,6 +93,8 @@ def train(
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
+    from .counting import CountOptions, count
+
     if weights and options.get("superwords") is not None:
         raise UsageError("weights are not for superwords: stage 2 reads the text as it is; leave one of them out")
     counting = CountOptions(weights=weights or {})
@@ -113,6 +114,8 @@ def train_from_iterator(
 
     An exception of the iterator is passed on; a tokenizer is never trained on half a corpus.
     """
+    from .counting import count_iterator
+
     again = partial(_memory_text, texts)
     counted = lambda splitter, **run: count_iterator(texts, split=splitter, **run)  # noqa: E731
     return _train(counted, split, vocab_size, options, again)
@@ -189,6 +192,8 @@ def load(
 @suggests_options()
 def encoding_for_model(model: str, *, download: bool = False) -> Tokenizer:
     """Load the published encoding of a model ("gpt-4o"), as tiktoken's function of this name. Options as for `load`."""
+    from .vocabulary.names import encoding_name, nearest
+
     name = encoding_name(model)
     if name is None:
         raise UsageError(f"no published encoding is known for the model {model!r}.{nearest(model, encodings=True)}")

@@ -1,6 +1,7 @@
 """tokenmill encode and decode: there and back, and how they end when something is wrong."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -114,3 +115,30 @@ def test_decoding_with_another_tokenizer_is_refused(folder, tmp_path):
     assert b"made with another tokenizer" in result.stderr and b"--any-tokenizer" in result.stderr
     result = run("decode", tmp_path / "t.bin", "--tokenizer", tmp_path / "other", "--any-tokenizer")
     assert result.returncode in (0, 1) and b"Traceback" not in result.stderr
+
+
+def test_a_token_file_is_written_without_numpy(folder, tmp_path):
+    """With a saved tokenizer, NumPy would take longer to import than all else together."""
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    options = [
+        "encode",
+        str(tmp_path / "a.txt"),
+        "--tokenizer",
+        str(folder),
+        "--force",
+        "--no-end-of-text",
+        "-o",
+        str(tmp_path / "ids.bin"),
+    ]
+    code = f"""
+import sys
+from tokenmill.tokenizer import saved
+saved.FEWEST_TOKENS = 0
+from tokenmill.cli.main import app
+app({options!r}, standalone_mode=False)
+print([name for name in ("numpy", "pyarrow", "rich", "concurrent.futures.process") if name in sys.modules])
+"""
+    environment = {**os.environ, "TOKENMILL_CACHE": str(tmp_path / "cache")}
+    for expected in (b"numpy", b"[]\n"):
+        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=120)
+        assert expected in ended.stdout, ended.stderr

@@ -1,5 +1,6 @@
 """Token files: what is in them, in every format, by readers that are not tokenmill's; and how they are read back."""
 
+import io
 import json
 
 import numpy as np
@@ -11,7 +12,7 @@ from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions
-from tokenmill.token_files import FORMATS, EncodeOptions, encoding, parts
+from tokenmill.token_files import FORMATS, EncodeOptions, encoding, output, parts
 from tokenmill.token_files.settings import dtype_for
 
 
@@ -275,3 +276,10 @@ def test_offsets_that_go_back_are_refused(tok, tmp_path):
     np.save(tmp_path / "t.bin.offsets.npy", offsets)
     with pytest.raises(FormatError, match="ends before it starts"):
         tokenmill.load_tokens(path, tok)
+
+
+def test_arrays_have_the_headers_that_numpy_writes():
+    for kind, n in (("<u2", 0), ("<u4", 7), ("<i8", 123_456_789_012)):
+        file = io.BytesIO()
+        np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": False, "shape": (n,)})
+        assert output._npy_header(kind, n) == file.getvalue()

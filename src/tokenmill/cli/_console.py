@@ -59,8 +59,10 @@ def console() -> Console:
 
 def say(message: str) -> None:
     """Print one line for the user, unless --quiet."""
-    if not verbosity.quiet:
-        console().print(message, markup=False, soft_wrap=True)
+    if verbosity.live is not None and not verbosity.quiet:
+        verbosity.live.print(message, markup=False, soft_wrap=True)
+    elif not verbosity.quiet:
+        print(message, file=sys.stderr)
 
 
 def fail(message: str) -> None:
@@ -154,14 +156,7 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
 
         print(json.dumps(rows))
         return
-    if verbosity.quiet:
-        return
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
+    shown = {}
     for key, value in rows.items():
         if isinstance(value, dict):
             value = ", ".join(f"{name} {figure}" for name, figure in value.items())
@@ -171,8 +166,10 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
             if re.fullmatch("[a-z0-9_]+", key):
                 key = re.sub("_(mb|mib)$", lambda unit: f" ({UNITS[unit[1]]})", key)
                 key = key.replace("mb_per", "MB per").replace("_", " ")
-            table.add_row(Text(key), Text(str(value)))
-    console().print(table)
+            shown[key] = value
+    width = max(map(len, shown), default=0)
+    for key, value in shown.items():
+        say(f"{key:<{width}}  {value}")
 
 
 def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any]:
@@ -212,12 +209,20 @@ def cost_of_export(
             say("--sample is not used: this is not a Picky tokenizer, so every program gives the same ids")
         return {}
     text = sample or (None if trained_on is None else sample_counts(trained_on, SAMPLE_PRETOKENS))
+    advice = (
+        "note: merged by rank, a Picky vocabulary usually needs more tokens than plain BPE does. Better for Hugging Face: "
+        "`tokenmill convert TOKENIZER OUT --to longest-match --lossy`. Better for tiktoken and other programs that know only "
+        "merges: a plain tokenizer (train without --refine)."
+    )
     if text is None:
+        say(advice)
         say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
         return {}
     with progress_bar() as progress:
         cost = export_loss(tok, text, progress, read)
-    if as_json:
-        return {"without_events": dataclasses.asdict(cost)} if cost else {}
+    if cost is None:
+        return {}
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
-    return {}
+    if cost.other_tokens > max(cost.tokens, cost.longest_tokens):
+        say(advice)
+    return {"without_events": dataclasses.asdict(cost)} if as_json else {}

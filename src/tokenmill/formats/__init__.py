@@ -9,8 +9,24 @@
 change ids.
 """
 
-from .libraries import encode_with_library, to_hf, to_tiktoken
-from .published_encodings import PUBLISHED
-from .read_write import FORMATS, check_output, read, write
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .libraries import encode_with_library, to_hf, to_tiktoken
+    from .published_encodings import PUBLISHED
+    from .read_write import FORMATS, check_output, read, write
 
 __all__ = ["FORMATS", "PUBLISHED", "check_output", "encode_with_library", "read", "to_hf", "to_tiktoken", "write"]
+_MODULES = {"PUBLISHED": "published_encodings"} | dict.fromkeys(
+    ("FORMATS", "check_output", "read", "write"), "read_write"
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name on first use: to load a saved tokenizer, no format is needed."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_MODULES.get(name, 'libraries')}", __name__), name)

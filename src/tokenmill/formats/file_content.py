@@ -5,19 +5,23 @@ All damage is a FormatError that names the file, the place in it (a line or a JS
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import FormatError, InputError
-from ..sources.streams import ByteStream
 from ..vocabulary.validation import show
 
 MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20
+_READS: ContextVar[dict[str, str | None] | None] = ContextVar("reads", default=None)
 _COMPRESSIONS = {
     b"\x1f\x8b": ".gz",
     b"BZh": ".bz2",
@@ -34,10 +38,19 @@ def fail(file: str, where: str, what: str) -> NoReturn:
 def read_bytes(path: str | os.PathLike) -> bytes:
     """The content of `path`, decompressed if it begins like gzip, bzip2, xz or Zstandard."""
     name = os.fspath(path)
-    with ByteStream(name, text=False, suffix="") as stream:
-        head = stream.read(6)
-    suffix = next((suffix for mark, suffix in _COMPRESSIONS.items() if head.startswith(mark)), "")
-    data = bytearray()
+    suffix, data = "", bytearray()
+    try:
+        with open(name, "rb") as file:
+            head = file.read(6)
+            suffix = next((suffix for mark, suffix in _COMPRESSIONS.items() if head.startswith(mark)), "")
+            if not suffix and file.seekable():
+                file.seek(0)
+                content = file.read(_GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1)
+                return _noted(name, content)
+    except OSError:
+        pass  # the error of ByteStream says what to do
+    from ..sources.streams import ByteStream  # late: it imports all decompressors
+
     with ByteStream(name, text=False, suffix=suffix) as stream:
         try:
             while len(data) <= _MAX_BYTES and (part := stream.read(_STEP)):
@@ -46,9 +59,32 @@ def read_bytes(path: str | os.PathLike) -> bytes:
                     break  # the weights
         except InputError as error:
             raise FormatError(str(error)) from error
-    if len(data) > _MAX_BYTES:
+    return _noted(name, bytes(data))
+
+
+def _noted(name: str, data: bytes | None) -> Any:
+    """`data`, the content of a file or None where it is missing, noted for `noting_reads`."""
+    if data is not None and len(data) > _MAX_BYTES:
         raise FormatError(f"{name}: holds more than {_MAX_BYTES >> 20} MiB, too much for a vocabulary")
-    return bytes(data)
+    if (notes := _READS.get()) is not None:
+        notes[name] = None if data is None else hashlib.sha256(data).hexdigest()
+    return data
+
+
+def read_beside(path: Path) -> bytes | None:
+    """The content of a file that may be missing: then None."""
+    return read_bytes(path) if path.is_file() else _noted(str(path), None)
+
+
+@contextlib.contextmanager
+def noting_reads() -> Iterator[dict[str, str | None]]:
+    """Note the SHA-256 of each file that is read, by its path, and None for one that is looked for and missing."""
+    notes: dict[str, str | None] = {}
+    token = _READS.set(notes)
+    try:
+        yield notes
+    finally:
+        _READS.reset(token)
 
 
 def decode_utf8(data: bytes, file: str) -> str:

@@ -15,7 +15,7 @@ from typing import NoReturn
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from .byte_alphabet import to_text
-from .file_content import Json, decode_utf8, fail, lines_of, parse_json, read_bytes, show
+from .file_content import Json, decode_utf8, fail, lines_of, parse_json, read_beside, show
 from .tokenmill_json import FLAGS
 
 _VERSION = "#version: 0.2"
@@ -83,7 +83,8 @@ def read_side_files(folder: Path, vocab_data: bytes) -> tuple[list[AddedToken], 
 
 
 def json_at(path: Path) -> Json:
-    return parse_json(read_bytes(path), str(path)) if path.is_file() else Json({}, str(path))
+    data = read_beside(path)
+    return Json({}, str(path)) if data is None else parse_json(data, str(path))
 
 
 def pair_bytes(vocabulary: Vocabulary) -> tuple[bytes, bytes, list[str]]:

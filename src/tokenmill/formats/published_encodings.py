@@ -1,13 +1,14 @@
 """The published encodings: the SHA-256 of their files, their split patterns and their special tokens.
 
-`read("o200k_base")` looks for the files in tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else
+`find("o200k_base")` looks for the files in tiktoken's cache folder (TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR, else
 data-gym-cache in the folder for temporary files; a file is named by the SHA-1 of its address) and in ours
-(TOKENMILL_CACHE, else tokenmill in the user's cache folder). It downloads them only where the caller allows it, and uses
+(TOKENMILL_CACHE, else tokenmill in the user's cache folder; none if it is set to nothing). It downloads them only where the caller allows it, and uses
 a download only if its hash is right.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from dataclasses import dataclass, field
@@ -18,8 +19,6 @@ from ..jobs.outputs import atomic_file
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.patterns import PATTERNS
 from .file_content import read_bytes
-from .merges_txt import parse_pair
-from .tiktoken_file import parse_tiktoken
 
 _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer
@@ -91,19 +90,16 @@ def known_by_hash(data: bytes) -> Published | None:
     return RANK_FILES.get(digest) or next(named, None)
 
 
-def load_published(name: str, download: bool = False) -> Vocabulary:
-    """The published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`.
-
-    >>> load_published("o200k_base").n_vocab
-    200019
-    """
-    known = PUBLISHED[name]
-    contents = [_find(name, file, digest, download) for file, digest in known.files.items()]
-    return published_vocabulary(known, contents, name)
+def published_files(name: str, download: bool = False) -> list[bytes]:
+    """The files of the published encoding `name`, from tiktoken's cache folder or ours, or downloaded if `download`."""
+    return [_find(name, file, digest, download) for file, digest in PUBLISHED[name].files.items()]
 
 
 def published_vocabulary(known: Published, contents: list[bytes], file: str) -> Vocabulary:
     """The vocabulary of a published encoding, from the content of its files."""
+    from .merges_txt import parse_pair  # late: to find a file, nothing is parsed
+    from .tiktoken_file import parse_tiktoken
+
     added = tuple(AddedToken(content, id) for content, id in known.special_tokens.items())
     if len(contents) == 2:
         tokens = parse_pair(contents[0], contents[1], file, file, added).tokens
@@ -115,8 +111,9 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
 def _find(name: str, file: str, digest: str, download: bool) -> bytes:
     """The content of one file of the encoding `name`, its hash checked."""
     url = _HOST + file
-    ours = _our_folder() / file.replace("/", "_")
-    places = [folder / hashlib.sha1(url.encode()).hexdigest() for folder in _tiktoken_folders()] + [ours]
+    places = [folder / hashlib.sha1(url.encode()).hexdigest() for folder in _tiktoken_folders()]
+    if folder := our_folder():
+        places.append(folder / file.replace("/", "_"))
     damaged = []
     for place in places:
         if place.is_file():
@@ -136,11 +133,9 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
         raise FormatError(
             f"{url}: the download is not the published file: its SHA-256 is not {digest}. Try again, or use another network."
         )
-    try:
-        with atomic_file(ours) as opened:
+    if folder:
+        with contextlib.suppress(OutputError), atomic_file(places[-1]) as opened:
             opened.write(data)
-    except OutputError:
-        pass  # the data is here; it only cannot be kept
     return data
 
 
@@ -167,7 +162,9 @@ def _tiktoken_folders() -> list[Path]:
     return [Path(tempfile.gettempdir()) / "data-gym-cache"]
 
 
-def _our_folder() -> Path:
-    if own := os.environ.get("TOKENMILL_CACHE"):
-        return Path(own)
+def our_folder() -> Path | None:
+    """The folder where tokenmill keeps files for later; None if TOKENMILL_CACHE is set to nothing."""
+    own = os.environ.get("TOKENMILL_CACHE")
+    if own is not None:
+        return Path(own) if own else None
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tokenmill"

@@ -7,15 +7,15 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..errors import FormatError, InputError, UsageError
+from ..errors import ConversionError, FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder, refuse_existing
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
-from ..vocabulary.names import encoding_name, nearest
 from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, gguf, published_encodings, tokenmill_json, unknown_files
-from .file_content import read_bytes
-from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
+from .file_content import read_beside, read_bytes
+from .finding import PAIRS, Found, find
+from .huggingface import longest_match_json, parse_tokenizer_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes, parse_pair, read_side_files
 from .rank_json import parse_rank_json
 from .rank_merges import present_by_rank
@@ -23,12 +23,12 @@ from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
+LONGEST_MATCH = "longest-match"  # written only
 
 # A vocabulary, and whether its file tells how text is split.
 _Found = tuple[Vocabulary, bool]
 
-_PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
-_OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *_PAIRS[0], *_PAIRS[2])
+_OURS = ("tokenizer.json", "tokenizer_config.json", tokenmill_json.NAME, *PAIRS[0], *PAIRS[2])
 _OURS += (events_file.NAME, events_file.COUNTS)
 
 
@@ -52,34 +52,21 @@ def read(
     >>> read("cl100k_base.tiktoken").n_vocab
     100277
     """
-    place = Path(path)
+    return parse(find(path, download), split, special_tokens)
+
+
+def parse(found: Found, split: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Vocabulary:
+    """The vocabulary in a file that is found; options as for `read`."""
+    place, name, contents = found
     try:
-        name = None if place.exists() else encoding_name(os.fspath(path))
         if name is not None:
-            found = published_encodings.load_published(name, download), True
+            known = published_encodings.PUBLISHED[name]
+            read = published_encodings.published_vocabulary(known, contents, name), True
         else:
-            place = _file_in(place) if place.is_dir() else place
-            if not place.exists():
-                known = ", ".join(published_encodings.PUBLISHED)
-                raise InputError(
-                    f"{place}: no such file or folder, and not one of the published encodings ({known})."
-                    f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
-                )
-            found = _read_file(place, read_bytes(place))
-        return _with_options(*found, split, special_tokens, place)
+            read = _read_file(place, contents[0])
+        return _with_options(*read, split, special_tokens, place)
     except VocabularyError as error:
         raise FormatError(f"{place}: {error}") from error
-
-
-def _file_in(folder: Path) -> Path:
-    """The file of `folder` to begin with."""
-    names = ["tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab, _ in _PAIRS)]
-    found = [folder / name for name in names if (folder / name).is_file()]
-    found = found or [*sorted(folder.glob("*.tiktoken")), *sorted(folder.glob("*.gguf"))]
-    if not found:
-        wanted = f"{', '.join(names)}, a .tiktoken or a .gguf file"
-        raise FormatError(f"{folder}: no tokenizer in this folder. It needs {wanted}.")
-    return found[0]
 
 
 def _read_file(place: Path, data: bytes) -> _Found:
@@ -106,11 +93,11 @@ def _read_file(place: Path, data: bytes) -> _Found:
 def _read_huggingface(place: Path, data: bytes) -> _Found:
     vocabulary = parse_tokenizer_json(data, str(place))
     events = place.with_name(events_file.NAME)
-    if events.is_file():
-        vocabulary = events_file.parse_events(read_bytes(events), str(events), vocabulary)
+    if (listed := read_beside(events)) is not None:
+        vocabulary = events_file.parse_events(listed, str(events), vocabulary)
     beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
-    if beside and (counts := place.with_name(events_file.COUNTS)).is_file():
-        beside.fields["event_counts"] = events_file.parse_counts(read_bytes(counts), vocabulary)
+    if beside and (counts := read_beside(place.with_name(events_file.COUNTS))) is not None:
+        beside.fields["event_counts"] = events_file.parse_counts(counts, vocabulary)
     return beside.complete(vocabulary) if beside else vocabulary, True
 
 
@@ -145,14 +132,14 @@ def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
 
 def _partner(place: Path) -> tuple[Path, Path]:
     """The vocabulary and the merges, of which `place` is one; model-vocab.json goes with model-merges.txt."""
-    for names in _PAIRS:
+    for names in PAIRS:
         for own, other in (names, names[::-1]):
             if place.name.endswith(own):
                 partner = place.with_name(place.name.removesuffix(own) + other)
                 if partner.is_file():
                     return (place, partner) if own == names[0] else (partner, place)
                 raise InputError(f"{place}: half of a vocabulary. Put the other half, {partner.name}, beside it.")
-    names_text = "; ".join(" and ".join(names) for names in _PAIRS)
+    names_text = "; ".join(" and ".join(names) for names in PAIRS)
     raise InputError(
         f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "
         f"The names are: {names_text}"
@@ -198,14 +185,27 @@ def write(
 
     path: a file for "tiktoken", a folder for the others, which may hold other files, such as a model.
     overwrite: replace a tokenizer that is there. Without it that is an OutputError.
-    lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank.
+    lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
+        "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
     A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
     tokenizer.json; the other formats cannot hold them.
     """
-    if format not in FORMATS:
-        raise UsageError(f"the format is {format!r}; expected one of {', '.join(FORMATS)}")
+    if format not in (*FORMATS, LONGEST_MATCH):
+        raise UsageError(f"the format is {format!r}; expected one of {', '.join((*FORMATS, LONGEST_MATCH))}")
+    if format == LONGEST_MATCH and vocabulary.order != "events":
+        raise ConversionError(
+            "longest match would change ids. It is for Picky tokenizers; the other formats keep the ids."
+        )
+    if format == LONGEST_MATCH and not lossy:
+        raise ConversionError(
+            "text encoded by longest match gets other ids than by events. Pass lossy=True (--lossy) to write it."
+        )
     check_output(path, format, overwrite=overwrite)
     target, notes = Path(path), []
+    if format == LONGEST_MATCH:
+        main, notes = longest_match_json(vocabulary)
+        _write_folder(target, {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)})
+        return ["text is encoded by the longest token each time, so some texts get other ids", *notes]
     if vocabulary.order == "events" and lossy:
         left_out = f"{len(vocabulary.removed)} removed tokens and the events are left out"
         notes = [f"{left_out}: text is encoded by rank, and some texts get other ids"]
@@ -246,7 +246,7 @@ def _huggingface_files(vocabulary: Vocabulary) -> tuple[dict[str, bytes], list[s
 
 
 def _pair_files(vocabulary: Vocabulary, format: str) -> tuple[dict[str, bytes], list[str]]:
-    names, content = (_PAIRS[0], pair_bytes) if format == "merges" else (_PAIRS[2], ddtok.ddtok_bytes)
+    names, content = (PAIRS[0], pair_bytes) if format == "merges" else (PAIRS[2], ddtok.ddtok_bytes)
     vocab, merges, notes = content(vocabulary)
     companion = tokenmill_json.companion_bytes(vocabulary, vocab + merges)
     return {names[0]: vocab, names[1]: merges, tokenmill_json.NAME: companion}, notes

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..vocabulary import AddedToken, Vocabulary
-from .file_content import MAX_ID, Json, parse_json, read_bytes
+from .file_content import MAX_ID, Json, parse_json, read_beside
 
 NAME = "tokenmill.json"
 _FORMAT = "tokenmill vocabulary"
@@ -68,9 +68,10 @@ class Companion:
 
 def read_companion(path: Path, main: bytes) -> Companion | None:
     """The companion file at `path`, made for the file whose content is `main`; None if it is missing or made for another."""
-    if not path.is_file():
+    data = read_beside(path)
+    if data is None:
         return None
-    root = parse_json(read_bytes(path), str(path))
+    root = parse_json(data, str(path))
     if root["format"].value != _FORMAT or root["sha256"].value != hashlib.sha256(main).hexdigest():
         return None
     if root["version"].value != _VERSION:

@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 
 from .alphabet import Alphabet
 from .automaton import DEAD, Automaton, compile_tree, sets_of
-from .simd_tables import SimdTables, make_simd_tables
+from .simd_tables import make_simd_tables
 from .syntax import NotRegular, parse
+from .tables import Tables
 from .transducer import Maker, certain_cuts, sure_states
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """Everything the scanner needs to run a pattern. Numbers of two bytes are little-endian.
-
-    width: the cells of a row: one for each class, and the last for the end of the text. A state is identified by the
-        offset of its row: number * width.
-    ascii, index, pages, invalid: map bytes to classes; see Alphabet.
-    steps (two bytes), actions: the transducer, row after row: the next state, and what to cut before this character.
-        Empty if the transducer would be too large.
-    matches (two bytes), accepts: the automaton, row after row: the next state or 0xFFFF, and whether the match may end
-        before this character.
-    certain: 128 rows of `width`: whether a pretoken always begins at a character of this class after this ASCII one.
-    simd: the transducer for the SIMD scan, or None if it does not fit.
-    """
-
-    width: int
-    ascii: bytes
-    index: bytes
-    pages: bytes
-    invalid: int
-    steps: bytes
-    actions: bytes
-    matches: bytes
-    accepts: bytes
-    certain: bytes
-    simd: SimdTables | None
 
 
 def automaton_of(pattern: str) -> tuple[Automaton, Alphabet]:

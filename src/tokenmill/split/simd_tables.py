@@ -8,33 +8,12 @@ scanner builds tables for two bytes at a time from these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from .alphabet import Alphabet
+from .tables import SimdTables
 from .transducer import REWIND, Transducer
 
 MOST_COLUMNS = 32  # there are columns ** 3 tables, so a table number takes 15 bits
 MOST_STATES = 8  # after one column, so a state number takes 3 bits
-
-
-@dataclass(frozen=True, slots=True)
-class SimdTables:
-    """The tables of one pattern.
-
-    steps: columns * columns tables of 16 bytes.
-    ascii: the columns of the ASCII characters; from the 17th on, the xor with the column 16 characters before.
-    pages, invalid: as in Alphabet, with columns in place of classes.
-    next: the column of continuation bytes; as the previous column, the start of the text.
-    end: the column of the end of the text.
-    """
-
-    columns: int
-    steps: bytes
-    ascii: bytes
-    pages: bytes
-    invalid: int
-    next: int
-    end: int
 
 
 def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables | None:
@@ -61,8 +40,7 @@ def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables |
         fill(before, following, list(range(MOST_STATES)))
         fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
     table = bytes(column_of).ljust(256, b"\0")
-    ascii = alphabet.ascii.translate(table)
     return SimdTables(
-        end + 1, bytes(tables), bytes(a ^ b for a, b in zip(ascii, bytes(16) + ascii, strict=False)), alphabet.pages.translate(table),
+        end + 1, bytes(tables), alphabet.ascii.translate(table), alphabet.pages.translate(table),
         column_of[alphabet.invalid], following, end,
     )  # fmt: skip

@@ -13,25 +13,39 @@ from collections.abc import Iterable, Sequence
 from ..errors import UsageError
 from ..vocabulary.names import is_named, regular_expressions
 from ._scan_cy import Scanner
-from .compiler import Tables, compile_pattern
-from .syntax import NotRegular, shown
+from .tables import Tables
 
 PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon
 MOST_PATTERNS = 8  # TM_CHAIN_MAX of _chain_state.h
 LONG = 10_000  # bytes; longer pretokens mean that a pattern does not cut ordinary text
+ANYTHING = r"(?s:.)+"  # the whole text is one pretoken
+MOST_COMPILED = 64
+COMPILED: dict[str, Tables | str] = {}  # by pattern
 WARNED: set[str] = set()  # the patterns that this process has warned of
 
 
-@functools.lru_cache(maxsize=64)
 def tables_of(pattern: str) -> Tables | str:
     """The compiled pattern, or the reason why only the `regex` module can run it."""
+    if (known := COMPILED.get(pattern)) is not None:
+        return known
+    from .compiler import compile_pattern  # late: loading a saved tokenizer remembers its tables
+    from .syntax import NotRegular
+
     try:
-        return compile_pattern(pattern)
+        return remember(pattern, compile_pattern(pattern))
     except NotRegular as reason:
         from .reference import to_regex
 
         to_regex(pattern)  # raises PatternError for an invalid pattern
-        return str(reason)
+        return remember(pattern, str(reason))
+
+
+def remember(pattern: str, tables: Tables | str) -> Tables | str:
+    """Keep the tables of a pattern for `tables_of`."""
+    if len(COMPILED) >= MOST_COMPILED:
+        COMPILED.clear()
+    COMPILED[pattern] = tables
+    return tables
 
 
 class Splitter:
@@ -64,9 +78,11 @@ class Splitter:
         shared = set(self._special[0]).intersection(*self._special) if self._special else set()
         self._rare = bytes(sorted(shared, key=lambda byte: (chr(byte).isalnum(), byte != ord("|")))[:1])
         self.scanner: Scanner | None = None
-        compiled = [tables_of(pattern) for pattern in self.patterns or (r"(?s:.)+",)]
+        compiled = [tables_of(pattern) for pattern in self.patterns or (ANYTHING,)]
         for pattern, tables in zip(self.patterns, compiled, strict=False):
             if isinstance(tables, str) and pattern not in WARNED:
+                from .syntax import shown
+
                 WARNED.add(pattern)
                 warnings.warn(
                     f"the split pattern {shown(pattern)} has {tables}, which the scanner cannot run. The regex module "
@@ -152,6 +168,8 @@ class Splitter:
         ends = self.ends(text[: 1 << 20])
         longest = max(end - start for start, end in zip([0, *ends], ends, strict=False))
         if longest > LONG:
+            from .syntax import shown
+
             WARNED.add(own)
             warnings.warn(
                 f"the split pattern {shown(own)} leaves a pretoken of {longest:,} bytes. A pattern should cut text into "

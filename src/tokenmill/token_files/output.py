@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import UsageError, require
+from ..tokenizer.encoding._documents_cy import ends_of
 from .megatron import write_index
 from .parts import Part
 from .settings import Metadata, Settings, index_path, metadata_path, offsets_path
@@ -27,29 +28,27 @@ BLOCK = 1 << 18
 
 def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[list[str]]:
     """Make the files of the output. Returns [name in the working folder, final name] of each, the metadata last."""
-    import numpy as np
-
     folder, counts = part.folder, part.counts
-    lengths = _mapped(folder / "lengths", np.int64, counts.documents)
     ids, beside = "ids", ""
     if settings.format == "parquet":
         ids = "rows"
-        _write_parquet(folder / ids, part, settings, lengths)
+        _write_parquet(folder / ids, part, settings)
     elif settings.format == "megatron":
         beside = index_path(output).name
         with _written(folder / "beside") as file:
-            write_index(file, lengths, settings.dtype)
+            write_index(file, _lengths(part), settings.dtype)
     else:
         beside = offsets_path(output).name
-        offsets = np.lib.format.open_memmap(
-            folder / "beside", "w+", np.dtype("<i8"), (counts.documents + 1,), version=(1, 0)
-        )
-        np.cumsum(lengths, out=offsets[1:])
-        offsets.flush()
+        with _written(folder / "beside") as file, open(folder / "lengths", "rb") as lengths:
+            file.write(_npy_header("<i8", counts.documents + 1) + bytes(8))
+            end = 0
+            while data := lengths.read(8 * BLOCK):
+                ends = ends_of(memoryview(data).cast("q"), end)
+                file.write(ends)
+                end = ends[-1]
     if settings.format == "npy":
-        header = {"descr": np.dtype(settings.dtype).str, "fortran_order": False, "shape": (counts.tokens,)}
         with _written(folder / ids, "r+b") as file:
-            np.lib.format.write_array_header_1_0(file, header)  # HEADERS has its length, whatever the shape
+            file.write(_npy_header({"uint16": "<u2", "uint32": "<u4"}[settings.dtype], counts.tokens))
     files = [[ids, output.name]] + ([["beside", beside]] if beside else [])
     metadata = Metadata(
         settings.format,
@@ -68,13 +67,26 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
     return [[f"{folder.name}/{name}", final] for name, final in files]
 
 
-def _write_parquet(path: Path, part: Part, settings: Settings, lengths: np.ndarray) -> None:
+def _npy_header(kind: str, n: int) -> bytes:
+    """The 128 bytes before an array of n numbers: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html"""
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': ({n},), }}"
+    return b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + text.ljust(117).encode() + b"\n"
+
+
+def _lengths(part: Part) -> np.ndarray:
+    import numpy as np
+
+    return _mapped(part.folder / "lengths", np.int64, part.counts.documents)
+
+
+def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     """A row for each document: ids, source, id. Row groups end by a rule that looks at the documents alone."""
     import numpy as np
 
     pa: Any = require("pyarrow", "corpus", "writing Parquet")
     import pyarrow.parquet as pq
 
+    lengths = _lengths(part)
     ids = _mapped(part.folder / "ids", settings.dtype, part.counts.tokens)
     schema = pa.schema(
         [

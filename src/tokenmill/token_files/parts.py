@@ -23,6 +23,7 @@ from ..kernels.machine import threads_for
 from ..sources.blocks import Block, Cut
 from ..sources.documents import open_source
 from ..sources.find import Skip, Source, report_skips
+from ..tokenizer.encoding._documents_cy import lengths_of
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -109,21 +110,16 @@ class PartWriter:
             file.seek(size)
 
     def append(self, encoded: Encoded) -> None:
-        import numpy as np
-
-        counts, ends = self.counts, np.asarray(encoded.ends)
-        lengths = np.diff(ends, prepend=0)
-        if len(ends):
-            lengths[0] += counts.begun
-            counts.begun = 0
-        counts.begun += encoded.tokens - int(ends[-1] if len(ends) else 0)
+        counts, ends = self.counts, encoded.ends
+        lengths = lengths_of(ends, counts.begun)
+        counts.begun = encoded.tokens - ends[-1] if len(ends) else counts.begun + encoded.tokens
         counts.documents += len(ends)
         counts.tokens += encoded.tokens
         counts.text_bytes += encoded.text_bytes
         counts.skipped += sum(skip.left_out for skip in encoded.skipped)
         ids, bounds, names = self._files
         ids.write(encoded.ids)
-        bounds.write(lengths.data)
+        bounds.write(lengths)
         names.write(encoded.names)
 
     def join(self, part: Part) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import require
@@ -14,6 +13,8 @@ from .gc_pause import gc_paused
 from .special import Plan
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     import numpy as np
     import pyarrow as pa
 
@@ -37,7 +38,7 @@ def map_batch(function: Callable[[Item], Result], items: Iterable[Item], num_thr
         return [function(item) for item in chunk if not stopped]
 
     size = -(-len(items) // (CHUNKS * threads))
-    with ThreadPoolExecutor(threads) as pool:
+    with _pool(threads) as pool:
         try:
             chunks = [pool.submit(work, items[i : i + size]) for i in range(0, len(items), size)]
             return list(itertools.chain.from_iterable(chunk.result() for chunk in chunks))
@@ -66,6 +67,12 @@ def encode_flat(core: Core, texts: Iterable[str], plan: Plan, num_threads: int |
     return np.frombuffer(whole, np.uint32) if len(whole) else np.empty(0, np.uint32), np.frombuffer(ends, np.int64)
 
 
+def _pool(threads: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor  # late: one text needs no threads
+
+    return ThreadPoolExecutor(threads)
+
+
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:
     if isinstance(texts, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"texts is one {type(texts).__name__}; give a list of texts, or call encode for one")
@@ -80,7 +87,7 @@ def _encode_together(
     batch = Batch(core.kernel, texts, *finders, lambda text: core.encode(text, plan), threads)
     if batch.threads == 1:
         return collect(batch)
-    with ThreadPoolExecutor(batch.threads - 1) as pool:
+    with _pool(batch.threads - 1) as pool:
         workers = [pool.submit(batch.work) for _ in range(batch.threads - 1)]
         try:
             result = collect(batch)

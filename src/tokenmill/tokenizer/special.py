@@ -14,8 +14,6 @@ from functools import cache, lru_cache
 from typing import NamedTuple, NoReturn
 
 from ..errors import SpecialTokenError, UsageError
-from ..split.alphabet import Alphabet
-from ..split.syntax import word_set
 from ..vocabulary import AddedToken, Vocabulary
 from .encoding._finder_cy import Finder
 from .normalization import STRIPPED, WHITE_SPACE, normalizer_of
@@ -150,6 +148,9 @@ def _pattern(contents: frozenset[str]) -> re.Pattern[str]:
 @cache
 def _word_table() -> tuple[memoryview, bytes]:
     """The page of each 128 code points, and the pages, which hold 1 for each word character: `\\w` of Rust."""
+    from ..split.alphabet import Alphabet
+    from ..split.syntax import word_set
+
     words = word_set()
     alphabet = Alphabet([words])
     mask = alphabet.mask(words)

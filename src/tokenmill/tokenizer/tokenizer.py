@@ -13,8 +13,8 @@ from ..vocabulary import Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from . import batches, truncation
 from .core import Core
-from .display import TokenView, vocabulary_html
 from .offsets import Offsets, encode_offsets
+from .saved import Saved
 from .stream_decoder import StreamDecoder
 from .stream_encoder import StreamEncoder
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..counting import WordCounts
     from ..jobs.progress import Progress
+    from .display import TokenView
     from .export_loss import ExportLoss, Sample
 
 Specials = str | Collection[str]
@@ -136,6 +137,8 @@ class Tokenizer:
         low ·low er
         310 422  270
         """
+        from .display import TokenView
+
         return TokenView(self, self.encode(text, **special))
 
     def stream_encoder(self, **special: Unpack[SpecialOptions]) -> StreamEncoder:
@@ -387,11 +390,10 @@ class Tokenizer:
         download: bool = False,
     ) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
-        from .. import formats
-
-        vocabulary = formats.read(path, split, special_tokens=special_tokens, download=download)
-        tok = cls(vocabulary, name=printable(path))
+        saved = Saved(path, split, special_tokens, download)
+        tok = cls(saved.vocabulary(), name=printable(path))
         tok.core.kernel  # noqa: B018  a loaded tokenizer will encode: build the tables now
+        saved.save(tok.core)
         return tok
 
     def to_tiktoken(self, *, lossy: bool = False) -> tiktoken.Encoding:
@@ -441,6 +443,8 @@ class Tokenizer:
         return f"<Tokenizer {self._name!r}, {self.n_vocab:,} ids, order {self.vocabulary.order!r}>"
 
     def _repr_html_(self) -> str:
+        from .display import vocabulary_html
+
         return vocabulary_html(self)
 
     def _allowed(self, text: str, **special: Unpack[SpecialOptions]) -> frozenset[str]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import PatternError
 from . import validation
-from .dialects import canonical
 from .names import regular_expressions
 from .validation import VocabularyError
 
@@ -204,6 +203,8 @@ class Vocabulary:
 
     @cached_property
     def _fingerprint(self) -> str:
+        from .dialects import canonical  # late: a saved vocabulary has its fingerprint
+
         lengths = [-1 if token is None else len(token) for token in self.tokens]
         while lengths and lengths[-1] == -1:  # holes at the end mean nothing
             lengths.pop()

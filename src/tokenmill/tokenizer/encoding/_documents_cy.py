@@ -186,3 +186,26 @@ def _written(ids: cython.pointer(cython.const[uint32_t]), total: cython.size_t, 
                 marks += 1
                 ends[i] = stop + marks
     return out
+
+
+def lengths_of(ends: cython.const[int64_t][::1], begun: int64_t):
+    """The lengths of the documents that end at `ends`; the first one has `begun` ids before."""
+    i: cython.Py_ssize_t
+    lengths = array("q", bytes(8 * ends.shape[0]))
+    found: int64_t[::1] = lengths
+    before: int64_t = -begun
+    for i in range(ends.shape[0]):
+        found[i] = ends[i] - before
+        before = ends[i]
+    return lengths
+
+
+def ends_of(lengths: cython.const[int64_t][::1], start: int64_t):
+    """Where documents of these lengths end; the first one begins at `start`."""
+    i: cython.Py_ssize_t
+    ends = array("q", bytes(8 * lengths.shape[0]))
+    found: int64_t[::1] = ends
+    for i in range(lengths.shape[0]):
+        start += lengths[i]
+        found[i] = start
+    return ends

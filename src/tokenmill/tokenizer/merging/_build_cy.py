@@ -19,27 +19,14 @@ from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackM
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
 from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, Trie
 
+from ._saved_cy import pack_tokens, packed_cache
+
 CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for after so many tokens, plus 1
 
 
 def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> PretokenCache:
     """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
-    cache: PretokenCache = PretokenCache(merger, None, 3 * (len(tokens) - tokens.count(None)))
-    id: uint32_t
-    found: uint32_t[4]
-    pretoken: cython.pointer(cython.const[uint8_t])
-    size: cython.size_t
-    for id in range(len(tokens)):
-        if id & CHECK == 0:
-            PyErr_CheckSignals()
-        token = tokens[id]
-        if token is None or len(token) == 0 or id in left_out:
-            continue
-        pretoken = _start(token)
-        size = PyBytes_GET_SIZE(token)
-        if cache.find(pretoken, size, pretoken + size, found) == 0 and not cache.insert(pretoken, size, pretoken + size, cython.address(id), 1):
-            raise MemoryError
-    return cache
+    return packed_cache(merger, *pack_tokens(tokens, left_out))
 
 
 def rank_merger(tokens: tuple, unknown) -> tuple:
@@ -224,7 +211,8 @@ def _build_listed(merger: BacktrackMerger, tokens: tuple, events: cython.const[i
 @cython.exceptval(-1)
 def _set_made(merger: Merger, events: cython.const[int32_t][:, ::1]) -> cython.int:
     rank: cython.Py_ssize_t
-    merger.made = cython.cast(cython.pointer(uint32_t), malloc((events.shape[0] + 1) * 4))
+    merger.n_made = events.shape[0]
+    merger.made = cython.cast(cython.pointer(uint32_t), malloc((merger.n_made + 1) * 4))
     if merger.made == cython.NULL:
         raise MemoryError
     for rank in range(events.shape[0]):

@@ -23,6 +23,7 @@ cdef class Merger:
     cdef uint32_t byte_ids[256]
     cdef uint32_t* byte_pairs  # the rank of two bytes: byte_pairs[left << 8 | right]
     cdef uint32_t* made  # the id that the merge of a rank makes; NULL if a rank is the id
+    cdef size_t n_made
     cdef uint32_t* characters  # the id of each code point, where the alphabet is characters
     cdef uint32_t n_characters
     cdef uint32_t n_ids  # higher ids stand for bytes and characters that have no token
