@@ -61,6 +61,8 @@ class SuperwordTraining:
         memory_limit: str | int | None = None,
         progress: Progress | None = None,
     ) -> None:
+        if counts.mixture:
+            raise UsageError("superwords are not for weighted word counts: stage 2 reads the text as it is")
         self._counts, self._text, self._options = counts, text, options
         self._memory_limit, self._progress = memory_limit, progress
 

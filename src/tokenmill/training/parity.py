@@ -137,6 +137,7 @@ class ParityTraining:
         self._texts = [training[name].prune(options.min_count).cut_out(special) for name in self._names]
         self._judged = [development[name].cut_out(special) for name in self._names] if development else None
         self.counts = WordCounts.merge(self._texts)
+        pair_weight(self.counts.offsets, self.counts.counts)
         patterns = {counts.split_patterns for counts in [*self._texts, *(self._judged or [])] if counts.split_patterns}
         check_patterns(patterns)
         self.split_patterns = patterns.pop() if patterns else ()
