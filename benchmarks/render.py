@@ -83,6 +83,35 @@ def superwords(results: dict) -> list[str]:
     ]
 
 
+def parity(results: dict) -> list[str]:
+    kept, tokens = results["multi"], results["tokens"]
+    rows = [
+        [way, f"{median(kept[way], 'cpu'):.1f} s", f"{median(kept[way], 'peak_mib'):.0f} MiB"]
+        for way in ("tokenmill", "tokenizers")
+    ]
+    languages = [[name, *(f"{used[name]:,}" for used in tokens.values())] for name in tokens["plain"]]
+    languages.append(["all", *(f"{sum(used.values()):,}" for used in tokens.values())])
+    languages.append(["Gini coefficient", *(f"{gini(list(used.values())):.4f}" for used in tokens.values())])
+    return [
+        "## Parity-aware BPE",
+        "",
+        "32,000 tokens on 16 languages of *multi*, with the GPT-2 pattern: the whole command, and `ParityBpeTrainer` of tokenizers "
+        f"on the same files. tokenizers takes {ratio(kept['tokenizers'], kept['tokenmill'], 'cpu'):.1f} times the CPU time.",
+        "",
+        *table(["", "CPU time", "peak memory"], rows),
+        "",
+        "The tokens of the same sections of a book in each language, with the cl100k pattern:",
+        "",
+        *table(["", *tokens], languages),
+    ]
+
+
+def gini(costs: list[float]) -> float:
+    """0 if all costs are equal (Foroutan et al. 2025, arXiv 2508.04796)."""
+    ordered, n = sorted(costs), len(costs)
+    return (n + 1 - 2 * sum((n - i) * cost for i, cost in enumerate(ordered)) / sum(ordered)) / n
+
+
 def merge_loop(results: dict) -> list[str]:
     rows = []
     for corpus, kept in results.items():
@@ -291,6 +320,7 @@ TOPICS = {
     "train": training,
     "merge_loop": merge_loop,
     "superwords": superwords,
+    "parity": parity,
     "split": split,
     "count": count,
     "encode": encode,

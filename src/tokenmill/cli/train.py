@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..errors import UsageError
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
+from ._parity import Languages, Parity, print_languages
 
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from ..superwords import SuperwordTraining, Text
     from ..tokenizer import Tokenizer
     from ..training import Options, Training
+    from ..training.parity import ParityTraining
     from ..training.watching import TrainingEvent
 
 
@@ -81,12 +84,6 @@ class Measuring(opt.Group):
 
 
 def train(
-    sources: Annotated[
-        list[str],
-        opt.Argument(
-            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
-        ),
-    ],
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     vocab_size: Annotated[
         tuple[int, ...],
@@ -99,10 +96,17 @@ def train(
     merging: opt.Merging,
     start: Alphabet,
     spanning: Superwords,
+    fairness: Parity,
     documents: opt.Documents,
     measuring: Measuring,
     running: opt.Running,
     result: opt.Result,
+    sources: Annotated[
+        list[str] | None,
+        opt.Argument(
+            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
+        ),
+    ] = None,
     split: opt.TrainingSplit = None,
     text: Annotated[
         list[str] | None,
@@ -119,11 +123,13 @@ def train(
         opt.output(help="Write all merges and removals to this file, such as merges.tsv; --verbose prints them."),
     ] = None,
 ) -> None:
-    """Train a byte-level BPE tokenizer, or several sizes of it at once.
+    """Train a byte-level BPE tokenizer.
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
 
     tokenmill train corpus/*.txt --vocab-size 16k,32k,64k --held-out other.txt -o tokenizers
+
+    tokenmill train --parity --language en=en/ hi=hi/ --dev en=dev.en hi=dev.hi --vocab-size 32k -o fair
     """
     from ..counting import CountOptions
     from ..training import Options, take_superwords
@@ -136,14 +142,22 @@ def train(
         **vars(start),
     )
     reading = CountOptions(read=documents.read, binary=binary, memory_limit=memory_limit, weights=weight or ())  # type: ignore[arg-type]
+    languages = fairness.languages()
+    if languages is not None and (sources or weight or text or sample):
+        raise UsageError(
+            "--parity takes its text from --language; leave out other sources, --weight, --text and --sample"
+        )
+    sources = sources or []
+    if not sources and languages is None:
+        raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
     if weight and (spanning.superwords or _is_saved(sources)):
         raise UsageError(
             "--weight is for text, without --superwords; weight saved word counts with: tokenmill count --merge A B "
             "--weight A=3/2 -o BOTH"
         )
-    if not _is_saved(sources):
+    if sources and not _is_saved(sources):
         say_long_documents(sources, documents.unit)
-    given = Input(sources, split, reading, text or [], running.job(overwrite=result.force))
+    given = Input(sources, split, reading, text or [], running.job(overwrite=result.force), languages)
     outputs = Outputs(
         output, result.force, log, result.json, tuple(vocab_size), measuring.held_out or (), measuring.html
     )
@@ -155,6 +169,7 @@ class Input:
     """What is trained on: text with its split pattern, or word counts, and for superwords the text that was counted.
 
     job: how superwords are trained; None for the default, without resuming.
+    languages: for parity-aware BPE, in place of sources.
     """
 
     sources: list[str]
@@ -162,6 +177,7 @@ class Input:
     reading: CountOptions | None = None
     text: Sequence[str] = ()
     job: JobOptions | None = None
+    languages: Languages | None = None
 
 
 @dataclass(frozen=True)
@@ -232,14 +248,18 @@ def train_and_report(
     seconds: dict[str, float] = {}
     with _working_folder(given, options, outputs.folder) as folder:
         with progress_bar() as progress, _timed(seconds, "load" if _is_saved(given.sources) else "count"):
-            counts = _counts(given, options, folder, progress)
-        least = scaled(options.min_count, counts.scale)
-        needed = estimate_memory(counts, options.vocab_size, min_count=least, refine=options.refine)
+            fair = _parity(given, options, progress)
+            counts = _counts(given, options, folder, progress) if fair is None else fair.counts
         if options.algorithm == "heap":
-            state_memory(needed, free_memory(), resident_memory())
+            least = scaled(options.min_count, counts.scale)
+            plain = partial(estimate_memory, counts, options.vocab_size, min_count=least, refine=options.refine)
+            state_memory(plain() if fair is None else fair.memory(), free_memory(), resident_memory())
         with _event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
             watching = bar if event is None else _Watching(bar, event)
-            training = _training(counts, text, given, options, folder, watching)
+            if fair is None:
+                training = _training(counts, text, given, options, folder, watching)
+            else:
+                training = fair.watched(watching)
             tok = Tokenizer(training.run())
             n_tokens = training.n_tokens() if options.min_count == 1 else None
             del training
@@ -259,8 +279,10 @@ def train_and_report(
         ).density(tok)
         rows["bytes_per_token"] = density and round(density, 4)
     rows |= shares_row(shares(counts.mixture), as_json)
-    sizes = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
-    report({**rows, **(cost | sizes if as_json else {})}, as_json)
+    tables = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
+    if fair is not None:
+        tables |= print_languages(fair.languages, fair.parity.ratios is None, as_json)
+    report({**rows, **(cost | tables if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
         if short := [str(folders[size]) for size in toks if rows["tokens"] < size < options.vocab_size]:
@@ -446,6 +468,16 @@ def _summary(
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
+
+
+def _parity(given: Input, options: Options, progress: Progress | None) -> ParityTraining | None:
+    """The counted languages of parity-aware BPE; None if it is not wanted."""
+    from ..training.parity import train_parity
+
+    if (languages := given.languages) is None:
+        return None
+    texts = languages.training, languages.development
+    return train_parity(*texts, options, languages.options, given.split, given.reading, progress)
 
 
 def _sizes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..counting import WordCounts
+from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..jobs.work import JobOptions
 from ..jobs.working_folder import WorkingFolder
@@ -32,6 +33,8 @@ class SuperwordTraining:
         folder: WorkingFolder | None = None,
         running: JobOptions | None = None,
     ) -> None:
+        if counts.mixture:
+            raise UsageError("superwords are not for weighted word counts: stage 2 reads the text as it is")
         self._job = Job(counts, text, options, memory_limit, progress, folder, running or JobOptions())
 
     def run(self) -> Vocabulary:
