@@ -1,9 +1,10 @@
-"""Take the screenshot of the playground for the README, in a real Chromium.
+"""Take the screenshots of the playground for the README, in a real Chromium: the Tokens view and the Training view.
 
-python scripts/screenshot.py TOKENIZER... [--output docs/images/playground.png] [--report docs/images/report.png]
+python scripts/screenshot.py TOKENIZER... [--output docs/images] [--report docs/images/report.png]
 
 Without a tokenizer, the script trains two on Python's standard library. It needs `pip install 'tokenmill[play,test]'`
-and Chromium. --report takes that of a report instead: a comparison of the tokenizers. With --all, it takes every view in both themes and three widths, for review, in the folder of the output.
+and Chromium. --report takes that of a report instead: a comparison of the tokenizers. With --all, it takes every view in both
+themes and three widths, for review, in the folder of the output.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import threading
 from pathlib import Path
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
-VIEWS = ("tokens", "compare", "vocabulary", "training")
+VIEWS = ("tokens", "heat", "steps", "compare", "vocabulary", "training")
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -72,24 +73,28 @@ def take_report(browser, page_path: Path, theme: str, width: int, output: Path, 
 
 def prepare(page, view: str) -> None:
     """Put a view into a state worth showing."""
-    page.click(f"#tab-{view}")
-    if view == "tokens":
+    page.click(f"#tab-{view if view in ('compare', 'vocabulary', 'training') else 'tokens'}")
+    if view in ("tokens", "heat", "steps"):
         page.select_option("#sample", label="Python")
         page.wait_for_timeout(300)
-        page.hover("#tokens .t >> nth=12")
+        page.set_checked("#heat", view == "heat")
+        page.click("#tokens .t:has-text('collections')")
+        if view == "steps":
+            page.click("#why")
+            page.wait_for_selector("#steps[open]")
     elif view == "compare":
         page.wait_for_selector(".lane")
+        page.wait_for_selector("#parity li")
     elif view == "vocabulary":
         page.fill("#search", " import")
         page.wait_for_timeout(400)
         page.click(".result >> nth=0")
         page.wait_for_selector(".tree")
     else:
-        page.check("#picky")
-        page.wait_for_timeout(200)
-        for _ in range(5):
-            page.click("#on")
-    page.wait_for_timeout(300)
+        page.fill("#words", "banana x3, bandana x2, ananas x4, nab x5")
+        page.wait_for_timeout(400)
+        page.click("#word-on")
+    page.wait_for_timeout(1200)
 
 
 def main() -> None:
@@ -97,12 +102,12 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tokenizers", nargs="*")
-    parser.add_argument("--output", type=Path, default=Path("docs/images/playground.png"))
+    parser.add_argument("--output", type=Path, default=Path("docs/images"), help="a folder")
     parser.add_argument("--report", type=Path, metavar="PICTURE")
     parser.add_argument("--all", action="store_true")
     arguments = parser.parse_args()
     path = os.environ.get("TOKENMILL_CHROMIUM") or shutil.which("chromium")
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
         if arguments.report:
             browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
@@ -135,9 +140,10 @@ def main() -> None:
             for view in VIEWS:
                 for theme in ("light", "dark"):
                     for width in (1280, 800, 390):
-                        take(view, theme, width, arguments.output.with_name(f"{view}-{theme}-{width}.png"))
+                        take(view, theme, width, arguments.output / f"{view}-{theme}-{width}.png")
         else:
-            take("tokens", "light", 1180, arguments.output)
+            take("tokens", "light", 1280, arguments.output / "playground.png")
+            take("training", "light", 1280, arguments.output / "training.png")
         browser.close()
         server.shutdown()
 
