@@ -12,7 +12,7 @@ from ._console import cost_of_export, progress_bar, report, say
 from .check import agreement_rows, difference_json, show_difference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from ..formats.libraries import LibraryEncoder
 
 
 def convert(
@@ -63,10 +63,10 @@ def convert(
     if vocabulary.order != "events" or not lossy:
         certificate["readers"] = {}
         again = Tokenizer(formats.read(output))
-        readers: list[tuple[str, Callable[[str], list[int]] | None]] = [("tokenmill", None)]
+        readers: list[tuple[str, LibraryEncoder | None]] = [("tokenmill", None)]
         encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
         if encoder is not None and vocabulary.order != "events":
-            readers.append(encoder)
+            readers.append((encoder.library, encoder))
         for name, library in readers:
             with progress_bar() as progress:
                 found = check(first, again, document_texts(sample or [], read), library=library, progress=progress)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _TO_EVERY_TEXT = (
     "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
 )
+_MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
 _END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
 _MODEL = {
     "type": "BPE",
@@ -246,6 +248,12 @@ def _read_config(folder: Path) -> dict[str, Any]:
     if (template := read_beside(folder / "chat_template.jinja")) is not None:
         kept["chat_template"] = decode_utf8(template, str(folder / "chat_template.jinja"))
     return {name: value for name, value in kept.items() if value is not None}
+
+
+def looks_like_tokenizer_json(data: bytes) -> bool:
+    """Whether `data` is an object of JSON with a model, which has a vocabulary."""
+    is_object = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    return is_object and b'"vocab"' in data and _MODEL_MEMBER.search(data) is not None
 
 
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,7 +15,13 @@ from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, gguf, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_beside, read_bytes
 from .finding import PAIRS, Found, find
-from .huggingface import longest_match_json, parse_tokenizer_json, tokenizer_config_json, tokenizer_json
+from .huggingface import (
+    longest_match_json,
+    looks_like_tokenizer_json,
+    parse_tokenizer_json,
+    tokenizer_config_json,
+    tokenizer_json,
+)
 from .merges_txt import pair_bytes, parse_pair, read_side_files
 from .rank_json import parse_rank_json
 from .rank_merges import present_by_rank
@@ -58,7 +63,7 @@ def read(
 
 def parse(found: Found, split: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Vocabulary:
     """The vocabulary in a file that is found; options as for `read`."""
-    place, name, contents = found
+    place, name, contents, _ = found
     try:
         if name is not None:
             known = published_encodings.PUBLISHED[name]
@@ -79,7 +84,7 @@ def _read_file(place: Path, data: bytes) -> _Found:
     has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
     if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:
         return ranks, True
-    if start.startswith(b"{") and re.search(rb'"model"\s*:\s*\{', data) and b'"vocab"' in data:
+    if looks_like_tokenizer_json(data):
         return _read_huggingface(place, data)
     if start.startswith(b"#version") or (start.startswith(b"{") and unknown_files.describe(data) is None):
         return _read_pair(place, parse_pair)
