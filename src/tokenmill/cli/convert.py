@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def convert(
     tokenizer: opt.Tokenizer,
-    output: Annotated[Path, opt.Argument(help="The file (for tiktoken) or the folder to write.")],
+    output: Annotated[Path, opt.Argument(help="The file (for tiktoken, gguf, sentencepiece) or the folder to write.")],
     opening: opt.Opening,
     documents: opt.Documents,
     result: opt.Result,
     to: Annotated[
         str,
         opt.Option(
-            help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that "
+            help="huggingface, tiktoken, gguf, sentencepiece, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that "
             "takes the longest token each time, for a Picky tokenizer with --lossy."
         ),
     ],

@@ -41,7 +41,7 @@ _TO_EVERY_TEXT = (
     "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
 )
 _MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
-_END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
+END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
 _MODEL = {
     "type": "BPE",
     "dropout": None,
@@ -225,7 +225,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
             for token in _one_name_each(vocabulary, [])
         },
     }
-    end = next((text for text in _END_OF_TEXT if text in special), None)
+    end = next((text for text in END_OF_TEXT if text in special), None)
     if end is not None:
         config["eos_token"] = end
     if vocabulary.unknown is not None:

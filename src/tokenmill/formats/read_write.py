@@ -15,6 +15,7 @@ from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, gguf, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_beside, read_bytes
 from .finding import PAIRS, Found, find
+from .gguf_writer import gguf_bytes
 from .huggingface import (
     longest_match_json,
     looks_like_tokenizer_json,
@@ -26,9 +27,11 @@ from .merges_txt import pair_bytes, parse_pair, read_side_files
 from .rank_json import parse_rank_json
 from .rank_merges import present_by_rank
 from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
+from .sentencepiece_writer import model_bytes
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
-FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
+FORMATS = ("huggingface", "tiktoken", "merges", "ddtok", "gguf", "sentencepiece")
+_ONE_FILE = {"gguf": gguf_bytes, "sentencepiece": model_bytes}
 LONGEST_MATCH = "longest-match"  # written only
 
 # A vocabulary, and whether its file tells how text is split.
@@ -189,7 +192,7 @@ def write(
 ) -> list[str]:
     """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
 
-    path: a file for "tiktoken", a folder for the others, which may hold other files, such as a model.
+    path: a file for "tiktoken", "gguf" and "sentencepiece", a folder for the others, which may hold other files, such as a model.
     overwrite: replace a tokenizer that is there. Without it that is an OutputError.
     lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
         "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
@@ -219,6 +222,9 @@ def write(
     if format == "tiktoken":
         data, more = tiktoken_bytes(vocabulary)
         _write_files({companion_path(target): tokenmill_json.companion_bytes(vocabulary, data), target: data})
+    elif format in _ONE_FILE:
+        data, more = _ONE_FILE[format](vocabulary)
+        _write_files({target: data})
     else:
         files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
         _write_folder(target, files)
@@ -228,7 +234,9 @@ def write(
 def check_output(path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False) -> None:
     """Raise an OutputError if there is a tokenizer at `path` that `write` must not replace; before long work."""
     target = Path(path)
-    if format == "tiktoken":
+    if format in _ONE_FILE:
+        refuse_existing(target, overwrite=overwrite)
+    elif format == "tiktoken":
         refuse_existing(target, companion_path(target), overwrite=overwrite)
     else:
         refuse_existing(*([target / name for name in _OURS] if target.is_dir() else [target]), overwrite=overwrite)

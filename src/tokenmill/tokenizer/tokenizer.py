@@ -385,7 +385,7 @@ class Tokenizer:
     ) -> list[str]:
         """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open, or another format.
 
-        format: "huggingface", "tiktoken" (one file), "merges" or "ddtok".
+        format: "huggingface", "tiktoken", "gguf" or "sentencepiece" (one file), "merges" or "ddtok".
         lossy: write the present tokens of a Picky tokenizer without its events; `export_loss` measures the effect.
         overwrite: replace a tokenizer that is there. Without it that is an OutputError.
         Returns notes on what the format does not hold. Raises ConversionError if ids would change.
