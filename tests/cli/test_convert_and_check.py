@@ -81,7 +81,7 @@ def test_what_would_change_ids_is_refused(folder, tmp_path):
     result = run("convert", folder / "picky", tmp_path / "out", "--to", "tiktoken")
     assert result.exit_code == 1 and "--lossy" in result.stderr
     assert not (tmp_path / "out").exists()
-    result = run("convert", folder / "trained", tmp_path / "out", "--to", "gguf")
+    result = run("convert", folder / "trained", tmp_path / "out", "--to", "onnx")
     assert result.exit_code == 2 and "expected one of huggingface, tiktoken, merges, ddtok" in result.stderr
 
 
