@@ -117,3 +117,13 @@ def test_tokens_that_llama_cpp_finds_whatever_their_kind(tmp_path):
     (tmp_path / "it.gguf").write_bytes(gguf(**more))
     tok = tokenmill.load(tmp_path / "it.gguf")
     assert tok.encode("a  b<|endoftext|>", allowed_special="all")[1:] == [count, tok.encode("b")[0], count + 1]
+
+
+def test_an_ordinary_token_that_llama_cpp_takes_for_the_end_of_a_text(tmp_path):
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2").vocabulary
+    with pytest.raises(ConversionError, match="for the end of a text"):
+        tokenmill.Tokenizer(
+            tokenmill.Vocabulary(
+                (*vocabulary.tokens, b"</s>"), ("gpt2",), "merges", vocabulary.events, whole_pretokens=False
+            )
+        ).save(tmp_path / "it.gguf", format="gguf")

@@ -55,7 +55,7 @@ _QWEN35 = (
     rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*{_ENDS}"
 )
 # Tokens that llama.cpp takes for the end of a text or a turn, whatever kind the file gives them.
-_ENDS_OF_TEXT = frozenset((
+ENDS_OF_TEXT = frozenset((
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>",
     "<|calls|>", "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>",
     "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>",
@@ -151,9 +151,9 @@ def _merged(pieces: Pieces, merges: list[str], model: str, pre: str, prefix: boo
     if len(vocab) < len(pieces.texts):
         node.fail("a token occurs twice")
     added = [
-        AddedToken(text, id, special=kind != USER_DEFINED or text in _ENDS_OF_TEXT)
+        AddedToken(text, id, special=kind != USER_DEFINED or text in ENDS_OF_TEXT)
         for id, (text, kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True))
-        if text and (kind in (CONTROL, USER_DEFINED, UNKNOWN) or text in _ENDS_OF_TEXT)
+        if text and (kind in (CONTROL, USER_DEFINED, UNKNOWN) or text in ENDS_OF_TEXT)
     ]
 
     def bad(n: int, what: str) -> Any:

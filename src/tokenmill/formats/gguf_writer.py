@@ -17,7 +17,7 @@ from ..vocabulary import Vocabulary
 from ..vocabulary.dialects import canonical
 from ..vocabulary.patterns import PATTERNS
 from .byte_alphabet import to_text
-from .gguf import MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
+from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
 from .huggingface import END_OF_TEXT
 from .sentencepiece_model import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .sentencepiece_writer import piece_scores
@@ -163,12 +163,13 @@ def _with_added(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tuple[li
         if id in names:
             found.append(names[id].content)
             kinds.append(UNKNOWN if id == vocabulary.unknown else CONTROL if names[id].special else USER_DEFINED)
-        elif text is not None:
-            found.append(text)
-            kinds.append(NORMAL)
         else:
-            found.append(others.get(id, f"<unused {id}>"))
-            kinds.append(UNUSED)
+            found.append(others.get(id, f"<unused {id}>") if text is None else text)
+            kinds.append(UNUSED if text is None else NORMAL)
+        if found[-1] in ENDS_OF_TEXT and id not in names:
+            raise ConversionError(
+                f"llama.cpp takes {found[-1]!r} for the end of a text, and here it is an ordinary token (id {id})"
+            )
     return found, kinds
 
 
