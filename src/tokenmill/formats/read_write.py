@@ -32,7 +32,7 @@ from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, 
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok", "gguf", "sentencepiece")
 _ONE_FILE = {"gguf": gguf_bytes, "sentencepiece": model_bytes}
-LONGEST_MATCH = "longest-match"  # written only
+LONGEST_MATCH = "longest-match"  # read back as WordPiece
 
 # A vocabulary, and whether its file tells how text is split.
 _Found = tuple[Vocabulary, bool]
