@@ -182,10 +182,12 @@ def load(
     """Load a tokenizer from a file or folder. The content tells the format, which is any that tokenmill writes.
 
     path: a file, a folder, or the name of a published encoding ("cl100k_base") or of a model that uses one
-        ("gpt-4o"), which is looked up in local caches.
+        ("gpt-4o"), which is looked up in local caches. Or a name on the Hugging Face hub, "org/name" or "org/name@revision",
+        which is looked up in the hub's cache on this machine.
     split: the split pattern, for a format that does not hold it (an unknown .tiktoken file). It is never guessed.
     special_tokens: text -> id, for a file that does not hold them.
-    download: whether a published encoding may be downloaded.
+    download: whether a published encoding, or a tokenizer on the hub, may be downloaded. The hub needs huggingface_hub.
+    `tok.source` tells the file, its revision on the hub and its SHA-256.
     """
     return Tokenizer.from_file(path, split=split, special_tokens=special_tokens, download=download)
 

@@ -107,7 +107,7 @@ class Saved:
         self.options = split, special_tokens
         self.path: Path | None = None
         if folder := our_folder():
-            place, name, contents = self.found
+            place, name, contents, _ = self.found
             parts = [__version__, _build(), name or place.name, split, special_tokens and list(special_tokens.items())]
             key = hashlib.sha256(json.dumps(parts).encode())
             for content in contents:
