@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from .counting import WordCounts
+    from .counting.weights import Weight
     from .jobs.progress import Progress
     from .superwords import Text
 
@@ -72,9 +73,14 @@ class TrainingOptions(MergeOptions, total=False):
 OPTIONS = TrainingOptions.__optional_keys__
 
 
-@suggests_options(*OPTIONS)
+@suggests_options("weights", *OPTIONS)
 def train(
-    sources: Sources, vocab_size: int, *, split: str | Iterable[str] = "cl100k", **options: Unpack[TrainingOptions]
+    sources: Sources,
+    vocab_size: int,
+    *,
+    split: str | Iterable[str] = "cl100k",
+    weights: Mapping[str, Weight] | None = None,
+    **options: Unpack[TrainingOptions],
 ) -> Tokenizer:
     """Train a tokenizer on files: paths, folders and globs of text, plain or compressed.
 
@@ -83,13 +89,17 @@ def train(
     vocab_size: the number of tokens, including the 256 bytes and the special tokens.
     split: the name of a split pattern ("cl100k"), of an encoding or a model that uses it ("gpt-4o"), a regular expression,
         or several of these, each of which cuts the pretokens of the one before.
+    weights: how much each occurrence counts, by source: {"code/": "1/2"}. See `CountOptions`.
     options: see TrainingOptions.
     Raises UsageError for invalid options, InputError for a source that cannot be read.
     """
-    from .counting import count
+    from .counting import CountOptions, count
 
-    text = partial(_file_text, sources)
-    return _train(lambda splitter, **run: count(sources, split=splitter, **run), split, vocab_size, options, text)
+    if weights and options.get("superwords") is not None:
+        raise UsageError("weights are not for superwords: stage 2 reads the text as it is; leave one of them out")
+    counting = CountOptions(weights=weights or {})
+    counted = lambda splitter, **run: count(sources, splitter, counting, **run)  # noqa: E731
+    return _train(counted, split, vocab_size, options, partial(_file_text, sources))
 
 
 @suggests_options(*OPTIONS)

@@ -88,7 +88,7 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
     told = run(*wanted).stderr
     tok = tokenmill.load(tmp_path / "tok")
     assert f"{export_loss(tok, corpus)}, on a share of the text trained on" in told
-    assert "without events: 0 of" not in told
+    assert "by rank: 0 of" not in told
     assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
     assert str(export_loss(tok, corpus)) in run(wanted[0], tmp_path / "counts", *wanted[2:]).stderr
     other = tmp_path / "other.txt"
@@ -256,3 +256,95 @@ def test_standard_input_is_counted_and_trained_on_like_a_file(corpus, tmp_path):
         counts = tokenmill.WordCounts.load(tmp_path / f"count-{name}")
         made.append(((tmp_path / f"train-{name}" / "tokenizer.json").read_bytes(), dict(counts.items())))
     assert made[0] == made[1]
+
+
+def folder_bytes(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("refine", [[], ["--refine", 0.6]])
+def test_several_sizes_are_those_of_separate_trainings(refine, corpus, tmp_path):
+    options = ["--special-token", "<|end|>", *refine]
+    sizes = run("train", corpus, "--vocab-size", "264,260,300", *options, "-o", tmp_path / "sizes", "--json")
+    assert sizes.returncode == 0, sizes.stderr
+    for size in (260, 264, 300):
+        assert run("train", corpus, "--vocab-size", size, *options, "-o", tmp_path / str(size)).returncode == 0
+        assert folder_bytes(tmp_path / "sizes" / str(size)) == folder_bytes(tmp_path / str(size))
+    assert [row["vocabulary_size"] for row in json.loads(sizes.stdout)["sizes"]] == [260, 264, 300]
+
+
+def test_several_sizes_on_held_out_text(corpus, tmp_path):
+    held_out = tmp_path / "held-out.txt"
+    held_out.write_text("The cat watched the log.\n" * 7)
+    page = tmp_path / "sizes.html"
+    arguments = ("--vocab-size", "260,280", "--held-out", held_out, "--html", page, "-o", tmp_path / "sizes")
+    result = run("train", corpus, *arguments)
+    assert result.returncode == 0, result.stderr
+    for size in (260, 280):
+        used = len(tokenmill.load(tmp_path / "sizes" / str(size)).encode(held_out.read_text()))
+        assert re.search(rf"\b{size} +{used} +{held_out.stat().st_size / used:.3f}\b", result.stdout)
+    assert "<svg" in page.read_text()
+    again = run("train", corpus, *arguments)
+    assert again.returncode == 1
+    assert "pass --force" in again.stderr
+
+
+def test_superwords_at_several_sizes_are_measured_on_text(corpus, tmp_path):
+    options = ["--superwords", "superbpe", "--stage1-size", 270]
+    result = run("train", corpus, "--vocab-size", "275,290", *options, "-o", tmp_path / "sizes", "--json")
+    assert result.returncode == 0, result.stderr
+    for row in json.loads(result.stdout)["sizes"]:
+        tok = tokenmill.load(tmp_path / "sizes" / str(row["vocabulary_size"]))
+        assert row["tokens_of_the_text"] == len(tok.encode(TEXT))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--vocab-size", "300,,"], "'' is not a number"),
+        (["--vocab-size", "300,200"], "--vocab-size is 200, but the 256 bytes need at least 256"),
+        (["--vocab-size", "300", "--html", "x.html"], "give several, such as 16k,32k,64k, or --held-out"),
+        (["--vocab-size", "300,400", "--held-out", "missing.txt"], "missing.txt: no such file or folder"),
+    ],
+)
+def test_wrong_options_of_several_sizes(options, message, corpus, tmp_path):
+    result = run("train", corpus, "-o", tmp_path / "tok", *options)
+    assert result.returncode != 0
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_sizes_beyond_the_corpus_are_named(tmp_path):
+    (tmp_path / "small.txt").write_text("low lower")
+    result = run("train", tmp_path / "small.txt", "--vocab-size", "258,300,400", "-o", tmp_path / "sizes")
+    assert "ran out of pairs" in result.stderr
+    assert f"The same tokens are in {tmp_path / 'sizes' / '300'}." in result.stderr.replace("\n", "")
+
+
+def test_weights_and_the_share_of_each_source(corpus, tmp_path):
+    (tmp_path / "b.txt").write_text("The fog and the frog. " * 40)
+    weight = ["--weight", f"{tmp_path / 'b.txt'}=3/2"]
+    result = run("train", corpus, tmp_path / "b.txt", *weight, "--vocab-size", 280, "-o", tmp_path / "tok")
+    assert result.returncode == 0, result.stderr
+    size, other = 1.5 * (tmp_path / "b.txt").stat().st_size, corpus.stat().st_size
+    assert f"b.txt x 3/2 {100 * size / (size + other):.2f} %" in re.sub(r"\s+", " ", result.stderr)
+    weights = {str(tmp_path / "b.txt"): "3/2"}
+    assert tokenmill.load(tmp_path / "tok") == tokenmill.train([corpus, tmp_path / "b.txt"], 280, weights=weights)
+    assert run("count", corpus, tmp_path / "b.txt", *weight, "-o", tmp_path / "counts").returncode == 0
+    saved = run("train", tmp_path / "counts", "--vocab-size", 280, "-o", tmp_path / "tok2", "--json")
+    assert tokenmill.load(tmp_path / "tok2") == tokenmill.load(tmp_path / "tok")
+    shares = json.loads(saved.stdout)["shares"]
+    assert shares[0]["weight"] == "3/2"
+    assert sum(each["share"] for each in shares) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [("corpus.txt", "write it like SRC=3/2"), ("{}=x", "write a number above 0"), ("{}=2", "tokenmill count --merge")],
+)
+def test_wrong_weights(weight, message, corpus, tmp_path):
+    tokenmill.WordCounts.from_mapping({b"low": 1}, ("[a-z]+",)).save(tmp_path / "counts")
+    source = tmp_path / "counts" if "merge" in message else corpus
+    result = run("train", source, "--weight", weight.format(source), "--vocab-size", 280, "-o", tmp_path / "tok")
+    assert result.returncode == 2, result.stderr
+    assert message in re.sub(r"\s+", " ", result.stderr)

@@ -76,6 +76,14 @@ def many_tasks(monkeypatch):
     monkeypatch.setattr(count_jobs, "SHARD", 20_000)
 
 
+def test_weights_give_the_same_bytes_as_the_local_engine(cluster, corpus, tmp_path, many_tasks):
+    options = CountOptions(weights={str(corpus / "[0-3].txt"): "2/3", str(corpus / "7.parquet"): 5}, min_count=2)
+    local = count_to_folder(corpus, tmp_path / "local", WORDS, options)
+    summary = count_to_folder(corpus, tmp_path / "c", WORDS, options, job=RAY)
+    assert folder_bytes(tmp_path / "c") == folder_bytes(tmp_path / "local")
+    assert summary.shares == local.shares
+
+
 def test_the_same_bytes_as_the_local_engine(cluster, corpus, expected, tmp_path, monkeypatch):
     summary = count_to_folder(corpus, tmp_path / "c", WORDS, job=RAY)
     assert folder_bytes(tmp_path / "c") == expected

@@ -34,8 +34,8 @@ from tokenmill.jobs.work import JobOptions
 
 reading.BLOCK = 3000
 original = threads.Counter.count
-def count(self, block):
-    original(self, block)
+def count(self, block, group):
+    original(self, block, group)
     time.sleep(float(sys.argv[3]))
 threads.Counter.count = count
 import pyarrow.parquet
@@ -102,11 +102,11 @@ def interrupted(corpus, output, monkeypatch, after):
 
     original, seen = threads.Counter.count, []
 
-    def failing(self, block):
+    def failing(self, block, group):
         if len(seen) >= after:
             raise RuntimeError("power cut")
         seen.append(block.nbytes)
-        original(self, block)
+        original(self, block, group)
 
     with monkeypatch.context() as patch:
         patch.setattr(threads.Counter, "count", failing)

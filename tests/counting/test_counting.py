@@ -179,10 +179,10 @@ def test_threads_share_one_file(tmp_path, small_blocks, monkeypatch):
     seen = set()
     original = threads.Counter.count
 
-    def counting(self, block):
+    def counting(self, block, group):
         seen.add(threading.get_ident())
         time.sleep(0.0005)
-        original(self, block)
+        original(self, block, group)
 
     monkeypatch.setattr(threads.Counter, "count", counting)
     count(tmp_path / "a.txt", WORDS, num_threads=2)

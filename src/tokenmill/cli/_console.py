@@ -172,6 +172,13 @@ def report(rows: dict[str, Any], as_json: bool) -> None:
         say(f"{key:<{width}}  {value}")
 
 
+def shares_row(shares: Sequence[dict[str, Any]], as_json: bool) -> dict[str, Any]:
+    """The row of a summary that says what each weighted source is of the text; none without weights."""
+    if not shares or as_json:
+        return {"shares": list(shares)} if shares else {}
+    return {"shares": {f"{each['source']} x {each['weight']}": f"{100 * each['share']:.2f} %" for each in shares}}
+
+
 def check_sample(sample: list[str] | None) -> None:
     """Raise InputError for a missing --sample before the long work begins."""
     from ..sources.find import find_sources
@@ -202,12 +209,20 @@ def cost_of_export(
             say("--sample is not used: this is not a Picky tokenizer, so every program gives the same ids")
         return {}
     text = sample or (None if trained_on is None else sample_counts(trained_on, SAMPLE_PRETOKENS))
+    advice = (
+        "note: merged by rank, a Picky vocabulary usually needs more tokens than plain BPE does. Better for Hugging Face: "
+        "`tokenmill convert TOKENIZER OUT --to longest-match --lossy`. Better for tiktoken and other programs that know only "
+        "merges: a plain tokenizer (train without --refine)."
+    )
     if text is None:
+        say(advice)
         say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
         return {}
     with progress_bar() as progress:
         cost = export_loss(tok, text, progress, read)
-    if as_json:
-        return {"without_events": dataclasses.asdict(cost)} if cost else {}
+    if cost is None:
+        return {}
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
-    return {}
+    if cost.other_tokens > max(cost.tokens, cost.longest_tokens):
+        say(advice)
+    return {"without_events": dataclasses.asdict(cost)} if as_json else {}

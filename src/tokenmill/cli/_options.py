@@ -30,6 +30,19 @@ def whole_number(text: Any) -> int:
             raise click.BadParameter(f"{text!r} is not a number; write it like 32768, 32k, 1GB or 512MiB") from None
 
 
+def whole_numbers(text: Any) -> tuple[int, ...]:
+    """Whole numbers between commas, ascending."""
+    return tuple(sorted({whole_number(part.strip()) for part in str(text).split(",")}))
+
+
+def weighted(text: Any) -> tuple[str, str]:
+    """A source and its weight."""
+    source, sign, weight = str(text).rpartition("=")
+    if not sign:
+        raise click.BadParameter(f"{text!r} names no weight; write it like SRC=3/2")
+    return source, weight
+
+
 reading = partial(Option, panel="How text is read")
 job = partial(Option, panel="How the job runs")
 training = partial(Option, panel="What is trained")
@@ -64,6 +77,15 @@ Threads = Annotated[int | None, job(help="Threads, or processes for clean; by de
 Binary = Annotated[str, reading(help="What to do with a file that is not text: error, skip, or count its bytes.")]
 SkipDamaged = Annotated[
     bool, reading("--skip-damaged", help="Leave out what cannot be read: a line, a row, the rest of a file.")
+]
+Weights = Annotated[
+    list[str] | None,
+    reading(
+        "--weight",
+        parser=weighted,
+        metavar="SRC=N",
+        help="How much the text of a source counts, such as code/=1/2 or en.txt=1.5; 1 for the others. May be repeated.",
+    ),
 ]
 SpecialToken = Annotated[
     list[str] | None, training(help="A special token, which is cut out of the text. May be repeated.")

@@ -12,6 +12,7 @@ from ._console import say
 
 if TYPE_CHECKING:
     from ..quality import Comparison, Inspection, Table
+    from ..quality.sizes import Sizes
 
 
 NARROWEST = 10  # a column of text may be folded to this width
@@ -36,7 +37,7 @@ class Forms(opt.Group):
             refuse_existing(self.html, overwrite=self.force)
             require_plots()
 
-    def show(self, found: Inspection | Comparison, top: int | None = None) -> None:
+    def show(self, found: Inspection | Comparison | Sizes, top: int | None = None) -> None:
         """Write the page or print the tables. top: rows of each list, by default 10, in the page 200; 0 for all."""
         if self.html is not None:
             from ..quality.report import write_report

@@ -8,6 +8,8 @@ PANELS = {
         "train": "Train a byte-level BPE tokenizer",
         "extend": "Train a tokenizer further, or only add special tokens; old ids keep their tokens",
         "prune": "Remove tokens; every token that remains can still be built",
+        "shrink": "Cut a vocabulary to a text, to scripts, or to both together",
+        "replace": "Replace tokens that a text does not use; all other ids keep their tokens",
     },
     "Use a tokenizer": {
         "encode": "Encode text: a line of ids for each document, or a token file, which trainers read",

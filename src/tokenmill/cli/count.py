@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import progress_bar, report, resumable, say_long_documents, say_skips
+from ._console import progress_bar, report, resumable, say_long_documents, say_skips, shares_row
 
 if TYPE_CHECKING:
     from ..counting import Summary
@@ -43,6 +43,7 @@ def count(
     ] = False,
     binary: opt.Binary = "error",
     skip_damaged: opt.SkipDamaged = False,
+    weight: opt.Weights = None,
 ) -> None:
     """Count the distinct pretokens of text and save them, to train on once or often.
 
@@ -53,7 +54,7 @@ def count(
     from ..counting.sum_saved import add_up
     from ..split import Splitter
 
-    options = CountOptions(min_count, memory_limit, approximate_prune, documents.read, binary)  # type: ignore[arg-type]
+    options = CountOptions(min_count, memory_limit, approximate_prune, documents.read, binary, weight or ())  # type: ignore[arg-type]
     splitter = Splitter(*(split or ["cl100k"]), special_tokens=special_token or ())
     if estimate:
         from ..counting.estimate import estimate as estimate_counts
@@ -75,6 +76,7 @@ def count(
                 output,
                 memory_limit=memory_limit,
                 min_count=min_count,
+                weights=weight or (),
                 overwrite=result.force,
                 progress=progress,
             )
@@ -89,7 +91,8 @@ def count(
                 progress=progress,
             )
     say_skips(skips)
-    report(_counted(output, summary, time.perf_counter() - start, merge), result.json)
+    counted = _counted(output, summary, time.perf_counter() - start, merge)
+    report({**counted, **shares_row(summary.shares, result.json)}, result.json)
 
 
 def _counted(output: Path, summary: Summary, seconds: float, merged: bool) -> dict[str, Any]:

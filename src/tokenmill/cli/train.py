@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, verbosity
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
 
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
@@ -67,6 +67,16 @@ class Superwords(opt.Group):
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
+class Measuring(opt.Group):
+    """What is measured after the training."""
+
+    held_out: Annotated[
+        list[str] | None,
+        opt.Option(metavar="SRC...", help="Text that is not trained on, to measure bytes per token at each size."),
+    ] = None
+    html: Annotated[Path | None, opt.output(help="Write what was measured as one self-contained page.")] = None
+
+
 def train(
     sources: Annotated[
         list[str],
@@ -76,12 +86,18 @@ def train(
     ],
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     vocab_size: Annotated[
-        int, opt.training(**opt.number, help="The number of ids, with bytes and special tokens; 32k is 32,000.")
+        tuple[int, ...],
+        opt.training(
+            parser=opt.whole_numbers,
+            metavar="N[,N...]",
+            help="The number of ids, with bytes and special tokens; 32k is 32,000. Several, such as 16k,32k, come from one training.",
+        ),
     ],
     merging: opt.Merging,
     start: Alphabet,
     spanning: Superwords,
     documents: opt.Documents,
+    measuring: Measuring,
     result: opt.Result,
     split: opt.TrainingSplit = None,
     text: Annotated[
@@ -90,6 +106,7 @@ def train(
     ] = None,
     sample: opt.Sample = None,
     binary: opt.Binary = "error",
+    weight: opt.Weights = None,
     memory_limit: Annotated[
         str | None, opt.job(help="Memory for counting text, such as 4GB; by default half of what is free.")
     ] = None,
@@ -99,25 +116,35 @@ def train(
         opt.output(help="Write all merges and removals to this file, such as merges.tsv; --verbose prints them."),
     ] = None,
 ) -> None:
-    """Train a byte-level BPE tokenizer.
+    """Train a byte-level BPE tokenizer, or several sizes of it at once.
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
+
+    tokenmill train corpus/*.txt --vocab-size 16k,32k,64k --held-out other.txt -o tokenizers
     """
     from ..counting import CountOptions
     from ..training import Options, take_superwords
 
     options = Options(
-        vocab_size=vocab_size,
+        vocab_size=vocab_size[-1],
         num_threads=num_threads,
         superwords=take_superwords(spanning.given),
         **merging.keywords,
         **vars(start),
     )
-    reading = CountOptions(read=documents.read, binary=binary, memory_limit=memory_limit)  # type: ignore[arg-type]
+    reading = CountOptions(read=documents.read, binary=binary, memory_limit=memory_limit, weights=weight or ())  # type: ignore[arg-type]
+    if weight and (spanning.superwords or _is_saved(sources)):
+        raise UsageError(
+            "--weight is for text, without --superwords; weight saved word counts with: tokenmill count --merge A B "
+            "--weight A=3/2 -o BOTH"
+        )
     if not _is_saved(sources):
         say_long_documents(sources, documents.unit)
     given = Input(sources, split, reading, text or [])
-    train_and_report(given, options, Outputs(output, result.force, log, result.json), sample=sample)
+    outputs = Outputs(
+        output, result.force, log, result.json, tuple(vocab_size), measuring.held_out or (), measuring.html
+    )
+    train_and_report(given, options, outputs, sample=sample)
 
 
 @dataclass(frozen=True)
@@ -132,12 +159,48 @@ class Input:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What training writes. log: the file for the table of merges and removals."""
+    """What training writes. log: the file for the table of merges and removals.
+
+    sizes: the vocabulary sizes, ascending; with several, each is written to a folder of its name in `folder`.
+    held_out: the text that they are compared on; the text trained on if there is none. html: the page that shows that.
+    """
 
     folder: Path
     force: bool = False
     log: Path | None = None
     as_json: bool = False
+    sizes: tuple[int, ...] = ()
+    held_out: Sequence[str] = ()
+    html: Path | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the sizes are measured."""
+        return len(self.sizes) > 1 or bool(self.held_out)
+
+    def folders(self, vocab_size: int) -> dict[int, Path]:
+        """The folder of each size."""
+        if len(self.sizes) < 2:
+            return {vocab_size: self.folder}
+        return {size: self.folder / str(size) for size in self.sizes}
+
+    def check(self, options: Options) -> None:
+        """Raise an error now for what cannot be written or measured after the training."""
+        from ..formats import check_output
+        from ..jobs.outputs import refuse_existing
+        from ..sources.find import find_sources
+        from ._tables import Forms
+
+        for size, folder in self.folders(options.vocab_size).items():
+            replace(options, vocab_size=size)
+            check_output(folder, overwrite=self.force)
+        if self.log is not None:
+            refuse_existing(self.log, overwrite=self.force)
+        if self.html is not None and not self.compares:
+            raise UsageError("--html shows the sizes of --vocab-size: give several, such as 16k,32k,64k, or --held-out")
+        Forms(html=self.html, force=self.force).check()
+        for source in self.held_out:
+            find_sources(source)
 
 
 def train_and_report(
@@ -148,22 +211,20 @@ def train_and_report(
     sample: list[str] | None = None,
 ) -> Tokenizer:
     """Count, train, save, and report the result."""
-    from ..formats import check_output
-    from ..jobs.outputs import refuse_existing
+    from ..counting.weights import scaled, shares
     from ..kernels.machine import free_memory, resident_memory
     from ..tokenizer import Tokenizer
     from ..training import estimate_memory
 
-    output, force, as_json = outputs.folder, outputs.force, outputs.as_json
-    check_output(output, overwrite=force)
-    if outputs.log is not None:
-        refuse_existing(outputs.log, overwrite=force)
+    as_json = outputs.as_json
+    outputs.check(options)
     check_sample(sample)
     text = _text(given, options)
     seconds: dict[str, float] = {}
     with progress_bar() as progress, _timed(seconds, "load" if _is_saved(given.sources) else "count"):
         counts = _counts(given, options, progress)
-    needed = estimate_memory(counts, options.vocab_size, min_count=options.min_count, refine=options.refine)
+    least = scaled(options.min_count, counts.scale)
+    needed = estimate_memory(counts, options.vocab_size, min_count=least, refine=options.refine)
     if options.algorithm == "heap":
         state_memory(needed, free_memory(), resident_memory())
     with _event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
@@ -171,15 +232,21 @@ def train_and_report(
         tok = Tokenizer(training.run())
         n_tokens = training.n_tokens() if options.min_count == 1 else None
         del training
+    folders = outputs.folders(options.vocab_size)
+    toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in folders}
     with _timed(seconds, "save"):
-        notes = tok.save(output, overwrite=force)
-    for note in notes:
+        notes = [note for size in toks for note in toks[size].save(folders[size], overwrite=outputs.force)]
+    for note in dict.fromkeys(notes):
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, counts, given.reading.read if given.reading else None)
-    rows = {"tokenizer": str(output), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
-    report({**rows, **(cost if as_json else {})}, as_json)
+    rows = {"tokenizer": str(outputs.folder), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
+    rows |= shares_row(shares(counts.mixture), as_json)
+    sizes = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
+    report({**rows, **(cost | sizes if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
+        if short := [str(folders[size]) for size in toks if rows["tokens"] < size < options.vocab_size]:
+            say(f"The same tokens are in {', '.join(short)}.")
     return tok
 
 
@@ -294,6 +361,7 @@ def _summary(
     else:  # tokens that span words are not used in single words
         used = measure_usage(tok, counts).tokens if vocabulary.split_patterns == counts.split_patterns else 0
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
+    weighted = int(counts.scale * sum(part.weighted for part in counts.mixture)) or counts.total_bytes
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {
         "documents": counts.documents,
@@ -302,10 +370,34 @@ def _summary(
         "tokens": present + len(vocabulary.special_tokens),
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
-        "bytes_per_token": round(counts.total_bytes / used, 4) if used and whole else None,
+        "bytes_per_token": round(weighted / used, 4) if used and whole else None,
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
+
+
+def _sizes(
+    toks: dict[int, Tokenizer], given: Input, outputs: Outputs, counts: WordCounts, options: Options
+) -> dict[str, Any]:
+    """Measure the sizes, and print or write what was found; the rows for JSON."""
+    from ..quality.evaluation_text import EvaluationText
+    from ..quality.sizes import measure_sizes
+    from ._tables import Forms
+
+    read = given.reading.read if given.reading else None
+    if outputs.held_out:
+        text, note = list(outputs.held_out), "On held-out text."
+    else:  # word counts do not tell the tokens that span words
+        text, note = list(given.text or given.sources), "On the text trained on; --held-out measures on other text."
+    measured: Any = counts if not outputs.held_out and options.superwords is None else text
+    with progress_bar() as progress:
+        domains = EvaluationText(measured, options.num_threads, read, options.special_tokens)
+        found = measure_sizes(toks, domains, note, progress)
+    if outputs.html is not None:
+        Forms(html=outputs.html, force=outputs.force).show(found)
+    if not outputs.as_json:
+        Forms().show(found)
+    return {"sizes": found.tables[0].to_json()["rows"]}
 
 
 def state_memory(needed: int, free: int, held: int = 0) -> None:

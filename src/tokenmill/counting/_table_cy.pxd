@@ -62,6 +62,7 @@ cdef class CountTable:
     cdef size_t window_additions
     cdef readonly size_t steps   # probes past the home slot in all
     cdef Entry* cache            # of `count_cached`, empty between two calls of `count_text`
+    cdef public uint64_t weight  # what is added counts so many times
     cdef bint no_memory
     cdef bint overflow
 

@@ -43,6 +43,7 @@ class CountTable:
 
     def __cinit__(self, slots: cython.size_t = 1 << 16):
         self.slots = slots if slots > 1024 else 1024
+        self.weight = 1
         self.most = self.slots // 2 if self.slots < HUGE else self.slots // 8 * 5
         self.seed.a, self.seed.b = random_seed()
         self.entries = cython.cast(cython.pointer(Entry), tm_pages_new(self.slots * cython.sizeof(Entry)))
@@ -148,6 +149,8 @@ class CountTable:
         slot: cython.size_t
         steps: cython.size_t = 0
         room: cython.size_t = 0
+        weight: uint64_t = self.weight
+        count: uint64_t
         key: tm_key
         i: cython.Py_ssize_t
         for i in range(n):
@@ -167,20 +170,21 @@ class CountTable:
         for i in range(n):
             add = some + i
             slot = homes[i]
+            count = weight * add.count
             while True:
                 entry = entries + slot
                 if entry.lo == add.lo and entry.hi == add.hi:
                     if (add.hi >> 56) != LONG or (
                             self.length(entry) == add.length
                             and memcmp(self.bytes_of(entry), add.pretoken, add.length) == 0):
-                        entry.count += add.count
-                        if entry.count < add.count:
+                        entry.count += count
+                        if entry.count < count:
                             self.overflow = True
                         break
                 elif entry.hi == 0:
                     entry.lo = add.lo
                     entry.hi = add.hi
-                    entry.count = add.count
+                    entry.count = count
                     if (add.hi >> 56) == LONG:
                         entry.place = self.keep(add.pretoken, add.length)
                     self.used += 1

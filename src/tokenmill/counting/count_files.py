@@ -17,6 +17,7 @@ from .options import CountOptions, make_splitter
 from .spill import temporary_spill
 from .text_sources import cut_of
 from .threads import Counter, Threads
+from .weights import scaled
 from .word_counts import WordCounts
 
 
@@ -70,6 +71,8 @@ def count(
             partial(Counter, splitter), num_threads, memory_limit_of(options.memory_limit), spill, size=size
         ) as threads,
     ):
-        FileCount(found, cut_of(splitter), options, on_skip).run(threads, partial(meter.set, 0))
+        files = FileCount(found, cut_of(splitter), options, on_skip)
+        files.run(threads, partial(meter.set, 0))
         meter.at(1)
-        return WordCounts(*threads.rows(options.min_count), splitter.patterns, threads.documents, threads.total_bytes)
+        about = splitter.patterns, threads.documents, threads.total_bytes, files.weighing.parts(threads.bytes_of())
+        return WordCounts(*threads.rows(scaled(options.min_count, files.weighing.scale)), *about)

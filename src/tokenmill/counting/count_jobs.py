@@ -33,6 +33,7 @@ from .storage import About, files_for, name_of_file, write_counts, write_file
 from .tables import RowSource
 from .text_sources import cut_of, opener
 from .threads import Counter, Threads
+from .weights import Weighing, scaled, shares
 
 CHECKPOINT = 60.0  # seconds between two checkpoints
 RAY_MEMORY = 10**9  # bytes for the tables of a task on Ray
@@ -98,7 +99,8 @@ class CountWhole:
         spill = Spill(task.folder, options.approximate_prune, durable=True)
         files = FileCount(self._sources, cut_of(self._splitter), options, task.on_skip)
         _take_up(task, spill, files)
-        resumed_bytes = files.total_bytes
+        resumed_bytes = sum(files.bytes_of)
+        least = scaled(options.min_count, files.weighing.scale)
 
         def checkpoint() -> None:
             spilled = {"runs": list(map(_to_json, spill.runs)), "dropped": spill.dropped, "prunes": spill.prunes}
@@ -118,19 +120,21 @@ class CountWhole:
             files.run(threads, task.show)
             spills = len(spill.runs)
             at_once = threads.prepare_merge()
-            about = About(patterns, files.documents + threads.documents, files.total_bytes + threads.total_bytes)
+            bytes_of = files.bytes_in_all(threads)
+            documents, parts = files.documents + threads.documents, files.weighing.parts(bytes_of)
+            about = About(patterns, documents, sum(bytes_of), parts)
             output = task.folder / "output"
             output.mkdir()
             distinct, pretokens = write_counts(
                 output,
                 about,
-                lambda part, bits: threads.part_of(part, bits, options.min_count),
+                lambda part, bits: threads.part_of(part, bits, least),
                 threads.pool,
                 at_once,
                 task.progress,
             )
         numbers = (about.documents, about.total_bytes, pretokens, distinct, spills, resumed_bytes, files.skipped)
-        return asdict(Summary(*numbers, spill.dropped, spill.prunes))
+        return asdict(Summary(*numbers, spill.dropped, spill.prunes, shares(about.mixture)))
 
 
 def _take_up(task: Task, spill: Spill, files: FileCount) -> None:
@@ -163,7 +167,8 @@ def count_in_shards(
     shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS))
     skips: list[Skip] = []
     may_skip = None if on_skip is None else skips.append
-    counted = do_parts(CountShards(shards, splitter, options, limit), folder, job, may_skip, progress)
+    weighing = Weighing(sources, options.weights)
+    counted = do_parts(CountShards(shards, splitter, options, limit, weighing), folder, job, may_skip, progress)
     report_skips(skips, on_skip)
     values = [value for value, _ in counted]
     runs = [_run(folder.path, value["run"]) for value in values]
@@ -172,7 +177,8 @@ def count_in_shards(
         merged = do_parts(MergeRuns(groups), folder, job, progress=progress)
         runs = [_run(folder.path, run) for run, _ in merged]
     documents, total_bytes = sum(value["documents"] for value in values), sum(value["total_bytes"] for value in values)
-    about = About(splitter.patterns, documents, total_bytes)
+    parts = weighing.parts([sum(sizes) for sizes in zip(*(value["bytes_of"] for value in values), strict=True)])
+    about = About(splitter.patterns, documents, total_bytes, parts)
     (folder.path / "output").mkdir(exist_ok=True)
     sums = [value for value, _ in do_parts(WriteFiles(runs, about, options), folder, job, progress=progress)]
     for rest in (folder.path / "output").glob(".*.part"):  # of a task whose machine was lost
@@ -186,6 +192,7 @@ def count_in_shards(
         distinct,
         resumed_bytes=resumed_bytes,
         skipped=sum(skip.left_out for skip in skips),
+        shares=shares(parts),
     )
 
 
@@ -201,17 +208,21 @@ class CountShards:
 
     stage = "count"
 
-    def __init__(self, shards: Sequence[Shard], splitter: Splitter, options: CountOptions, memory_limit: int) -> None:
+    def __init__(
+        self, shards: Sequence[Shard], splitter: Splitter, options: CountOptions, memory_limit: int, weighing: Weighing
+    ) -> None:
         self.sizes = [shard.nbytes for shard in shards]
         self._shards = shards
         self._splitter = splitter
         self._options = options
         self._limit = memory_limit
+        self._weighing = weighing
 
     def do(self, part: int, task: Task) -> dict[str, Any]:
-        options = self._options
+        options, weighing = self._options, self._weighing
         with temporary_spill() as spill, Threads(partial(Counter, self._splitter), 1, self._limit, spill) as threads:
             counter = threads.counters[0]
+            counter.set_factors(weighing.factors)
             block = Block()
             open = opener(cut_of(self._splitter), options.read, options.binary)
             for path, span in self._shards[part].sources:
@@ -219,7 +230,7 @@ class CountShards:
                 try:
                     while source.draw(block):
                         block.finish()
-                        counter.count(block)
+                        counter.count(block, weighing.group(path))
                         report_skips(block.skips, task.on_skip)
                         if counter.wants_pause():
                             threads.spill_all()
@@ -228,7 +239,8 @@ class CountShards:
             spill.compact()
             path = task.folder / f"run-{part:05}.arrow"
             run = _write_run(path, lambda part, bits: spill.sources(threads.tables(), part, bits))
-            return {"documents": threads.documents, "total_bytes": threads.total_bytes, "run": run}
+            bytes_of = threads.bytes_of()
+            return {"documents": threads.documents, "total_bytes": sum(bytes_of), "bytes_of": bytes_of, "run": run}
 
 
 class MergeRuns:
@@ -263,7 +275,8 @@ class WriteFiles:
         spill = Spill(task.folder)
         spill.resume(self._runs, 0, 0)
         with atomic_file(task.folder / "output" / name) as file:
-            return write_file(file, self._about, spill.part_of(part, files.bit_length() - 1, self._min_count))
+            least = scaled(self._min_count, self._about.scale)
+            return write_file(file, self._about, spill.part_of(part, files.bit_length() - 1, least))
 
 
 def plan_shards(

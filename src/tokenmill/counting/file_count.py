@@ -16,6 +16,7 @@ from .ddfreq_tsv import is_counts_file
 from .options import CountOptions
 from .text_sources import opener
 from .threads import Counter, Threads
+from .weights import Weighing
 
 Paths = str | os.PathLike | Iterable[str | os.PathLike]
 
@@ -49,8 +50,10 @@ class FileCount:
 
     def __init__(self, paths: Sequence[Source], cut: Cut | None, options: CountOptions, on_skip: OnSkip | None) -> None:
         self.documents = 0
-        self.total_bytes = 0
+        self.weighing = Weighing(paths, options.weights)
+        self.bytes_of = [0] * len(self.weighing.factors)
         self.skipped = 0
+        self._paths = paths
         self._on_skip = on_skip
         self._skipping = threading.Lock()
         self._sources = SharedSources(paths, opener(cut, options.read, options.binary))
@@ -61,13 +64,16 @@ class FileCount:
         def work(counter: Counter) -> None:
             block = Block()
             while source := self._sources.next(counter.pause):
+                group = self.weighing.group(self._paths[source.number])
                 while source.draw(block, counter.pause):
                     block.finish()
-                    counter.count(block)
+                    counter.count(block, group)
                     if block.skips:
                         self._report(block.skips)
                     threads.between_blocks(counter)
 
+        for counter in threads.counters:
+            counter.set_factors(self.weighing.factors)
         try:
             threads.start(work)
             threads.join(lambda: show(self._sources.stored_position()))
@@ -77,17 +83,21 @@ class FileCount:
         finally:
             self._sources.close()
 
+    def bytes_in_all(self, threads: Threads) -> list[int]:
+        """The bytes counted of each group of sources, before an interruption too."""
+        return [before + now for before, now in zip(self.bytes_of, threads.bytes_of(), strict=True)]
+
     def state(self, threads: Threads) -> dict[str, Any]:
         """For `resume`, while all threads are between two blocks."""
         return {
             "documents": self.documents + threads.documents,
-            "total_bytes": self.total_bytes + threads.total_bytes,
+            "bytes_of": self.bytes_in_all(threads),
             "skipped": self.skipped,
             "places": self._sources.places(),
         }
 
     def resume(self, state: dict[str, Any]) -> None:
-        self.documents, self.total_bytes, self.skipped = state["documents"], state["total_bytes"], state["skipped"]
+        self.documents, self.bytes_of, self.skipped = state["documents"], state["bytes_of"], state["skipped"]
         self._sources.resume(state["places"])
 
     def _report(self, skips: list[Skip]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import UsageError
 from ..sources.blocks import ReadOptions
 from ..split import Splitter
 from .text_sources import Binary
+from .weights import checked_weights
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,9 @@ class CountOptions:
     read: how sources are cut into documents; by default a text file is one document.
     binary: what to do with a file that has NUL bytes in its first 64 KiB, or more than a third of them not UTF-8:
         "error" raises InputError, "skip" leaves it out, "count" counts its bytes.
+    weights: how much each occurrence counts, by source: a mapping of files, folders or globs to numbers or text such as "3/2".
+        Sources without a weight count once. The counts are multiplied by the common denominator, so they are exact
+        integers; `WordCounts.scale` is that denominator. min_count is compared with the weighted count; 1 keeps all.
     """
 
     min_count: int = 1
@@ -30,8 +35,14 @@ class CountOptions:
     approximate_prune: bool = False
     read: ReadOptions = field(default_factory=ReadOptions)
     binary: Binary = "error"
+    weights: Any = ()  # a mapping; afterwards a tuple of (source, "3/2")
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", checked_weights(self.weights))
+        if self.weights and self.approximate_prune:
+            raise UsageError(
+                "approximate_prune drops what was seen once, and weights change that; leave one of them out"
+            )
         if self.binary not in ("error", "skip", "count"):
             raise UsageError(f"binary is {self.binary!r}; it must be 'error', 'skip' or 'count'")
 
@@ -45,6 +56,8 @@ class Summary:
     skipped: how many things could not be read and were left out (see on_skip).
     dropped, possible_error: with approximate_prune, how many pretokens were dropped that had been seen once since the
         last spill, and by how much the count of a pretoken may be too low at most.
+    shares: with weights, what each source is of the text: "source", "weight", "bytes" before weighting, and "share" of the
+        weighted text.
     """
 
     documents: int
@@ -56,6 +69,7 @@ class Summary:
     skipped: int = 0
     dropped: int = 0
     possible_error: int = 0
+    shares: Sequence[dict[str, Any]] = ()
 
 
 def make_splitter(split: str | Iterable[str] | Splitter) -> Splitter:

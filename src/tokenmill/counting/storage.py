@@ -24,6 +24,7 @@ from ..jobs.in_order import map_in_order
 from ..jobs.outputs import atomic_folder
 from ..jobs.progress import Progress
 from .tables import collect, concatenate, filter_rows, hashes_of, is_canonical, merge_rows, part_of_rows
+from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
     from .tables import Rows
@@ -42,6 +43,12 @@ class About(NamedTuple):
     split_patterns: tuple[str, ...] = ()
     documents: int = 0
     total_bytes: int = 0
+    mixture: tuple[Part, ...] = ()  # of weighted sources
+
+    @property
+    def scale(self) -> int:
+        """What a weighted count is multiplied by."""
+        return scale_of(part.weight for part in self.mixture)
 
     def to_json(self) -> bytes:
         about = {
@@ -49,6 +56,7 @@ class About(NamedTuple):
             "split_patterns": self.split_patterns,
             "documents": self.documents,
             "bytes": self.total_bytes,
+            **({"mixture": self.mixture} if self.mixture else {}),
         }
         return json.dumps(about, ensure_ascii=False).encode()
 
@@ -62,15 +70,17 @@ class About(NamedTuple):
             about = json.loads(text)
             version, patterns = about["version"], about["split_patterns"]
             numbers = (about["documents"], about["bytes"])
+            mixture = tuple(Part(str(name), str(weight), int(size)) for name, weight, size in about.get("mixture", ()))
+            scale_of(part.weight for part in mixture)
             if not all(isinstance(p, str) for p in patterns) or not all(isinstance(n, int) for n in numbers):
                 raise ValueError("its values have the wrong kinds")
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
             raise FormatError(f"{path} has metadata that cannot be read: {error}") from error
         if version != VERSION:
             raise FormatError(
                 f"{path} is of version {version}, but this tokenmill reads version {VERSION}. Update tokenmill."
             )
-        return cls(tuple(patterns), *numbers)
+        return cls(tuple(patterns), *numbers, mixture)
 
 
 def files_for(total_bytes: int) -> int:
@@ -219,6 +229,7 @@ def save_rows(rows: Rows, about: About, folder: str | os.PathLike) -> None:
 def load_rows(folder: str | os.PathLike, min_count: int = 0) -> tuple[Rows, About]:
     """Read the word counts in `folder`. The counts of a pretoken in several foreign files add up."""
     about, files = open_folder(Path(folder))
+    min_count = scaled(min_count, about.scale) if about else min_count
     batches = (batch for file in files for batch in file)
     if about is None:  # the sums are not known yet
         rows = concatenate(list(batches))

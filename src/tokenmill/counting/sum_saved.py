@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,8 @@ from .tables import (
     sort_rows,
     text_bytes,
 )
-from .word_counts import check_patterns
+from .weights import Weighing, Weight, checked_weights, scaled, shares
+from .word_counts import check_patterns, check_scales
 
 if TYPE_CHECKING:
     from .tables import Rows
@@ -42,13 +43,15 @@ def add_up(
     *,
     memory_limit: str | int | None = None,
     min_count: int = 1,
+    weights: Mapping[str, Weight] | Iterable[tuple[str, Weight]] = (),
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Summary:
     """Add up word counts: folders, .ddfreq and .tsv files. With one input, this converts it to another format.
 
     output: a folder, or a file whose name ends with .ddfreq or .tsv.
-    min_count: leave out pretokens that were seen fewer times in all.
+    min_count: leave out pretokens that were seen fewer times in all, as weighted.
+    weights: how much each input counts, as in `CountOptions`.
     overwrite: replace an existing output. Without it that is an OutputError.
     Raises UsageError if the inputs were split by different patterns, FormatError if one is damaged.
     """
@@ -65,6 +68,7 @@ def add_up(
                 f"{path} is neither a folder of word counts nor a file with the suffix {', '.join(SUFFIXES)}"
             )
     refuse_existing(output, overwrite=overwrite)
+    weighing = Weighing(paths, checked_weights(weights))
     abouts: list[About] = []
     with output_errors(output):
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -74,21 +78,22 @@ def add_up(
         saved: list[_SavedCounts] = []
         for number, path in enumerate(paths):
             about, batches = _open(path)
+            factor = weighing.factors[weighing.group(path)]
             if about is not None and path.is_dir():
-                saved.append(_SavedCounts(path))
+                saved.append(_SavedCounts(path, factor))
             else:  # in any order; a pretoken may come twice
-                total_bytes = _sort_into(spill, batches, limit)
+                total_bytes = _sort_into(spill, (_times(rows, factor) for rows in batches), limit) // factor
                 about = about or About(total_bytes=total_bytes)
             abouts.append(about)
             if progress is not None:
                 progress("read", number + 1, len(paths))
         spill.compact()
-        about = _sum(abouts)
+        about = _sum(abouts, weighing, paths)
 
         def part_of(part: int, bits: int) -> Iterator[Rows]:
             sources: list[RowSource] = [each.open(part, bits) for each in [*spill.runs, *saved]]
             for rows in merged_part(sources, part, bits):
-                yield filter_rows(rows, min_count)
+                yield filter_rows(rows, scaled(min_count, about.scale))
 
         if output.suffix in SUFFIXES:
             if output.is_dir():
@@ -97,14 +102,15 @@ def add_up(
         else:
             with atomic_folder(output) as folder:
                 distinct, pretokens = write_counts(folder, about, part_of, progress=progress)
-    return Summary(about.documents, about.total_bytes, pretokens, distinct)
+    parts = shares(about.mixture)
+    return Summary(about.documents, about.total_bytes, pretokens, distinct, shares=parts)
 
 
 class _SavedCounts:
     """A folder of word counts that tokenmill wrote. It can be read from any part of the hash range on."""
 
-    def __init__(self, folder: Path):
-        self._folder = folder
+    def __init__(self, folder: Path, factor: int):
+        self._folder, self._factor = folder, factor
         self._files = files_in(folder)
         self._rows, self._nbytes = size_of(self._files)
 
@@ -122,7 +128,17 @@ class _SavedCounts:
                             f"{self._folder} is damaged: its pretokens are not in the order of word counts"
                         )
                     last = int(hashes[-1])
-                    yield rows
+                    yield _times(rows, self._factor)
+
+
+def _times(rows: Rows, factor: int) -> Rows:
+    """The rows with their counts multiplied."""
+    arena, offsets, counts = rows
+    if factor == 1:
+        return rows
+    if len(counts) and int(counts.max()) * factor >= 2**64:
+        raise UsageError("a weighted count passes 2**64 - 1; write the weights as ratios of smaller numbers")
+    return arena, offsets, counts * counts.dtype.type(factor)
 
 
 def _open(path: Path) -> tuple[About | None, Iterator[Rows]]:
@@ -153,9 +169,16 @@ def _write_sorted(spill: Spill, batches: list[Rows]) -> None:
     spill.add(lambda part, bits: sources)
 
 
-def _sum(abouts: list[About]) -> About:
+def _sum(abouts: list[About], weighing: Weighing, paths: Sequence[Path]) -> About:
     patterns = {about.split_patterns for about in abouts if about.split_patterns}
     check_patterns(patterns)
-    return About(
-        patterns.pop() if patterns else (), sum(a.documents for a in abouts), sum(a.total_bytes for a in abouts)
-    )
+    check_scales({about.scale for about in abouts})
+    bytes_of = [0] * len(weighing.factors)
+    for path, about in zip(paths, abouts, strict=True):
+        bytes_of[weighing.group(path)] += about.total_bytes
+    mixture = weighing.parts(bytes_of)
+    if mixture and any(about.mixture for about in abouts):
+        raise UsageError("word counts of weighted sources cannot be weighted again. Count with all weights at once")
+    mixture = mixture or tuple(part for about in abouts for part in about.mixture)
+    documents = sum(about.documents for about in abouts)
+    return About(patterns.pop() if patterns else (), documents, sum(bytes_of), mixture)

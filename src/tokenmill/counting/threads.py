@@ -12,8 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from operator import mul
 from typing import TYPE_CHECKING
 
+from ..errors import UsageError
 from ..kernels.machine import threads_for
 from ..sources.blocks import BLOCK, Block
 from ._count_cy import count_pretokens, count_text
@@ -93,19 +95,33 @@ class Counter:
     def __init__(self, splitter: Splitter | None, budget: int, spill: Spill, pause: Pause):
         self.table = CountTable(min(1 << 16, budget // ENTRY))
         self.documents = 0
-        self.total_bytes = 0
+        self.factors: Sequence[int] = (1,)
+        self.bytes_of = [0]  # by group
         self.pause = pause
         self._splitter = splitter
         self._budget = budget
         self._spill = spill
         self._cannot_grow = False
         self._pattern_checked = False
+        self._factor = 1
         self._long = 0.0  # bytes of long pretokens for each distinct pretoken, where memory last ran short
 
-    def count(self, block: Block) -> None:
+    @property
+    def total_bytes(self) -> int:
+        return sum(self.bytes_of)
+
+    def set_factors(self, factors: Sequence[int]) -> None:
+        """Before anything is counted: what an occurrence counts in each group of sources (weights.py)."""
+        self.factors, self.bytes_of = factors, [0] * len(factors)
+
+    def count(self, block: Block, group: int = 0) -> None:
+        """group: that of the block's source."""
+        self._factor = self.factors[group]
         self.count_block(block)
         self.documents += block.documents
-        self.total_bytes += block.nbytes
+        self.bytes_of[group] += block.nbytes
+        if self._factor > 1 and sum(map(mul, self.factors, self.bytes_of)) >= 2**63:
+            raise UsageError("the weighted counts may pass 2**63; write the weights as ratios of smaller numbers")
 
     def count_block(self, block: Block) -> None:
         """Add the pretokens of a block to the table."""
@@ -143,6 +159,10 @@ class Counter:
 
     def make_room(self) -> None:
         self.pause()
+        self._make_room()
+        self.table.weight = self._factor  # of a new table too
+
+    def _make_room(self) -> None:
         table = self.table
         if not table.full:
             return
@@ -293,6 +313,10 @@ class Threads:
     @property
     def total_bytes(self) -> int:
         return sum(counter.total_bytes for counter in self.counters)
+
+    def bytes_of(self) -> list[int]:
+        """The bytes counted of each group of sources."""
+        return [sum(sizes) for sizes in zip(*(counter.bytes_of for counter in self.counters), strict=True)]
 
     def tables(self) -> list[CountTable]:
         return [counter.table for counter in self.counters if len(counter.table)]

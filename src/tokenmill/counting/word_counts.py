@@ -14,6 +14,7 @@ from ..errors import UsageError
 from ..jobs.outputs import refuse_existing
 from . import storage
 from .tables import duplicate_in, filter_rows, is_canonical, merge_rows, text_bytes
+from .weights import Part, scale_of, scaled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +31,8 @@ class WordCounts:
     counts: uint64 array of n.
     split_patterns: the regular expressions that split the text; () where unknown.
     documents, total_bytes: how much text was counted; 0 where unknown.
+    mixture: if sources had weights, the name, the weight and the bytes of each. Then each count is the weighted one times
+        `scale`, the common denominator of the weights.
     Raises UsageError for arrays that do not fit together.
 
     Counting gives the pretokens in canonical order: ascending by a fixed 64-bit hash, equal hashes by their bytes. It is
@@ -46,6 +49,7 @@ class WordCounts:
     split_patterns: tuple[str, ...] = ()
     documents: int = 0
     total_bytes: int = 0
+    mixture: tuple[Part, ...] = ()
 
     def __post_init__(self) -> None:
         import numpy as np
@@ -131,12 +135,13 @@ class WordCounts:
         more = WordCounts.from_mapping(parts, self.split_patterns)
         rest = replace(
             self,
+            mixture=(),
             arena=self.arena[np.repeat(keep, sizes.astype(np.int64))],
             offsets=offsets,
             counts=self.counts[keep],
             total_bytes=max(0, self.total_bytes - more.total_bytes),
         )
-        return WordCounts.merge([rest, more])
+        return replace(WordCounts.merge([rest, more]), mixture=self.mixture)
 
     @classmethod
     def merge(cls, many: Iterable[WordCounts]) -> WordCounts:
@@ -149,12 +154,16 @@ class WordCounts:
         many = list(many)
         patterns = {counts.split_patterns for counts in many if counts.split_patterns}
         check_patterns(patterns)
+        check_scales({counts.scale for counts in many})
         try:
             rows = merge_rows([counts._rows for counts in many])
         except OverflowError:
             raise UsageError("the sum of two counts of the same pretoken passes 2**64 - 1") from None
-        documents = sum(counts.documents for counts in many)
-        return cls(*rows, patterns.pop() if patterns else (), documents, sum(counts.total_bytes for counts in many))
+        documents, total_bytes = (
+            sum(getattr(counts, name) for counts in many) for name in ("documents", "total_bytes")
+        )
+        mixture = tuple(part for counts in many for part in counts.mixture)
+        return cls(*rows, patterns.pop() if patterns else (), documents, total_bytes, mixture)
 
     def __add__(self, other: WordCounts) -> WordCounts:
         return WordCounts.merge([self, other]) if isinstance(other, WordCounts) else NotImplemented
@@ -165,6 +174,11 @@ class WordCounts:
 
     def __len__(self) -> int:
         return len(self.counts)
+
+    @property
+    def scale(self) -> int:
+        """What a weighted count is multiplied by, so that it is an integer; 1 without weights."""
+        return scale_of(part.weight for part in self.mixture)
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Each pretoken with its count, in the order they are stored."""
@@ -186,8 +200,8 @@ class WordCounts:
         return sorted(found, key=lambda item: (-item[1], item[0]))[:n]
 
     def prune(self, min_count: int) -> WordCounts:
-        """The same counts without the pretokens that were seen fewer than `min_count` times."""
-        arena, offsets, counts = filter_rows(self._rows, min_count)
+        """The same counts without the pretokens that were seen fewer than `min_count` times, as weighted."""
+        arena, offsets, counts = filter_rows(self._rows, scaled(min_count, self.scale))
         return replace(self, arena=arena, offsets=offsets, counts=counts)
 
     def canonical(self) -> WordCounts:
@@ -203,7 +217,7 @@ class WordCounts:
         overwrite: replace an existing folder. Without it that is an OutputError.
         """
         refuse_existing(folder, overwrite=overwrite)
-        about = storage.About(self.split_patterns, self.documents, self.total_bytes)
+        about = storage.About(self.split_patterns, self.documents, self.total_bytes, self.mixture)
         storage.save_rows(self.canonical()._rows, about, folder)
 
     @classmethod
@@ -217,7 +231,7 @@ class WordCounts:
         """
         if not os.path.isfile(path):
             rows, about = storage.load_rows(path, min_count)
-            return cls(*rows, *about)
+            return cls(*rows, about.split_patterns, about.documents, about.total_bytes, about.mixture)
         from .ddfreq_tsv import read_counts_file
 
         merged = merge_rows(read_counts_file(Path(path)))
@@ -230,6 +244,15 @@ class WordCounts:
         from .ddfreq_tsv import is_counts_file
 
         return storage.is_saved(path) or is_counts_file(Path(path))
+
+
+def check_scales(scales: set[int]) -> None:
+    """Raise UsageError if counts to add up were multiplied by different common denominators."""
+    if len(scales) > 1:
+        raise UsageError(
+            f"word counts whose weights have different common denominators, {' and '.join(map(str, sorted(scales)))}, cannot be "
+            "added up. Count again with all weights at once"
+        )
 
 
 def check_patterns(patterns: set[tuple[str, ...]]) -> None:

@@ -27,6 +27,7 @@ from .file_content import Json, decode_utf8, parse_json, read_beside, show
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
 from .merges_txt import SPECIAL_NAMES, json_at
+from .rank_merges import present_by_rank
 from .tokenmill_json import FLAGS, added_token
 
 if TYPE_CHECKING:
@@ -110,6 +111,18 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     pair_lines = ",\n".join(map(json.JSONEncoder(ensure_ascii=False).encode, pairs))
     text = f'{lines[0]},\n"model": {lines[1]},\n"vocab": {vocab_lines},\n"merges": [\n{pair_lines}\n]\n}}\n}}\n'
     return text.encode(), notes
+
+
+def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
+    """The present tokens of a Picky vocabulary as tokenizer.json with a WordPiece model, and notes as `tokenizer_json`.
+
+    A pretoken becomes the longest token that it begins with, again and again.
+    """
+    data, notes = tokenizer_json(present_by_rank(vocabulary))
+    root = json.loads(data)
+    model = {"type": "WordPiece", "unk_token": root["model"]["unk_token"] or "", "continuing_subword_prefix": ""}
+    root["model"] = {**model, "max_input_chars_per_word": 1 << 30, "vocab": root["model"]["vocab"]}
+    return (json.dumps(root, ensure_ascii=False, indent=0) + "\n").encode(), notes
 
 
 def _texts_of(vocabulary: Vocabulary, tokens: list[bytes | None]) -> list[str | None]:

@@ -117,6 +117,10 @@ static inline int tm_has_avx2(void) {
 static inline int tm_has_sse41(void) { return 0; }
 static inline int tm_has_avx2(void) { return 0; }
 #endif
+#if defined(__aarch64__) && defined(__ARM_NEON) && defined(TM_GNU)
+#define TM_NEON 1
+#include <arm_neon.h>
+#endif
 
 /* Memory.
  *

@@ -92,6 +92,15 @@ def rank_frequency(axes: Any, usages: Mapping[str, Usage]) -> None:
     _legend(axes, len(usages))
 
 
+@_picture_of("sizes", "Bytes per token by vocabulary size")
+def density_by_size(axes: Any, densities: Mapping[int, float]) -> None:
+    """How many bytes a token holds at each vocabulary size. The line bends where a doubling begins to gain less."""
+    axes.plot(list(densities), list(densities.values()), marker="o", **_lines()[0])
+    axes.set(xscale="log", xlabel="vocabulary size", ylabel="bytes per token")
+    axes.set_xticks(list(densities), [f"{size:,}" for size in densities])
+    axes.minorticks_off()
+
+
 @_picture_of("token_lengths", "Token length")
 def token_lengths(axes: Any, tokenizers: Mapping[str, Tokenizer], usages: Mapping[str, Usage]) -> None:
     """The lengths of the tokens in the vocabulary, each counted once, and in the text, each as often as used."""

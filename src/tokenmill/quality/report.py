@@ -22,7 +22,8 @@ from ..tokenizer.display import visible
 from .comparison import Comparison
 from .inspection import Inspection
 from .judgement import Judgement
-from .plots import Picture, bars, ios_distribution, rank_frequency, token_lengths, usage_by_id
+from .plots import Picture, bars, density_by_size, ios_distribution, rank_frequency, token_lengths, usage_by_id
+from .sizes import Sizes
 from .tables import NUMERIC, Column, Table, Token, cell_text
 from .usage import ordinary_tokens
 
@@ -37,11 +38,20 @@ def require_plots() -> None:
 
 
 def write_report(
-    found: Inspection | Comparison, path: str | os.PathLike[str], top: int | None = 200, *, overwrite: bool = False
+    found: Inspection | Comparison | Sizes,
+    path: str | os.PathLike[str],
+    top: int | None = 200,
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Write the page for `found` to `path`; lists are cut to `top` rows. An existing file is an OutputError."""
     refuse_existing(path, overwrite=overwrite)
-    page = render_inspection(found, top) if isinstance(found, Inspection) else render_comparison(found, top)
+    if isinstance(found, Sizes):
+        page = _page(
+            found.title(), found.note, [], [("Sizes", "", [density_by_size(found.bytes_per_token()), *found.tables])]
+        )
+    else:
+        page = render_inspection(found, top) if isinstance(found, Inspection) else render_comparison(found, top)
     with atomic_file(path, "w") as file:
         file.write(page)
 
@@ -64,7 +74,7 @@ def render_inspection(found: Inspection, top: int | None = 200) -> str:
             ("unreachable", "unbuilt", "partial"),
         ),
         ("Doubles", "", [key for key in tables if key.startswith("doubles")]),
-        ("Unused and rare tokens", "", ("unused", "rare")),
+        ("Unused and rare tokens", "", ("unused", "rare", "worth_replacing", "under_trained")),
         ("Tokens worth a look", "", ("longest", "repeated", "white_space")),
     ]
     sections: list[Section] = [

@@ -12,7 +12,7 @@ cdef extern from "tokenmill/split/_chain_state.h" nogil:
 cdef extern from "tokenmill/split/_simd_scan.h" nogil:
     ctypedef struct tm_simd_tables:
         const uint8_t* pairs
-        const uint8_t* ascii
+        uint8_t ascii[128]
         const uint16_t* index
         const uint8_t* pages
         unsigned int columns
@@ -20,6 +20,8 @@ cdef extern from "tokenmill/split/_simd_scan.h" nogil:
         uint8_t end
         uint8_t invalid
     enum: TM_SIMD_ROOM
+    bint tm_has_simd()
+    void tm_ascii_table(uint8_t* table, const uint8_t* columns)
     void tm_simd_pairs(uint8_t* pairs, const uint8_t* steps, unsigned int columns, unsigned int next)
     Py_ssize_t tm_simd_scan(const tm_simd_tables* simd, const uint8_t* text, size_t start, size_t length, size_t* ends,
         Py_ssize_t room, size_t* stopped)

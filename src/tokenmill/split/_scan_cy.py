@@ -10,7 +10,6 @@ import cython
 from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
-from cython.cimports.tokenmill.kernels._platform import tm_has_avx2
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
 REWIND = cython.declare(cython.int, 7)
@@ -52,7 +51,7 @@ class Scanner:
         self.accepts = _bytes(tables.accepts)
         self.certain = _bytes(tables.certain)
         simd = tables.simd
-        self.uses_simd = simd is not None and not scalar and tm_has_avx2()
+        self.uses_simd = simd is not None and not scalar and tm_has_simd()
         if self.uses_simd:
             columns: cython.size_t = simd.columns
             self.pairs = cython.cast(cython.pointer(uint8_t), malloc(columns * columns * columns * 8))
@@ -61,7 +60,7 @@ class Scanner:
             tm_simd_pairs(self.pairs, _bytes(simd.steps), simd.columns, simd.next)
             self.simd.pairs = self.pairs
             self.simd.columns = simd.columns
-            self.simd.ascii = _bytes(simd.ascii)
+            tm_ascii_table(self.simd.ascii, _bytes(simd.ascii))
             self.simd.index = self.index
             self.simd.pages = _bytes(simd.pages)
             self.simd.next = simd.next

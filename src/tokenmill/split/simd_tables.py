@@ -40,8 +40,7 @@ def make_simd_tables(transducer: Transducer, alphabet: Alphabet) -> SimdTables |
         fill(before, following, list(range(MOST_STATES)))
         fill(before, end, [(transducer.ends[state] | 1) << 4 for state in states])
     table = bytes(column_of).ljust(256, b"\0")
-    ascii = alphabet.ascii.translate(table)
     return SimdTables(
-        end + 1, bytes(tables), bytes(a ^ b for a, b in zip(ascii, bytes(16) + ascii, strict=False)), alphabet.pages.translate(table),
+        end + 1, bytes(tables), alphabet.ascii.translate(table), alphabet.pages.translate(table),
         column_of[alphabet.invalid], following, end,
     )  # fmt: skip

@@ -9,7 +9,7 @@ class SimdTables(NamedTuple):
     """The tables of one pattern.
 
     steps: columns * columns tables of 16 bytes.
-    ascii: the columns of the ASCII characters; from the 17th on, the xor with the column 16 characters before.
+    ascii: the columns of the ASCII characters.
     pages, invalid: as in Alphabet, with columns in place of classes.
     next: the column of continuation bytes; as the previous column, the start of the text.
     end: the column of the end of the text.

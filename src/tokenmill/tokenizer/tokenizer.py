@@ -349,6 +349,19 @@ class Tokenizer:
         vocabulary = self.vocabulary.with_special_tokens(checked_special_tokens(texts))
         return Tokenizer(vocabulary, name=self._name, cache_bytes=self._core.cache_bytes)
 
+    def prefix(self, vocab_size: int) -> Tokenizer:
+        """The tokenizer that the same training would have given with a smaller `vocab_size`; this one does not change.
+
+        Exact for every kind of training; superwords with the same `stage1_size`. Raises UsageError for a vocabulary that
+        was not trained in one go, such as a published one.
+
+        >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
+        True
+        """
+        from ..training import prefix
+
+        return Tokenizer(prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes)
+
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
         return sorted(self.mergeable_ranks)

@@ -93,7 +93,7 @@ def merge(
 
     look = max(_FIRST_LOOK, wanted // 64)  # the number of merges at which the threshold is raised next
     while True:
-        _build(index, corpus, progress)
+        build_index(index, corpus, progress)
         loop = MergeLoop(corpus, pairs, spans, merges, counts, first + done, done, limits)
         while loop.n_merges < wanted and loop.merge(min(look, wanted), _SLICE):
             progress("merge", loop.n_merges, wanted)
@@ -151,7 +151,7 @@ def refine(
     limits = Limits(lengths, np.zeros(0, np.uint8), options.max_bytes)
     pairs = Pairs(1, corpus.wide)
     index = PairIndex(corpus, pairs, np.asarray(widths, np.uint32), limits, spans is not None)
-    _build(index, corpus, progress)
+    build_index(index, corpus, progress)
     # English and code met 14 pairs for each token of 32,768, many languages 49.
     expected = min(corpus.n_nodes, 16 * wanted)
     loop = PickyLoop(corpus, pairs, known, *threshold, options.min_pair_count, options.max_bytes, expected)
@@ -171,7 +171,8 @@ def refine(
     return events, known.to_list(), known.removed()
 
 
-def _build(index: PairIndex, corpus: Corpus, progress: Progress) -> None:
+def build_index(index: PairIndex, corpus: Corpus, progress: Progress) -> None:
+    """Find the pairs of the corpus."""
     while not index.count(_SLICE):
         progress("index", index.at, 2 * corpus.n_nodes)
     index.choose()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..counting import WordCounts
+from ..counting.weights import scaled
 from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
 from ..vocabulary import AddedToken, Vocabulary
@@ -13,6 +15,7 @@ from .alphabet import BREAK, Alphabet, byte_alphabet, character_alphabet
 from .naive import train_naive
 from .naive_picky import train_naive_picky
 from .options import Options
+from .prefix import final_ids
 from .watching import Watch
 
 if TYPE_CHECKING:
@@ -48,6 +51,9 @@ class Training:
             raise UsageError(
                 f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
             )
+        if counts.scale > 1:  # the limits are of weighted counts
+            limits = {name: scaled(getattr(options, name), counts.scale) for name in ("min_count", "min_pair_count")}
+            options = replace(options, **limits)
         self.options = options
         self.progress = progress or (lambda stage, done, total: None)
         counts = counts.cut_out(token.encode() for token in options.special_tokens)
@@ -84,11 +90,7 @@ class Training:
             events, tokens, removed = loops.refine(self.corpus, tokens, options, self.progress, watch=watch)
         if options.refine is None:
             return self._vocabulary(tokens, [], events, watch, "merges")
-        gone = set(removed)
-        present = [id for id in range(len(tokens)) if id not in gone]
-        final = np.full(len(tokens) + 1, -1, np.int32)  # the last one is for the -1 of a removal
-        final[present] = np.arange(len(present))
-        final[removed] = len(present) + options.vocab_size - options.n_ordinary + np.arange(len(removed))
+        present, final = final_ids(len(tokens), removed, options.vocab_size - options.n_ordinary)
         spelt, gone_too = [tokens[id] for id in present], [tokens[id] for id in removed]
         return self._vocabulary(spelt, gone_too, final[events], watch, "events")
 

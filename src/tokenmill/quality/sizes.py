@@ -1,0 +1,59 @@
+"""What a larger vocabulary gains: bytes per token at several sizes of one training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log2
+
+from ..jobs.progress import Progress
+from ..tokenizer import Tokenizer
+from .evaluation_text import EvaluationText
+from .metrics import ratio
+from .tables import Column, Table, TableSet
+from .usage import measure_usage
+
+
+@dataclass(eq=False)
+class Sizes(TableSet):
+    """The result of `measure_sizes`. note: which text was measured."""
+
+    tables: list[Table]
+    note: str
+
+    def title(self) -> str:
+        return "Vocabulary sizes"
+
+    def about(self) -> dict[str, object]:
+        return {"text": self.note}
+
+    def bytes_per_token(self) -> dict[int, float]:
+        """By vocabulary size."""
+        return dict(self.tables[0].pairs("vocabulary size", "bytes per token"))  # type: ignore[arg-type]
+
+
+def measure_sizes(
+    tokenizers: Mapping[int, Tokenizer], text: EvaluationText, note: str, progress: Progress | None = None
+) -> Sizes:
+    """Bytes per token of `tokenizers`, by ascending vocabulary size, and what each gains over the one before.
+
+    The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
+    sizes that are no doublings of each other compare too.
+    """
+    rows: list[tuple[int, int, float | None, float | None, float | None]] = []
+    for size, tok in sorted(tokenizers.items()):
+        usage = measure_usage(tok, text.together(tok, progress))
+        density = ratio(usage.bytes, usage.tokens)
+        gain = doubling = None
+        if rows and density and rows[-1][2]:
+            quotient = density / rows[-1][2]
+            gain, doubling = quotient - 1, quotient ** (1 / log2(size / rows[-1][0])) - 1
+        rows.append((size, usage.tokens, density, gain, doubling))
+    columns = (
+        Column("vocabulary size", "count"),
+        Column("tokens of the text", "count"),
+        Column("bytes per token", "number", digits=3),
+        Column("gain", "share", "how many more bytes a token holds than at the size before"),
+        Column("gain of a doubling", "share", "the gain as it would be for twice the size before"),
+    )
+    return Sizes([Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)], note)

@@ -1,0 +1,260 @@
+"""Parity-aware BPE: the language that is compressed worst chooses the next merge.
+
+    Foroutan, Meister, Paul, Niklaus, Ahmadi, Bosselut, Sennrich: Parity-Aware Byte-Pair Encoding: Improving Cross-lingual Fairness
+    in Tokenization, 2025 (arXiv 2508.04796)
+
+Definitions
+    length      of a language: the tokens of its development text, as it is segmented now
+    rate        of a language, where there are target ratios instead: the bytes of its training text over its tokens now
+    live        a language whose training text still has a pair that may merge
+
+One step
+    1. Of the live languages, the one with the greatest length chooses, or the one with the lowest rate / ratio. Of equals the
+       first.
+    2. The pair that occurs most often in its training text is merged in all texts; of equals the smaller (left id, right id).
+
+Window: a language may choose only if it made at most alpha / n of the last W choices, n being the number of live languages.
+Hybrid: the first M merges are those of plain BPE on the training texts of all languages together.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import lcm
+from typing import TYPE_CHECKING, Any
+
+from ..counting import WordCounts
+from ..counting.word_counts import check_patterns
+from ..errors import InputError, UsageError
+from ..jobs.progress import Progress
+from ..vocabulary import AddedToken, Vocabulary
+from . import loops
+from .alphabet import byte_alphabet
+from .options import Options
+from .trainer import Training, by_falling_count, pair_weight
+from .watching import Watch
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ._limits_cy import Limits
+    from ._parity_cy import LanguageLoop
+
+_TOLD = 256  # merges between two calls of `progress`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parity:
+    """The options of parity-aware BPE. Raises UsageError for an invalid option.
+
+    ratios: by language, the target for its bytes per token, relative to the others; None if development texts decide.
+    window: W, how many choices the window holds; None for no window.
+    alpha: how many times its equal share of the window a language may take, at least 1.
+    global_merges: M, how many merges of plain BPE come first.
+    """
+
+    ratios: Mapping[str, Any] | None = None
+    window: int | None = None
+    alpha: Any = 2
+    global_merges: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("window", 1), ("global_merges", 0)):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+                raise UsageError(f"{name} is {value!r}; it must be a whole number of at least {least}")
+        alpha = _rational(self.alpha)
+        if alpha is None or alpha < 1:
+            raise UsageError(f"alpha is {self.alpha!r}; it must be a number of at least 1")
+        ratios = None if self.ratios is None else {name: _rational(ratio) for name, ratio in self.ratios.items()}
+        for name, ratio in (ratios or {}).items():
+            if ratio is None or ratio <= 0:
+                raise UsageError(f"the ratio of {name} is {(self.ratios or {})[name]!r}; it must be a number above 0")
+        object.__setattr__(self, "alpha", alpha)
+        object.__setattr__(self, "ratios", ratios)
+
+
+@dataclass(frozen=True)
+class LanguageReport:
+    """What became of a language. chosen: how many merges it chose. length: the tokens of what decided for it."""
+
+    name: str
+    bytes: int
+    chosen: int
+    length: int
+
+
+class ParityTraining:
+    """A parity-aware training. `run` trains, once; then `languages` says what became of each language.
+
+    training: the word counts of each language, by name. development: those of the development texts, for the same names; None
+        with ratios.
+    """
+
+    def __init__(
+        self,
+        training: Mapping[str, WordCounts],
+        development: Mapping[str, WordCounts] | None,
+        options: Options,
+        parity: Parity,
+        progress: Progress | None = None,
+    ) -> None:
+        check_parity(training, development, options, parity)
+        self.options, self.parity = options, parity
+        self.progress = progress or (lambda stage, done, total: None)
+        special = [token.encode() for token in options.special_tokens]
+        self._names = list(training)
+        self._texts = [training[name].prune(options.min_count).cut_out(special) for name in self._names]
+        self._judged = [development[name].cut_out(special) for name in self._names] if development else None
+        patterns = {counts.split_patterns for counts in [*self._texts, *(self._judged or [])] if counts.split_patterns}
+        check_patterns(patterns)
+        self.split_patterns = patterns.pop() if patterns else ()
+        self.languages: list[LanguageReport] = []
+
+    def run(self) -> Vocabulary:
+        """Train."""
+        import numpy as np
+
+        from ._limits_cy import Limits
+
+        options = self.options
+        wanted = options.n_ordinary - 256
+        first = self._global_merges(min(wanted, self.parity.global_merges))
+        spans = np.ones(256 + wanted, np.uint32)
+        limits = Limits(np.ones(256 + wanted, np.uint32), np.zeros(0, np.uint8), options.max_bytes)
+        texts = self._loops(self._texts, spans, limits)
+        judged = texts if self._judged is None else self._loops(self._judged, spans, limits)
+        choice = _Choice([loop.length for loop in judged], self.parity, self._names)
+        sizes = [loop.length for loop in judged]
+        tokens = [bytes([byte]) for byte in range(256)]
+        watch = Watch(self.progress, tokens)
+        merges, numbers = np.zeros((wanted, 3), np.int32), np.zeros((wanted, 2), np.uint64)
+        for done in range(wanted):
+            pair = first[done] if done < len(first) else choice.next_pair(texts, judged, options.min_pair_count)
+            if pair is None:
+                merges, numbers = merges[:done], numbers[:done]
+                break
+            new = len(tokens)
+            merges[done] = (*pair, new)
+            numbers[done, 0] = sum([loop.merge(*pair, new) for loop in texts])
+            if judged is not texts:
+                for loop in judged:
+                    loop.merge(*pair, new)
+            tokens.append(tokens[pair[0]] + tokens[pair[1]])
+            if done % _TOLD == 0:
+                self.progress("merge", done, wanted)
+                watch.tell(merges[:done], numbers[:done])
+        self.progress("merge", len(merges), len(merges))
+        watch.tell(merges, numbers)
+        rows = zip(self._names, sizes, choice.made, judged, strict=True)
+        self.languages = [LanguageReport(name, size, made, loop.length) for name, size, made, loop in rows]
+        special = enumerate(options.special_tokens, len(tokens))
+        return Vocabulary(
+            tokens=tuple(tokens),
+            split_patterns=self.split_patterns,
+            order="merges",
+            events=merges,
+            added_tokens=tuple(AddedToken(text, id) for id, text in special),
+            event_counts=numbers,
+        )
+
+    def _global_merges(self, n: int) -> list[tuple[int, int]]:
+        """The first merges, those of plain BPE on all training texts."""
+        if n == 0:
+            return []
+        together = WordCounts.merge(self._texts)
+        options = replace(self.options, vocab_size=256 + n, special_tokens=(), min_count=1)
+        return [(left, right) for left, right, _ in Training(together, options, self.progress).run().events.tolist()]
+
+    def _loops(self, texts: list[WordCounts], spans: np.ndarray, limits: Limits) -> list[LanguageLoop]:
+        import numpy as np
+
+        from ._index_cy import PairIndex
+        from ._pairs_cy import Pairs
+        from ._parity_cy import LanguageLoop
+
+        made = []
+        for name, counts in zip(self._names, texts, strict=True):
+            try:
+                order = by_falling_count(counts, 1)
+            except InputError as error:
+                raise InputError(f"the language {name}: {error}") from error
+            start = byte_alphabet(counts)
+            pair_weight(start.offsets, counts.counts)
+            corpus = loops.load_corpus(start, np.ascontiguousarray(counts.counts), order, self.progress)
+            pairs = Pairs(1, corpus.wide)
+            loops.build_index(PairIndex(corpus, pairs, spans, limits), corpus, self.progress)
+            made.append(LanguageLoop(corpus, pairs, spans, limits))
+        return made
+
+
+class _Choice:
+    """Which language chooses next. made: how many merges each has chosen."""
+
+    def __init__(self, lengths: list[int], parity: Parity, names: list[str]) -> None:
+        # The language with the greatest length * factor chooses. The lowest rate / ratio is the greatest length * ratio / bytes.
+        factors = [Fraction(1)] * len(names)
+        if parity.ratios is not None:
+            factors = [parity.ratios[name] / max(1, size) for name, size in zip(names, lengths, strict=True)]
+        scale = lcm(*(factor.denominator for factor in factors))
+        self._factors = [int(factor * scale) for factor in factors]
+        self._live = list(range(len(names)))
+        self._recent: deque[int] = deque(maxlen=parity.window or 0)
+        self._allowed = None if parity.window is None else parity.alpha * parity.window
+        self.made = [0] * len(names)
+
+    def next_pair(
+        self, texts: list[LanguageLoop], judged: list[LanguageLoop], min_pair_count: int
+    ) -> tuple[int, int] | None:
+        """The pair to merge; None if no language has one."""
+        while self._live:
+            candidates = self._live
+            if self._allowed is not None:
+                most = self._allowed / len(self._live)
+                candidates = [i for i in self._live if self._recent.count(i) <= most]
+            language = max(candidates, key=lambda i: judged[i].length * self._factors[i])  # of equals the first
+            best = texts[language].best()
+            if best is None or best[2] < min_pair_count:
+                self._live.remove(language)
+                continue
+            self._recent.append(language)
+            self.made[language] += 1
+            return best[:2]
+        return None
+
+
+def check_parity(
+    training: Mapping[str, Any], development: Mapping[str, Any] | None, options: Options, parity: Parity
+) -> None:
+    """Raise UsageError for options that do not fit parity-aware BPE."""
+    if options.refine is not None or options.superwords is not None or options.algorithm != "heap":
+        raise UsageError(
+            "parity-aware BPE goes with neither refine nor superwords nor algorithm; leave these options out"
+        )
+    if options.alphabet != "bytes":
+        raise UsageError('parity-aware BPE begins with the 256 bytes; leave out alphabet="characters"')
+    if len(training) < 2:
+        raise UsageError("parity-aware BPE needs two languages or more")
+    if (development is None) == (parity.ratios is None):
+        raise UsageError(
+            "parity-aware BPE needs either a development text of each language (best the same text, translated) or ratios, the "
+            "target bytes per token of each language; give one of them"
+        )
+    given, what = (parity.ratios, "ratio") if development is None else (development, "development text")
+    for name in training:
+        if name not in (given or {}):
+            raise UsageError(f"the language {name} has no {what}")
+    for name in given or {}:
+        if name not in training:
+            raise UsageError(f"{name} has a {what}, but no training text; the languages are {', '.join(training)}")
+
+
+def _rational(value: object) -> Fraction | None:
+    """The number as it is written; None for what is not a number."""
+    try:
+        return Fraction(str(value).strip())
+    except (ValueError, ZeroDivisionError):
+        return None
