@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -334,9 +335,14 @@ def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
 
     if merges and type(merges[0]) is str:
         return table.read_rows(*table.split_merges(merges, bad), vocab, bad)
-    for n, merge in enumerate(merges):
-        if type(merge) is not list or list(map(type, merge)) != [str, str]:
-            bad(n, f"expected a pair of tokens, found {show(merge)}")
+    if (
+        not set(map(type, merges)) <= {list}
+        or not set(map(len, merges)) <= {2}
+        or not set(map(type, chain.from_iterable(merges))) <= {str}
+    ):
+        for n, merge in enumerate(merges):
+            if type(merge) is not list or list(map(type, merge)) != [str, str]:
+                bad(n, f"expected a pair of tokens, found {show(merge)}")
     return table.read_rows([left for left, _ in merges], [right for _, right in merges], vocab, bad)
 
 

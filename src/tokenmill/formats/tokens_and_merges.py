@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..errors import ConversionError
@@ -70,11 +72,14 @@ def _utf8(text: str, node: Json) -> bytes:
 
 def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> tuple[list[str], list[str]]:
     """The left and the right parts of merges written "a b". bad(n, what): raises the error of the nth."""
+    with contextlib.suppress(TypeError):  # not all are str
+        sides = " ".join(merges).split(" ") if merges else []
+        if "" not in sides and set(map(str.count, merges, repeat(" "))) <= {1}:
+            return sides[::2], sides[1::2]
     for n, merge in enumerate(merges):
         if type(merge) is not str or merge.count(" ") != 1 or len(merge) < 3 or " " in (merge[0], merge[-1]):
             bad(n, f"expected two tokens with a space between, found {show(merge)}")
-    sides = " ".join(merges).split(" ") if merges else []
-    return sides[::2], sides[1::2]
+    raise AssertionError("no merge is wrong")
 
 
 def read_rows(
