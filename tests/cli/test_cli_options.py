@@ -79,7 +79,7 @@ def test_defaults_are_shown():
 def test_one_name_and_one_meaning_for_each_option():
     """An option that several verbs have looks alike in all of them, apart from what is named here."""
     own = {"--output", "--split", "--memory-limit", "--sample", "--json", "--special-token", "--refine", "--min-count"}
-    own |= {"--special", "--counts", "--format"}
+    own |= {"--special", "--counts", "--format", "--vocab-size"}
     seen = {}
     for verb, command in COMMANDS.items():
         for param in command.params:
@@ -125,7 +125,7 @@ def test_the_field_is_read_by_every_verb(folder, tmp_path):
         "extend tok a.jsonl --vocab-size 273 -o {out}/e",
         "shrink tok a.jsonl -o {out}/s",
         "prune tok --ios 0.9 --counts a.jsonl -o {out}/p",
-        "replace tok a.jsonl -o {out}/r --number 1",
+        "replace tok a.jsonl --number 1 -o {out}/r",
         "encode a.jsonl --tokenizer tok -o {out}/ids",
         "check tok --against tok a.jsonl --fuzz 0",
         "inspect tok a.jsonl --json",

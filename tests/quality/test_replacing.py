@@ -12,6 +12,7 @@ from tokenmill import AddedToken, Tokenizer, Vocabulary, WordCounts
 from tokenmill.errors import UsageError
 from tokenmill.quality import replace
 from tokenmill.quality.replacing import least_used, worth_replacing
+from tokenmill.quality.usage import measure_usage
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -49,10 +50,16 @@ def test_worked_example():
 def test_how_many_are_worth_replacing():
     tokens = [*BYTES, b"ab", b"cd", b"abcd", b"ef"]
     tok = Tokenizer(make_vocabulary(tokens, [(97, 98, 256), (99, 100, 257), (256, 257, 258), (101, 102, 259)]))
-    text = WordCounts.from_mapping({b"low": 9, b"abx": 8, b"ef": 1})
-    assert worth_replacing(tok, text) == (3, 1, 8)  # pairs: lo 9, ow 9, abx 8; ab is used 8 times
-    assert list(np.flatnonzero(replace(tok, text).id_map < 0)) == [257, 258, 259]
-    assert worth_replacing(tok, WordCounts.from_mapping({b"l": 9})) == (0, 0, 0)
+
+    def worth(**words):
+        counts = WordCounts.from_mapping({word.encode(): count for word, count in words.items()})
+        return worth_replacing(tok, counts, measure_usage(tok, counts).by_id), replace(tok, counts)
+
+    found, replaced = worth(low=900, abx=800, ef=100)  # pairs: lo 900, ow 900, abx 800; ab is used 800 times
+    assert found == (3, 100, 800) and np.flatnonzero(replaced.id_map < 0).tolist() == [257, 258, 259]
+    found, replaced = worth(low=99)  # too rare to say that its pairs are worth a token
+    assert found == (0, 0, 0) and replaced.new_rows == {} and (replaced.id_map == np.arange(260)).all()
+    assert worth(l=900)[0] == (0, 0, 0)
 
 
 def test_the_least_used_come_first():

@@ -1,6 +1,8 @@
 """Text, JSON lines and Parquet as documents, and everything that can be wrong with them."""
 
 import json
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -137,6 +139,16 @@ def test_parquet_columns_of_every_kind_of_string(tmp_path, kind):
     assert [d.text for d in documents] == [f"text {i} \u00e9" for i in range(10)]
     assert [d.id for d in documents] == [f"id{i}" for i in range(10)]
     assert [d.text for d in read_documents(file, field="id")] == [f"id{i}" for i in range(10)]
+
+
+def test_reading_parquet_does_not_import_what_it_does_not_need(tmp_path):
+    """pyarrow.compute takes as long to import as 20 MB to read."""
+    parquet(tmp_path / "a.parquet")
+    code = (
+        "import sys; from tokenmill.sources.documents import *\n"
+        "assert len(list(read_documents(sys.argv[1]))) == 10; assert 'pyarrow.compute' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path / "a.parquet"], check=True)
 
 
 def test_parquet_without_the_column_names_those_it_has(tmp_path):

@@ -18,7 +18,8 @@ import zstandard
 
 from tokenmill.corpus import read_documents
 from tokenmill.errors import InputError, MissingExtraError, UsageError
-from tokenmill.sources import decompress
+from tokenmill.sources import read_ahead
+from tokenmill.sources.decompress import Members
 from tokenmill.sources.find import find_sources
 from tokenmill.sources.streams import ByteStream
 
@@ -62,12 +63,9 @@ def test_parts_compressed_one_by_one_are_one_stream(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", [s for s in COMPRESS if s])
-@pytest.mark.parametrize("parallel_bz2", [False, True])
-def test_a_file_that_was_cut_off_gives_what_it_has_and_one_error(tmp_path, suffix, parallel_bz2, monkeypatch):
-    if parallel_bz2:
-        if suffix != ".bz2":
-            pytest.skip("only .bz2 is read in parallel")
-        monkeypatch.setattr(decompress, "PARALLEL_BZ2_BYTES", 0)
+@pytest.mark.parametrize("ahead_from", [0, 1 << 40])
+def test_a_file_that_was_cut_off_gives_what_it_has_and_one_error(tmp_path, suffix, ahead_from, monkeypatch):
+    monkeypatch.setattr(read_ahead, "AHEAD_FROM", ahead_from)
     whole = COMPRESS[suffix](PLAIN)
     rng = random.Random(0)
     file = tmp_path / f"a.txt{suffix}"
@@ -85,13 +83,84 @@ def test_damage_inside_a_bz2_is_found_at_the_same_place_by_one_core_and_by_many(
     whole[len(whole) * 3 // 4] ^= 0xFF
     file = tmp_path / "a.bz2"
     file.write_bytes(whole)
-    monkeypatch.setattr(decompress, "PARALLEL_BZ2_BYTES", 1 << 40)
+    monkeypatch.setattr(read_ahead, "AHEAD_FROM", 1 << 40)
     serial, serial_error = drain(ByteStream(file))
-    monkeypatch.setattr(decompress, "PARALLEL_BZ2_BYTES", 0)
+    monkeypatch.setattr(read_ahead, "AHEAD_FROM", 0)
     parallel, parallel_error = drain(ByteStream(file))
     assert len(serial) > 500_000
     assert serial == parallel
     assert str(serial_error) == str(parallel_error)
+
+
+def in_parts(suffix):
+    """A file of many frames, members or blocks, in the ways that other programs write them."""
+    pieces = [PLAIN[i : i + 40_000] for i in range(0, len(PLAIN), 40_000)]
+    if suffix == ".xz":
+        return packed_by_xz(PLAIN) or b"".join(map(lzma.compress, pieces))
+    if suffix != ".zst":
+        return b"".join(map(COMPRESS[suffix], [pieces[0], b"", *pieces[1:]]))
+    ways = (
+        zstandard.ZstdCompressor(write_checksum=True).compress,
+        lambda data: (
+            (made := zstandard.ZstdCompressor().compressobj()).compress(data) + made.flush()
+        ),  # without its size
+        lambda data: b"\x53\x2a\x4d\x18\x04\0\0\0skip" + zstandard.compress(data),  # as pzstd
+    )
+    return b"".join(ways[i % 3](data) for i, data in enumerate([*pieces, bytes(300_000), b""]))
+
+
+def packed_by_xz(data):
+    """Blocks of one stream, as `xz -T2` writes them; None where the program is not installed."""
+    if not shutil.which("xz"):
+        return None
+    return subprocess.run(["xz", "-T2", "--block-size=50000"], input=data, capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("suffix", [s for s in COMPRESS if s])
+def test_reading_ahead_changes_no_byte_and_no_message(tmp_path, suffix, monkeypatch):
+    whole, rng = in_parts(suffix), random.Random(4)
+    changed = [whole, COMPRESS[suffix](PLAIN), whole + bytes(999), whole + b"garbage", whole + whole[:7], whole + whole]
+    for _ in range(5 * SWEEP):
+        at = rng.randrange(len(whole))
+        changed += [whole[:at], whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :]]
+    for n, data in enumerate(changed):
+        file = tmp_path / f"a.txt{suffix}"
+        file.write_bytes(data)
+        found = []
+        for ahead_from, frame in ((1 << 40, 0), (0, 8 << 20), (0, 1 << 17)):
+            monkeypatch.setattr(read_ahead, "AHEAD_FROM", ahead_from)
+            monkeypatch.setattr(read_ahead, "FRAME", frame)
+            monkeypatch.setattr(read_ahead, "STEP", 1 << 16)
+            found.append(drain(ByteStream(file)))
+        assert found[0][1] is None or n > 1
+        assert len({(bytes(data), str(error)) for data, error in found}) == 1
+
+
+@pytest.mark.parametrize(("suffix", "threads"), [(".bz2", 1), (".gz", 1), (".xz", 2), (".zst", 2)])
+def test_parts_of_a_file_are_decompressed_by_several_threads(tmp_path, suffix, threads, monkeypatch):
+    monkeypatch.setattr(read_ahead, "AHEAD_FROM", 0)
+    monkeypatch.setattr(read_ahead, "available_cores", lambda: 2)
+    if suffix == ".xz" and not shutil.which("xz"):
+        pytest.skip("xz is not installed")
+    file = tmp_path / f"a.txt{suffix}"
+    file.write_bytes(in_parts(suffix))
+    with ByteStream(file) as stream:
+        assert stream._packed._parts.threads == threads
+        assert stream.read(len(PLAIN)) == PLAIN
+        while stream.read(1 << 16):
+            pass
+        assert not isinstance(stream._packed._parts, Members)  # nothing was read again
+    with ByteStream(file) as stream:  # left before its end
+        assert stream.read(10) == PLAIN[:10]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_program_that_leaves_a_compressed_file_open_ends(tmp_path, suffix):
+    file = tmp_path / f"a.txt{suffix}"
+    file.write_bytes(COMPRESS[suffix](os.urandom(1_100_000)))
+    code = "import sys; from tokenmill.sources.streams import ByteStream; s = ByteStream(sys.argv[1]); print(len(s.read(9)))"
+    done = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "9\n", "")
 
 
 @pytest.mark.parametrize("suffix", [s for s in COMPRESS if s])

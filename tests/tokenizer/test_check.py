@@ -9,7 +9,7 @@ from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.tokenizer.check import check, document_texts, proof
+from tokenmill.tokenizer.check import _Trial, check, document_texts, proof
 from tokenmill.tokenizer.export_loss import LongestMatch, compare_on_counts
 from tokenmill.vocabulary.patterns import PATTERNS
 
@@ -140,6 +140,33 @@ def test_special_tokens_in_ordinary_text_are_tried_too():
     """One that is special and one that is not agree where it is allowed, and part where it is not."""
     difference = differ(TH_THE, dataclasses.replace(TH_THE, added_tokens=(dataclasses.replace(END, special=False),)))
     assert not difference.specials and difference.text == "<|endoftext|>"
+
+
+def test_control_tokens_that_normalization_makes_are_tried_too():
+    """The text does not hold the control token as it is written, so the search must be of the normalized text."""
+    small = dataclasses.replace(END, normalized=True)
+    special = dataclasses.replace(TH_THE, normalizers=("Lowercase",), added_tokens=(small,))
+    ordinary = dataclasses.replace(special, added_tokens=(dataclasses.replace(small, special=False),))
+    difference = differ(special, ordinary, texts=[("t", "a<|ENDOFTEXT|>b")], fuzz=0)
+    assert (difference.source, difference.specials) == ("t", False)
+
+
+@pytest.mark.parametrize(("text", "modes"), [("the thing", 1), ("the <|endoftext|>", 2), ("the ﬁn", 1)])
+def test_text_without_control_tokens_is_encoded_once(monkeypatch, text, modes):
+    tokenizer, calls = Tokenizer(TH_THE), []
+    encode_documents = type(tokenizer.core).encode_documents
+
+    def counted(core, *arguments):
+        calls.append(core)
+        return encode_documents(core, *arguments)
+
+    monkeypatch.setattr(type(tokenizer.core), "encode_documents", counted)
+    tried = _Trial(tokenizer, tokenizer, None).size_if_same(text)
+    assert tried == (
+        len(text.encode()),
+        len(tokenizer.encode(text, allowed_special="all" if modes == 1 else set(), disallowed_special=())),
+    )
+    assert len(calls) == 2 * modes
 
 
 def test_a_tokenizer_that_refuses_a_text_differs_from_one_that_does_not():

@@ -53,5 +53,7 @@ def replace(
     left = int((better.id_map < 0).sum()) - len(better.new_rows)
     sizes = {"ids": better.tok.n_vocab, "replaced": len(better.new_rows), "ids_left_without_token": left}
     report({**rows, "new_rows": str(new_rows), **sizes}, changed.json)
+    if number is None and ids is None and not better.new_rows:
+        say("No token is worth replacing on this text. --number N replaces the N least used ones all the same.")
     if left:
         say(f"The text ran out of pairs: {left:,} of the ids have no token now.")

@@ -43,20 +43,23 @@ CONTEXT = 20  # characters of an example before and after what changes
 # Chinese or Thai the text that follows a URL often follows it without a space.
 _SPACED = r"[\p{L}\p{M}]--[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}]"
 _PATH = rf"[!-'*-;=?-Z_a-z~[{_SPACED}]]*+"
-_OPEN = r"(?:[(\[<]\s?(?:(?:see|at|via|from|source|link|url):?[ ]{1,2})?)?"  # before a URL
-_URL = regex.compile(
-    rf"(?P<item>^[ \t]*(?:[-*]|\d+\.)[ \t]+)?(?P<open>{_OPEN})(?P<url>"
-    rf"(?:(?:https?|ftps?|file)://(?:(?:[\w-]++\.)+(?:[A-Za-z]{{2,24}}+|[[{_SPACED}]]{{2,24}}+)|[A-Za-z0-9-]++|(?=/))"
+_OPEN = r"(?P<bracket>[(\[<])\s?(?:(?:see|at|via|from|source|link|url):?[ ]{1,2})?"  # before a URL
+_BODY = (
+    rf"(?:(?:(?:https?|ftps?|file)://(?:(?:[\w-]++\.)+(?:[A-Za-z]{{2,24}}+|[[{_SPACED}]]{{2,24}}+)|[A-Za-z0-9-]++|(?=/))"
     rf"|(?<!\w)www\.(?=[\w-]++\.)){_PATH}(?:\({_PATH}\){_PATH})*+"
-    r"|(?<![A-Za-z0-9_])data:[a-z]{2,20}/[A-Za-z0-9_.+-]{1,60}(?:;[A-Za-z0-9_=-]{1,40}){0,4},[A-Za-z0-9+/=%_.~-]*"
-    r")(?P<close>\s?[)\]>])?(?P<end>[ \t]*(?:\n|\Z))?",
+    r"|(?<![A-Za-z0-9_])data:[a-z]{2,20}/[A-Za-z0-9_.+-]{1,60}(?:;[A-Za-z0-9_=-]{1,40}){0,4},[A-Za-z0-9+/=%_.~-]*)"
+)
+_MORE = rf"(?:\s{{1,2}}(?:(?:and|or|&|[|/])\s)?{_BODY})++(?=\s?[)\]>])"  # URLs that share the brackets with the first
+_URL = regex.compile(
+    rf"(?P<item>^[ \t]*(?:[-*]|\d+\.)[ \t]+)?(?P<open>{_OPEN})?(?P<url>{_BODY}(?(bracket)(?:{_MORE})?))"
+    r"(?P<close>\s?[)\]>])?(?P<end>[ \t]*(?:\n|\Z))?",
     regex.I | regex.M | regex.V1,
 )
 _STOPS = "!\"'*,.:;?"  # at the end of a URL, they belong to the sentence
 # Where a URL may be, found fast; and the scheme before "://".
 _URL_HINT = re.compile(r"://|www\.|Www\.|WWW\.|data:|DATA:")
 _SCHEME = re.compile(r"(?:https?|ftps?|file)\Z", re.I)
-_BEFORE_URL = re.compile(rf"(?:^[ \t]*(?:[-*]|\d+\.)[ \t]+)?{_OPEN}\Z", re.I | re.M)
+_BEFORE_URL = re.compile(rf"(?:^[ \t]*(?:[-*]|\d+\.)[ \t]+)?(?:{_OPEN})?\Z", re.I | re.M)
 _EMAIL = re.compile(
     r"([(\[<]\s?)?(?:\bmailto:)?(?<![\w.+-])[A-Za-z0-9][\w.+%-]{0,63}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}\.)+[A-Za-z]{2,24}\b"
     r"(?(1)\s?[)\]>])",
@@ -143,7 +146,7 @@ def _find_urls(text: str) -> Iterator[re.Match]:
 
 
 def _without_url(found: re.Match) -> str:
-    """A space in place of the URL and the brackets around it; nothing for a list item that is only a URL.
+    """A space in place of the URL, its brackets and the URLs that share them; nothing for a list item that is only that.
 
     Punctuation that ends a URL stays.
     """

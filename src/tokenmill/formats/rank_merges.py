@@ -28,6 +28,7 @@ import numpy as np
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
+from ._rank_merges_cy import Builder
 
 _Part = TypeVar("_Part", bytes, int)
 
@@ -44,52 +45,25 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     ([[108, 111, 256], [256, 119, 257]], [258])
     """
     ranks = {token: id for id, token in enumerate(tokens) if token is not None}
-    get = ranks.get
-    # The parts of each built token, and whether it and all below it were built by pairs; single bytes are born at -1.
-    left, right = [-1] * len(tokens), [-1] * len(tokens)
-    born = list(range(len(tokens)))
-    regular = [False] * len(tokens)
-    for id, token in enumerate(tokens):
-        if token is not None and len(token) == 1:
-            born[id], regular[id] = -1, True
-
-    def joined_across(x: int, y: int, limit: int) -> bool:
-        """Whether a merge of a rank below `limit` crosses from x to y, when both grow side by side from bytes."""
-        x_until = y_until = limit  # the ranks at which x and y become part of something larger
-        while True:
-            rank = get(tokens[x] + tokens[y])  # type: ignore[operator]
-            # Of two pairs of one rank the left one is joined first, so a tie with the right neighbour counts.
-            if rank is not None and rank < x_until and rank <= y_until:
-                return True
-            if born[x] > born[y]:
-                x_until, x = born[x], right[x]
-            elif born[y] >= 0:
-                y_until, y = born[y], left[y]
-            else:
-                return False
-
-    rows: list[tuple[int, int, int]] = []
+    builder = Builder([*tokens], ranks)
     unbuilt: list[int] = []
-    for id, token in enumerate(tokens):
-        if token is None or len(token) < 2:
-            continue
-        for cut in range(len(token) - 1, 0, -1):  # long left parts first: most tokens are a word and its ending
-            x = get(token[:cut], id)
-            if x < id and regular[x]:
-                y = get(token[cut:], id)
-                if y < id and regular[y] and not joined_across(x, y, id):
-                    left[id], right[id], regular[id] = x, y, True
-                    rows.append((x, y, id))
-                    break
+    others: list[tuple[int, int, int]] = []
+    for id in builder.build():
+        token = tokens[id] or b""
+        parts = encode_by_rank(token, ranks, id)
+        if len(parts) == 2 and -1 not in parts:  # built, but from parts that were not
+            others.append((parts[0], parts[1], id))
         else:
-            parts = encode_by_rank(token, ranks, id)
-            if len(parts) == 2 and -1 not in parts:  # built, but from parts that were not
-                rows.append((parts[0], parts[1], id))
-            else:
-                unbuilt.append(id)
-                cuts = ((get(token[:cut], -1), get(token[cut:], -1)) for cut in range(1, len(token)))
-                rows += [(x, y, id) for x, y in cuts if x >= 0 and y >= 0]
-    return np.array(rows, np.int32).reshape(-1, 3), unbuilt
+            unbuilt.append(id)
+            cuts = ((ranks.get(token[:cut], -1), ranks.get(token[cut:], -1)) for cut in range(1, len(token)))
+            others += [(x, y, id) for x, y in cuts if x >= 0 and y >= 0]
+    left = np.frombuffer(builder.left, np.int32) if tokens else np.empty(0, np.int32)
+    built = np.flatnonzero(left >= 0)
+    rows = np.array([left[built], np.frombuffer(builder.right, np.int32)[built], built], np.int32).T
+    if others:
+        rows = np.concatenate([rows, np.array(others, np.int32)])
+        rows = rows[np.argsort(rows[:, 2], kind="stable")]
+    return np.ascontiguousarray(rows), unbuilt
 
 
 def encode_by_rank(token: bytes, ranks: dict[bytes, int], below: int) -> list[int]:

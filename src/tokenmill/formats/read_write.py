@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -75,11 +76,11 @@ def _read_file(place: Path, data: bytes) -> _Found:
         return gguf.parse_gguf(data, str(place)), True
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
-    if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
-        return _read_huggingface(place, data)
     has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
     if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:
         return ranks, True
+    if start.startswith(b"{") and re.search(rb'"model"\s*:\s*\{', data) and b'"vocab"' in data:
+        return _read_huggingface(place, data)
     if start.startswith(b"#version") or (start.startswith(b"{") and unknown_files.describe(data) is None):
         return _read_pair(place, parse_pair)
     if looks_like_tiktoken(data):

@@ -116,7 +116,7 @@ def inspect(
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
         if tok.vocabulary.alphabet == "bytes":
-            tables.append(worth_table(tok, domains.together(tok)))
+            tables.append(worth_table(tok, domains.together(tok), usage.by_id))
         if superwords_of(tok):
             tables.append(most_used_table(name or tok.name, tok, usage))
     if matrix is not None:

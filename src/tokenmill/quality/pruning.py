@@ -127,6 +127,10 @@ def all_ids(vocabulary: Vocabulary) -> set[int]:
 
 def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
     """The tokens that cannot be removed: the alphabet and the unknown token."""
+    if vocabulary.pipeline is not None:
+        raise UsageError(
+            f"tokens can be removed from byte-pair vocabularies only; this one is of order {vocabulary.order!r}"
+        )
     unmade = alphabet_of(vocabulary, events_of(vocabulary))
     fixed = {id for id in unmade if vocabulary.alphabet == "characters" or len(vocabulary.tokens[id] or b"") == 1}
     return fixed if vocabulary.unknown is None else fixed | {vocabulary.unknown}

@@ -28,6 +28,7 @@ from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
+from .junk import ENOUGH
 from .pruning import all_ids, check_removable, lasting_tokens, parts_of, renumber, with_removals
 from .replay import events_of
 from .tables import Column, Table
@@ -130,15 +131,15 @@ def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
                 heapq.heappush(ready, (used[part], -part))
 
 
-def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray | None = None) -> Worth:
+def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray) -> Worth:
     """Estimate how many tokens are worth replacing on `counts`: the text uses them less often than new ones.
 
-    Compares the least used tokens, in turn, with the most frequent pairs of adjacent tokens. Pairs overlap, and merging one
-    makes others, so this is an estimate.
+    Compares the least used tokens, in turn, with the most frequent pairs of adjacent tokens, which must occur ENOUGH times. Pairs
+    overlap, and merging one makes others, so this is an estimate.
+
+    uses: how often each token is used, by id.
     """
     ids, lengths = segment(tok, counts)
-    if uses is None:
-        uses = measure_usage(tok, counts).by_id
     inside = np.ones(len(ids), bool)
     inside[np.cumsum(lengths)[lengths > 0] - 1] = False  # the last token of each pretoken begins no pair
     first = np.flatnonzero(inside)
@@ -147,15 +148,15 @@ def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray | None 
     np.add.at(gains, places, np.repeat(counts.counts, lengths)[first])
     worth = Worth(0, 0, 0)
     for (_, times), gained in zip(least_used(tok, uses), np.sort(gains)[::-1].tolist(), strict=False):
-        if times >= gained:
+        if gained <= times or gained < ENOUGH:
             break
         worth = Worth(worth.tokens + 1, max(worth.used, times), gained)
     return worth
 
 
-def worth_table(tok: Tokenizer, counts: WordCounts) -> Table:
-    """How many tokens are worth replacing on `counts`."""
-    worth, size = worth_replacing(tok, counts), len(ordinary_tokens(tok))
+def worth_table(tok: Tokenizer, counts: WordCounts, uses: np.ndarray) -> Table:
+    """How many tokens are worth replacing on `counts`, which use each token `uses` times."""
+    worth, size = worth_replacing(tok, counts, uses), len(ordinary_tokens(tok))
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),
         Column("of the vocabulary", "share"),
@@ -163,8 +164,8 @@ def worth_table(tok: Tokenizer, counts: WordCounts) -> Table:
         Column("a new one at least", "count", "occurrences of the least frequent of as many pairs of adjacent tokens"),
     )
     note = (
-        "Compares the least used tokens with the most frequent pairs of adjacent tokens. An estimate: merging one pair changes "
-        "others. `tokenmill replace` gives their ids to new tokens; judge on all the text that a model must read."
+        f"Compares the least used tokens with the most frequent pairs of adjacent tokens, of {ENOUGH} occurrences or more. An "
+        "estimate: merging one pair changes others. `tokenmill replace` gives their ids to new tokens; judge on all the text that a model must read."
     )
     row = (worth.tokens, worth.tokens / size if size else None, worth.used, worth.gained)
     return Table("worth_replacing", "Tokens worth replacing on this text", columns, [row], note)

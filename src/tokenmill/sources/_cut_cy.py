@@ -264,28 +264,46 @@ def not_utf8(text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]
     """Which of the documents in `text` are not UTF-8."""
     found: list = []
     i: cython.Py_ssize_t
+    n: cython.Py_ssize_t = ends.shape[0]
     at: cython.size_t = 0
-    size: cython.size_t
-    end: cython.size_t
-    eight: uint64_t
-    point: uint32_t
-    base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0]) if text.shape[0] > 0 else cython.NULL
+    if n == 0 or text.shape[0] == 0:
+        return found
+    base: cython.pointer(cython.const[uint8_t]) = cython.address(text[0])
     with cython.nogil:
-        for i in range(ends.shape[0]):
-            end = ends[i]
-            while at < end:
-                if end - at >= 8:
-                    memcpy(cython.address(eight), base + at, 8)
-                    if eight & cython.cast(uint64_t, 0x8080808080808080) == 0:
-                        at += 8
-                        continue
-                size = 1 if base[at] < 0x80 else tm_utf8_read(base + at, end - at, cython.address(point))
-                if size == 0:
+        # Where all of it is UTF-8, a document is too, unless it begins or ends inside a character.
+        if _is_utf8(base, 0, ends[n - 1]):
+            for i in range(n - 1):
+                if ends[i] < ends[n - 1] and base[ends[i]] & 0xC0 == 0x80:
+                    break
+            else:
+                at = ends[n - 1]
+        if at == 0:
+            for i in range(n):
+                if not _is_utf8(base, at, ends[i]):
                     with cython.gil:
                         found.append(i)
-                    at = end
-                at += size
+                at = ends[i]
     return found
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_utf8(text: cython.pointer(cython.const[uint8_t]), at: cython.size_t, end: cython.size_t) -> cython.bint:
+    eight: uint64_t[4]
+    size: cython.size_t
+    point: uint32_t
+    while at < end:
+        if end - at >= 32:
+            memcpy(eight, text + at, 32)
+            if (eight[0] | eight[1] | eight[2] | eight[3]) & cython.cast(uint64_t, 0x8080808080808080) == 0:
+                at += 32
+                continue
+        size = 1 if text[at] < 0x80 else tm_utf8_read(text + at, end - at, cython.address(point))
+        if size == 0:
+            return False
+        at += size
+    return True
 
 
 # JSON

@@ -1,21 +1,18 @@
 """Decompressors: the bytes of a compressed file as chunks of plain bytes, in bounded memory.
 
-The chunks do not depend on the sizes that a caller reads, so neither does the place where damage is met.
+Where damage is met does not depend on the sizes that a caller reads, nor on the number of threads.
 """
 
 from __future__ import annotations
 
 import bz2
-import io
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from ..errors import MissingExtraError, require
-from ..kernels.machine import available_cores
+from ..errors import require
 
 STORED_STEP = 1 << 14  # bytes read from a compressed file at a time
 PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
@@ -24,25 +21,6 @@ PLAIN_STEP = 1 << 16  # bytes that a decompressor gives at a time
 FEED = 1 << 10
 SMALL_FEED = 1 << 6
 MAX_WINDOW = 1 << 31  # what `zstd --ultra --long=31` needs to be read
-PARALLEL_BZ2_BYTES = 1 << 20  # starting threads costs more than reading a smaller .bz2
-
-
-def decompressed(suffix: str, name: str, file: Any) -> Chunks:
-    """The plain bytes of a .gz, .bz2, .xz or .zst, in chunks that are not empty."""
-    if suffix == ".bz2" and isinstance(file, io.FileIO) and os.fstat(file.fileno()).st_size >= PARALLEL_BZ2_BYTES:
-        try:
-            return _ParallelBzip2(name, file)
-        except MissingExtraError:
-            pass  # the standard library reads it too, on one core
-    if suffix == ".zst":
-        zstandard = require("zstandard", "corpus", f"reading {name}")
-        return Members(file, lambda: _Zstd(zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()))
-    new: dict[str, Callable[[], Any]] = {
-        ".gz": partial(Zlib, 31),
-        ".bz2": bz2.BZ2Decompressor,
-        ".xz": lzma.LZMADecompressor,
-    }
-    return Members(file, new[suffix])
 
 
 class Chunks:
@@ -113,8 +91,8 @@ class Members(Chunks):
 class Zlib:
     """zlib's decompressor with the interface of those of bz2 and lzma."""
 
-    def __init__(self, wbits: int) -> None:
-        self._zlib = zlib.decompressobj(wbits)
+    def __init__(self, wbits: int, library: Any = zlib) -> None:
+        self._zlib = library.decompressobj(wbits)
 
     @property
     def eof(self) -> bool:
@@ -150,38 +128,14 @@ class _Zstd:
         return self._zstd.unused_data
 
 
-class _ParallelBzip2(Chunks):
-    """Reads .bz2 on all cores through rapidgzip, as Wikipedia's multistream dumps are; damage as bz2 sees it."""
-
-    def __init__(self, name: str, file: Any) -> None:
-        rapidgzip = require("rapidgzip", "corpus", "reading .bz2 on all cores")
-        self._file = file
-        self._slow = False
-        self._fast = rapidgzip.IndexedBzip2File(name, parallelization=available_cores())
-        self._chunks = self._decompress()
-
-    def stored_position(self) -> int:
-        return self._file.tell() if self._slow else self._fast.tell_compressed() // 8
-
-    def close(self) -> None:
-        self._fast.close()
-
-    def _decompress(self) -> Iterator[bytes]:
-        position = 0
-        try:
-            while data := self._fast.read(4 * PLAIN_STEP):
-                position += len(data)
-                yield data
-            if position:  # rapidgzip takes a header that was cut off for an empty file
-                return
-        except (RuntimeError, ValueError, OSError):
-            pass
-        # It stops a whole block or more before the damage, and does not say where. The standard library goes on from
-        # there, gives what can be read, and says what is wrong.
-        self._fast.close()
-        self._file.seek(0)
-        self._slow = True
-        for data in Members(self._file, bz2.BZ2Decompressor):
-            if position < len(data):
-                yield data[position:]
-            position = max(0, position - len(data))
+def members(suffix: str, name: str, file: Any) -> Members:
+    """The plain bytes of a .gz, .bz2, .xz or .zst by the libraries whose account of damage counts."""
+    if suffix == ".zst":
+        zstandard = require("zstandard", "corpus", f"reading {name}")
+        return Members(file, lambda: _Zstd(zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()))
+    new: dict[str, Callable[[], Any]] = {
+        ".gz": partial(Zlib, 31),
+        ".bz2": bz2.BZ2Decompressor,
+        ".xz": lzma.LZMADecompressor,
+    }
+    return Members(file, new[suffix])

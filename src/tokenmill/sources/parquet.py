@@ -134,11 +134,11 @@ class ParquetSource(BlockSource):
         texts: Any = batch.column(self._options.field)
         if pa.types.is_dictionary(texts.type):
             texts = texts.dictionary_decode()
-        texts = texts.cast(pa.large_binary())
-        if texts.null_count:
-            texts = texts.fill_null(b"")
+        if texts.null_count or texts.type not in (pa.string(), pa.binary()):  # the cast imports pyarrow.compute
+            texts = texts.cast(pa.large_binary()).fill_null(b"")
+        width = np.int32 if texts.type in (pa.string(), pa.binary()) else np.int64
         _, offsets, data = texts.buffers()
-        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1].astype(np.uint64)
+        ends = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1].astype(np.uint64)
         block.data = memoryview(data).cast("B")[int(ends[0]) : int(ends[-1])] if data is not None else b""
         block.ends, block.numbers = ends[1:] - ends[0], range(first, first + len(texts))
         if self._ids and "id" in batch.schema.names:

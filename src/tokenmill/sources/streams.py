@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, MissingExtraError
-from .decompress import PLAIN_STEP, decompressed
+from .decompress import PLAIN_STEP, Chunks
 from .find import COMPRESSIONS, STDIN, Source, is_url, open_url, reason_of, shown
+from .read_ahead import decompressed
 
 Pause = Callable[[], None]
 
@@ -61,14 +62,15 @@ class ByteStream:
         self._ahead = memoryview(b"")  # read, but not given out
         self._damage: InputError | None = None
         self._file: Any = _open_file(source, pause)
+        self._packed: Chunks | None = None  # what decompresses the file
         self._chunks: Iterator[bytes] | None = None  # of plain bytes; None if the file is read directly
         try:
-            self._chunks = _plain_chunks(os.fspath(source), self._file, suffix)
+            self._chunks = self._packed = _plain_chunks(os.fspath(source), self._file, suffix)
             self.seekable = self._chunks is None and self._file.seekable()
             if text:
                 self._read_mark()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def __enter__(self) -> ByteStream:
@@ -137,15 +139,15 @@ class ByteStream:
     def stored_position(self) -> int:
         """How many bytes of the source as it is stored have been read, for progress."""
         try:
-            own = getattr(self._chunks, "stored_position", None)
-            return 0 if self._file.closed else own() if own else self._file.tell()
+            if self._file.closed:
+                return 0
+            return self._file.tell() if self._packed is None else self._packed.stored_position()
         except (OSError, ValueError):  # a source that has no positions, or was closed meanwhile
             return 0
 
     def close(self) -> None:
-        close = getattr(self._chunks, "close", None)
-        if close is not None:
-            close()
+        if self._packed is not None:
+            self._packed.close()
         self._file.close()
 
     def _read_mark(self) -> None:
@@ -247,7 +249,7 @@ class _Pipe(io.RawIOBase):
         super().close()
 
 
-def _plain_chunks(name: str, file: Any, suffix: str | None) -> Iterator[bytes] | None:
+def _plain_chunks(name: str, file: Any, suffix: str | None) -> Chunks | None:
     """Chunks of the plain bytes of `file`, none of them empty; None if it is not compressed."""
     suffix = Path(name).suffix.lower() if suffix is None else suffix
     if suffix == ".7z":

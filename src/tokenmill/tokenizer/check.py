@@ -24,6 +24,7 @@ from ..sources.text import FileSource
 from ..vocabulary import Vocabulary
 from .batches import map_batch
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
+from .encoding._finder_cy import Finder
 
 if TYPE_CHECKING:
     from .tokenizer import Tokenizer
@@ -75,7 +76,7 @@ def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
     """Why two vocabularies give the same ids on every text, or None if their tables do not tell."""
     if vocabulary.fingerprint() == other.fingerprint():
         return "the vocabularies are the same: tokens, order, patterns and added tokens"
-    around = ("split_patterns", "alphabet", "unknown", "normalizers", "add_prefix_space")
+    around = ("split_patterns", "alphabet", "unknown", "normalizers", "add_prefix_space", "pipeline")
     if any(getattr(vocabulary, name) != getattr(other, name) for name in around):
         return None
     if {*vocabulary.added_tokens} != {*other.added_tokens} or vocabulary.alphabet != "bytes":
@@ -176,8 +177,14 @@ class _Trial:
         if library is None and (tokenizer.special_tokens_set or other.special_tokens_set):
             self.of_text.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
         allowed = ("all", frozenset[str]())[: len(self.of_text)]
+        cores = (tokenizer.core, other.core)
         # What the kernels of both sides do for each of `of_text`; none where one side is a library.
-        self.plans = [] if library else [(tokenizer.core.plan(a, ()), other.core.plan(a, ())) for a in allowed]
+        self.plans = [] if library else [(cores[0].plan(a, ()), cores[1].plan(a, ())) for a in allowed]
+        # Finds the control tokens of both sides: text without them has the same ids whether they are allowed or not.
+        # None where they are searched for in normalized text.
+        controls = {content.encode(): 0 for core in cores for content in core.added.special}
+        direct = all(core.whole_texts and not core.added.mark for core in cores)
+        self.controls = Finder(controls) if controls and direct else None
 
     def run(
         self, stage: str, texts: Iterable[tuple[str, str | bytes]], total: int | None, progress: Progress | None
@@ -185,37 +192,37 @@ class _Trial:
         texts, done = iter(texts), 0
         while some := list(itertools.islice(texts, _TOGETHER)):
             threads = None if stage == "text" else 1  # generated texts are so short that starting threads takes longer
-            agreed = map_batch(self.tokens_if_same, [text for _, text in some], threads)
-            for (source, text), tokens in zip(some, agreed, strict=True):
-                if tokens is None:
-                    tokens = self.try_one(source, text)
-                if isinstance(tokens, Difference):
-                    return tokens
+            agreed = map_batch(self.size_if_same, [text for _, text in some], threads)
+            for (source, text), same in zip(some, agreed, strict=True):
+                tried = self.try_one(source, text) if same is None else same
+                if isinstance(tried, Difference):
+                    return tried
                 self.texts += 1
-                self.bytes += len(text.encode("utf-8", "replace") if isinstance(text, str) else text)
-                self.tokens += tokens
+                self.bytes += tried[0]
+                self.tokens += tried[1]
             done += len(some)
             if progress is not None:
                 progress(stage, done, total)
         return None
 
-    def tokens_if_same(self, text: str | bytes) -> int | None:
-        """The number of tokens where the kernels of both sides give the same ids; None if they do not, or cannot tell."""
+    def size_if_same(self, text: str | bytes) -> tuple[int, int] | None:
+        """The bytes and tokens where the kernels of both sides give the same ids; None if they do not, or cannot tell."""
         if not self.plans or not isinstance(text, str):
             return None
         try:
             data = text.encode()
             ends = array("Q", [len(data)])
-            for plan, other_plan in self.plans:
+            modes = 1 if self.controls is not None and self.controls.find(data) is None else len(self.plans)
+            for plan, other_plan in self.plans[:modes]:
                 ids = self.tokenizer.core.encode_documents(data, ends, plan)[0]
                 if ids != self.other.core.encode_documents(data, ends, other_plan)[0]:
                     return None
         except (UnicodeEncodeError, UsageError):
             return None
-        return len(ids) // 4
+        return len(data), len(ids) // 4
 
-    def try_one(self, source: str, text: str | bytes) -> Difference | int:
-        """The shortest difference found on a text, or the number of its tokens."""
+    def try_one(self, source: str, text: str | bytes) -> Difference | tuple[int, int]:
+        """The shortest difference found on a text, or its bytes and tokens."""
         ids: list[int] | None = None
         for specials, encode, encode_other in self.of_text if isinstance(text, str) else self.of_bytes:
             ids, other_ids = _try(encode, text), _try(encode_other, text)
@@ -223,7 +230,7 @@ class _Trial:
                 short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
                 ids, other_ids = _try(encode, short), _try(encode_other, short)
                 return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
-        return len(ids or ())
+        return len(text.encode("utf-8", "replace") if isinstance(text, str) else text), len(ids or ())
 
     def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
         """The byte at which the first different tokens begin."""

@@ -132,20 +132,13 @@ def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: 
 def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
     """Where the next pretokens end, those of the next documents too; up to SCAN of them, and at least one."""
     document: cython.Py_ssize_t = work.document
-    first: cython.size_t = work.ends[document - 1] if document > 0 else 0
     at: cython.size_t = work.at
     n: cython.Py_ssize_t = 0
-    m: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     while document < work.n and n <= SCAN - 2 * TM_SIMD_ROOM:
         if at == work.ends[document]:
-            first = at
             document += 1
             continue
-        m = encoder._scanner.scan(work.text + first, at - first, work.ends[document] - first, pretokens + n, SCAN - n)
-        for i in range(n, n + m):
-            pretokens[i] += first
-        n += m
+        n += encoder._scanner.scan(work.text, at, work.ends[document], pretokens + n, SCAN - n)
         at = pretokens[n - 1]
     return n
 
