@@ -103,7 +103,7 @@ def compare(kind: str, libraries: tuple[str, ...], *arguments: str, rounds: int)
 
 def run(quick: bool = False) -> dict:
     """Run all; with quick, one round of each."""
-    rounds = 1 if quick else 5
+    rounds = 1 if quick else 3
     results: dict = {"load": {}, "encode": {}}
     for name in FILES:
         libraries = ("tokenmill", "tokenmill_unsaved", "tokenizers")
