@@ -14,7 +14,7 @@ import sys
 
 from .encode_jobs import cold_and_warm
 from .encoders import RANKS, tokenizer_json
-from .harness import CACHE, SHARED, alternate, corpus_file
+from .harness import CACHE, SHARED, alternate, corpus_file, run_job
 
 FILES = (
     "cl100k", "gpt2", "gpt-neox-20b", "claude1", "llama3.1", "qwen3", "deepseek-v3", "command-r-plus", "whisper-tiny",
@@ -103,9 +103,10 @@ def compare(kind: str, libraries: tuple[str, ...], *arguments: str, rounds: int)
 
 def run(quick: bool = False) -> dict:
     """Run all; with quick, one round of each."""
-    rounds = 1 if quick else 3
+    rounds = 1 if quick else 2
     results: dict = {"load": {}, "encode": {}}
     for name in FILES:
+        run_job(["benchmarks.families", "first", "tokenmill", name])  # this one saves
         libraries = ("tokenmill", "tokenmill_unsaved", "tokenizers")
         results["load"][name] = compare("first", libraries[: 2 if name == "cl100k" else 3], name, rounds=rounds)
     names = ("python", "import tokenmill", "tokenmill --help", "tokenmill encode --help", "tokenmill encode, one line")
@@ -117,7 +118,7 @@ def run(quick: bool = False) -> dict:
             path = str(corpus_file(corpus, 20_000_000))
             kept = {}
             for group in (peers[:2], peers[2:3], peers[3:]):  # each with a text, or a model, of its own
-                kept |= compare("encode", group, name, path, rounds=min(rounds, 3) if group == peers[:2] else 1)
+                kept |= compare("encode", group, name, path, rounds=rounds if group == peers[:2] else 1)
             results["encode"][name][corpus] = kept
     return results
 

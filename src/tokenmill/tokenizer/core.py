@@ -71,7 +71,7 @@ class Core:
         vocabulary = self.vocabulary
         if vocabulary.pipeline is None:
             return None
-        from .pipeline import PipelineEncoder  # late: it needs the regex module
+        from .pipeline import PipelineEncoder  # late: it imports the regex module
 
         added = {token.id: (self.tokens[token.id] or b"").decode() for token in vocabulary.added_tokens}
         return PipelineEncoder(vocabulary, vocabulary.pipeline, added)
