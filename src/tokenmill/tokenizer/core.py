@@ -228,10 +228,11 @@ class Core:
         if self.whole_texts and not plan.refused and not marked:
             return encode_documents(self.kernel, text, ends, plan.token_finder, goes_on, end_of_text, width)
         bounds = [0, *ends]
-        lists = [self.encode(bytes(text[start:end]), plan) for start, end in itertools.pairwise(bounds)]
-        id_ends = array("q", itertools.accumulate(map(len, lists)))
+        texts = (bytes(text[start:end]) for start, end in itertools.pairwise(bounds))
+        found = [memoryview(self.encode_to_array(each, plan)).cast("B") for each in texts]
+        id_ends = array("q", itertools.accumulate(len(each) // 4 for each in found))
         done = memoryview(id_ends)[: len(id_ends) - goes_on]
-        return write_ids(array("I", itertools.chain.from_iterable(lists)), done, end_of_text, width), done
+        return write_ids(array("I", b"".join(found)), done, end_of_text, width), done
 
     def count(self, text: str, plan: Plan) -> int:
         """The number of ids of `text`."""
