@@ -11,7 +11,7 @@ import sys
 from . import render
 from .harness import SHARED, save
 
-TOPICS = ("train", "merge_loop", "superwords", "split", "count", "encode", "token_files")
+TOPICS = ("train", "merge_loop", "superwords", "split", "count", "encode", "families", "token_files")
 NAMED = ("playground",)  # also needs Chromium and Node, so it runs only by name
 
 if not (SHARED / "corpus").is_dir():

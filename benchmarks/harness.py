@@ -32,7 +32,17 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 CACHE = Path(os.environ.get("TOKENMILL_BENCH_CACHE", ROOT / "build" / "bench"))
 SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
-PEERS = ("bpeasy", "fastokens", "gigatoken", "rs_bpe", "rustbpe", "tiktoken", "tokenizers", "wordchipper")
+PEERS = (
+    "bpeasy",
+    "fastokens",
+    "gigatoken",
+    "rs_bpe",
+    "rustbpe",
+    "sentencepiece",
+    "tiktoken",
+    "tokenizers",
+    "wordchipper",
+)
 
 
 def corpus_file(name: str, limit: int | None = None) -> Path:

@@ -281,6 +281,44 @@ def encode(results: dict) -> list[str]:
     ]
 
 
+def families(results: dict) -> list[str]:
+    """Loading and first calls, and encoding in the manner of SentencePiece."""
+
+    def cpu(rounds: list[dict]) -> str:
+        return f"{1000 * median(rounds, 'cpu'):.0f}"
+
+    ways = ("tokenmill", "tokenmill_unsaved", "tokenizers")
+    loads = [[name, *(cpu(kept[way]) if way in kept else "" for way in ways)] for name, kept in results["load"].items()]
+    speeds = [
+        [
+            f"{name}, {library}",
+            *(f"{rate(kept[c][library], 'cold')} / {rate(kept[c][library], 'warm')}" for c in CORPORA),
+        ]
+        for name, kept in results["encode"].items()
+        for library in kept["en"]
+    ]
+    commands = [[name, cpu(rounds)] for name, rounds in results["commands"].items()]
+    return [
+        "## First calls",
+        "",
+        "CPU milliseconds of a whole process that loads one file and encodes one line, with the start of Python and all "
+        "imports; the median of the rounds. *First load*: nothing is saved from an earlier load.",
+        "",
+        *table(["", "tokenmill", "first load", "tokenizers"], loads),
+        "",
+        "Whole commands, in the same unit:",
+        "",
+        *table(["", "CPU ms"], commands),
+        "",
+        "## Encode in the manner of SentencePiece",
+        "",
+        "One core, MB per second of CPU time, first call / later calls, best round. Text of 20 MB to an array for tokenmill "
+        "and gigatoken, of 2 MB to a list for tokenizers and sentencepiece.",
+        "",
+        *table(["", *CORPORA], speeds),
+    ]
+
+
 def playground(results: dict) -> list[str]:
     """Key press latency by text size, the page's encoder against gpt-tokenizer, and the size of the page."""
     keys = []
@@ -324,6 +362,7 @@ TOPICS = {
     "split": split,
     "count": count,
     "encode": encode,
+    "families": families,
     "token_files": token_files,
     "playground": playground,
 }

@@ -50,21 +50,23 @@ def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
     return cache
 
 
+def _spans_words(token: bytes) -> bool:
+    return token.rfind(b" ") > 0 and _SPANS_WORDS.search(token.decode(errors="ignore")) is not None
+
+
 def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] | None:
     """What encodes with tokens that span words, and its merger; None for a vocabulary whose merges have no such two stages.
 
     Stage 2 begins with the first token that holds a space after a letter or a number. A vocabulary that was not trained in two stages
     is None: stage 2 would be nearly all of it, or stage 1 uses tokens of stage 2.
     """
-
-    tokens, events = vocabulary.tokens, vocabulary.events
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
+    import numpy as np
+
+    tokens, events = vocabulary.tokens, vocabulary.events
     made = events[:, 2].tolist()
-    t = next(
-        (rank for rank, id in enumerate(made) if _SPANS_WORDS.search((tokens[id] or b"").decode(errors="ignore"))),
-        len(made),
-    )
+    t = next((rank for rank, id in enumerate(made) if _spans_words(tokens[id] or b"")), len(made))
     if t == len(made) or 4 * t < len(made):
         return None
     singles = {id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
