@@ -200,7 +200,7 @@ TM_SIMD ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_t *text
         if (size < 64) { /* the end of the text, or of its whole characters in this block */
             uint64_t valid = ((uint64_t)1 << size) - 1 + ((uint64_t)block->at_end << size);
             cuts &= valid, one_back &= valid, two_back &= valid, rewind &= valid;
-            if (size) {
+            if (size && !block->at_end) {
                 uint8_t bytes[64];
                 tm_store(bytes, states);
                 state = tm_state_of(bytes[size - 1]);
