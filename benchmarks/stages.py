@@ -59,8 +59,8 @@ def job(verb: str, name: str, path: str) -> dict:
     return {"bytes": size} | {stage: round(seconds, 4) for stage, seconds in clock.spent.items()}
 
 
-def blocks(clock: Clock, path: Path, options, format: str | None = None, cut=None) -> Iterator:
-    """The blocks of a file, parsed."""
+def blocks(clock: Clock, path: Path, options, format: str | None = None, cut=None, parse: bool = True) -> Iterator:
+    """The blocks of a file; `parse` where documents are not text yet. Without it they have their ids."""
     from tokenmill.sources.blocks import Block
     from tokenmill.sources.documents import open_source
     from tokenmill.sources.streams import ByteStream
@@ -70,9 +70,9 @@ def blocks(clock: Clock, path: Path, options, format: str | None = None, cut=Non
         with ByteStream(path) as stream:
             while clock("decompress", stream.readinto, buffer):
                 pass
-    opened, block = open_source(path, options, format, cut=cut, ids=format is not None), Block()
+    opened, block = open_source(path, options, format, cut=cut, ids=not parse), Block()
     while clock("read", opened.draw, block):
-        if format is None:
+        if parse:
             clock("parse", block.finish)
         yield block
     clock.add("read", -clock.spent.get("decompress", 0.0))
@@ -112,15 +112,14 @@ def encode(clock: Clock, name: str, path: Path, folder: Path) -> int:
 
 
 def count(clock: Clock, name: str, path: Path, folder: Path, train: str = "") -> int:
-    from tokenmill import train_from_counts
+    from tokenmill import Splitter, train_from_counts
     from tokenmill.counting.tables import merge_tables
     from tokenmill.counting.text_sources import cut_of
     from tokenmill.counting.threads import Counter
     from tokenmill.counting.word_counts import WordCounts
     from tokenmill.sources.blocks import ReadOptions
-    from tokenmill.split import make_splitter
 
-    splitter, size = make_splitter("cl100k"), 0
+    splitter, size = Splitter("cl100k"), 0
     counter = Counter(splitter, 1 << 32, None, lambda: None)
     for block in blocks(clock, path, ReadOptions("line" if name.startswith("lines") else "file"), cut=cut_of(splitter)):
         size += block.nbytes
@@ -153,7 +152,7 @@ def clean(clock: Clock, name: str, path: Path, folder: Path) -> int:
     compressor, size = zstandard.ZstdCompressor(level=3), 0
     with open(folder / "out.jsonl.zst", "wb") as file, compressor.stream_writer(file) as writer:
         for _ in range(max(1, DUMP_BYTES // path.stat().st_size) if kind in DUMPS else 1):
-            for block in blocks(clock, path, options.read, KINDS[kind][0] or "text"):
+            for block in blocks(clock, path, options.read, KINDS[kind][0], parse=False):
                 size += block.nbytes
                 lines, _ = clock("filter", cleaner, block.values())
                 clock("write", writer.write, lines)
