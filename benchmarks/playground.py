@@ -68,10 +68,8 @@ WATCH = """() => {
 }"""
 
 TO_THE_MIDDLE = """() => {
-  const box = document.getElementById("text");
   const tokens = document.getElementById("tokens");
-  box.focus();
-  box.setSelectionRange(box.value.length >> 1, box.value.length >> 1);
+  tokenmill.select(tokenmill.text.length >> 1, tokenmill.text.length >> 1);
   tokens.scrollTop = (tokens.scrollHeight - tokens.clientHeight) / 2;
 }"""
 

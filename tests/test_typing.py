@@ -37,7 +37,7 @@ found = tokenmill.inspect(tok, "corpus", options=tokenmill.InspectionOptions(jun
 rows = [len(row) for row in found.table("junk").rows]
 beside = tokenmill.compare({"mine": tok}, {"en": "corpus"})
 page: str = beside.to_markdown()
-smaller: tokenmill.Tokenizer = tokenmill.prune(tok, unused_on="corpus", min_uses=2).tok
+smaller: tokenmill.Tokenizer = tokenmill.shrink(tok, "corpus", min_uses=2).tok
 larger: tokenmill.Tokenizer = tokenmill.extend(tok, "corpus", 2000, refine=0.9)
 agreed: tokenmill.Agreement = tokenmill.check(tok, larger)
 for document in tokenmill.read_documents("corpus"):

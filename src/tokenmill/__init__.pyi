@@ -24,10 +24,13 @@ from .quality import Comparison as Comparison
 from .quality import Inspection as Inspection
 from .quality import InspectionOptions as InspectionOptions
 from .quality import Pruned as Pruned
+from .quality import Replaced as Replaced
 from .quality import compare as compare
 from .quality import extend as extend
 from .quality import inspect as inspect
 from .quality import prune as prune
+from .quality import replace as replace
+from .quality import shrink as shrink
 from .sources.blocks import ReadOptions as ReadOptions
 from .split import Splitter as Splitter
 from .token_files import EncodeOptions as EncodeOptions

@@ -70,6 +70,8 @@ def vocabularies():
         ("gaps", Vocabulary(tuple(tokens), (r"[a-m]+|\s+(?!\S)|(?i:fox)",))),
         ("characters", characters()),
         ("picky", picky()),
+        ("sentencepiece", sentencepiece()),
+        ("first", sentencepiece(normalizers=(), add_prefix_space="first")),
     ]
 
 
@@ -86,6 +88,30 @@ def characters():
         tuple(tokens), (PATTERNS["whitespace"],), "merges", np.array(merges, np.int32),
         (AddedToken("<unk>", unknown),), False, alphabet="characters", unknown=unknown,
     )  # fmt: skip
+
+
+def sentencepiece(**changes):
+    """A vocabulary with SentencePiece's rules: spaces marked, characters without a token as bytes, one rank for a token."""
+    plain = characters()
+    apart = [bytes([b]) for b in range(256)]
+    words = [f" {word}" for word in TEXT.split()]
+    alphabet = [token for token in plain.tokens if token and len(token.decode()) == 1] + [b" "]
+    tokens = [b"<unk>", *apart, *alphabet]
+    number = {token: i for i, token in enumerate(tokens) if i > 256}
+    lists = [([number[c.encode()] for c in word], 1) for word in words if all(c.encode() in number for c in word)]
+    rows = []
+    for left, right, new in train_naive(lists, tokens, len(tokens) + 200):
+        rows.append((left, right, new))
+        number[tokens[new]] = new
+        halves = [(tokens[new][:i], tokens[new][i:]) for i in range(1, len(tokens[new]))]
+        others = [(number[a], number[b], new) for a, b in halves if a in number and b in number]
+        rows += [row for row in others if row not in rows]
+    fields = {
+        "normalizers": (("Prepend", "▁"), ("Replace", " ", "▁")), "space_mark": "▁", "alphabet": "characters",
+        "byte_tokens": tuple(range(1, 257)), "unknown": 0, "fuse_unknown": True, "whole_pretokens": False,
+        "added_tokens": (AddedToken("<s>", len(tokens)), AddedToken("new", len(tokens) + 1, special=False)),
+    }  # fmt: skip
+    return Vocabulary((None, *tokens[1:]), (), "scores", np.array(rows, np.int32), **{**fields, **changes})
 
 
 def picky(threshold=0.5, size=700):

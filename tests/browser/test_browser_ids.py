@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from playground_examples import EDGE_CASES as HERE
 from playground_examples import TEXT
+from playground_page import units
 from static_server import file_server
 
 from tokenmill.errors import UsageError
@@ -16,7 +17,6 @@ from tokenmill.tokenizer.check_texts import EDGE_CASES, fuzzed_texts
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
-# Texts travel as UTF-16 units, because lone surrogates would not survive the way to the browser.
 ENCODE = """async ([tokenizer, special, texts]) => {
   const all = [];
   for (const units of texts) {
@@ -28,11 +28,6 @@ ENCODE = """async ([tokenizer, special, texts]) => {
   }
   return all;
 }"""
-
-
-def units(text):
-    data = text.encode("utf-16-le", "surrogatepass")
-    return [int.from_bytes(data[i : i + 2], "little") for i in range(0, len(data), 2)]
 
 
 def library(tok, text, special):
@@ -98,7 +93,7 @@ ALPHABETS = st.one_of(
 
 
 @settings(max_examples=40 * SWEEP, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 10), st.booleans(), st.lists(ALPHABETS, min_size=25, max_size=25))
+@given(st.integers(0, 12), st.booleans(), st.lists(ALPHABETS, min_size=25, max_size=25))
 def test_any_text_gets_the_librarys_ids(site_page, tokenizers, which, special, texts):
     name, tok = tokenizers[which]
     assert_same(site_page, name, tok, texts, special)
@@ -131,7 +126,13 @@ def published(chromium, shared, corpus_bytes, tmp_path_factory):
     from tokenmill import formats, train_from_iterator
     from tokenmill.playground.export import export
 
-    names = ["cl100k_base.tiktoken", "gpt2-tokenizer.json.zst", "gpt-neox-20b-tokenizer.json.zst"]
+    names = [
+        "cl100k_base.tiktoken",
+        "gpt2-tokenizer.json.zst",
+        "gpt-neox-20b-tokenizer.json.zst",
+        "llama2-tokenizer.json.zst",
+        "mistral-v3-sentencepiece.model.zst",
+    ]
     found = [(name, formats.read(shared / "vocab" / name)) for name in names]
     text = corpus_bytes("multi", 1_000_000).decode("utf-8", "replace")
     for name, refine in (("plain", None), ("picky", 0.8)):

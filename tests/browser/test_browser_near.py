@@ -5,20 +5,19 @@ import random
 import pytest
 from playground_examples import EDGE_CASES as HERE
 from playground_examples import TEXT
+from playground_page import units, write
 
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.tokenizer.check_texts import EDGE_CASES
 
-# Puts texts (as UTF-16 units, for the sake of lone surrogates) into the box one by one, and takes what "Copy ids" gives
-# at once, without letting the browser do anything in between.
+# Edits the text to be these texts (as UTF-16 units) one by one, and takes what "Copy ids" gives at once, without letting
+# the browser do anything in between.
 TYPE = """texts => {
-  const box = document.getElementById("text");
   const message = document.getElementById("message");
   navigator.clipboard.writeText = async (text) => { window.copied = text; };
   return texts.map((units) => {
-    box.value = String.fromCharCode(...units);
-    box.dispatchEvent(new InputEvent("input"));
+    tokenmill.text = String.fromCharCode(...units);
     if (message.classList.contains("problem")) return message.textContent;
     document.getElementById("copy-ids").click();
     return JSON.parse(window.copied);
@@ -26,16 +25,9 @@ TYPE = """texts => {
 }"""
 
 IS_NEAR = """() => {
-  const box = document.getElementById("text");
-  box.value = box.value.length > 9 ? "" : box.value + "1";
-  box.dispatchEvent(new InputEvent("input"));
-  return document.getElementById("count-characters").textContent === String(box.value.length);
+  tokenmill.text = tokenmill.text.length > 9 ? "" : tokenmill.text + "1";
+  return document.getElementById("count-characters").textContent === String(tokenmill.text.length);
 }"""
-
-
-def units(text):
-    data = text.encode("utf-16-le", "surrogatepass")
-    return [int.from_bytes(data[i : i + 2], "little") for i in range(0, len(data), 2)]
 
 
 def edits(text, count, dice):
@@ -62,11 +54,10 @@ def test_typed_text_has_the_librarys_ids_at_once(page, small_tokenizers, special
     for seed, (name, vocabulary) in enumerate(small_tokenizers):
         tok = Tokenizer(vocabulary)
         page.select_option("#tokenizer", name)
-        page.fill("#text", "1")
+        write(page, "1")
         page.wait_for_function(IS_NEAR)
         dice = random.Random(seed)
         texts = [*EDGE_CASES, *HERE, TEXT, *edits(TEXT[seed * 50 :][:600], 40, dice)]
-        texts = [text.replace("\r\n", "\n").replace("\r", "\n") for text in texts]  # as text boxes do
         for text, ids in zip(texts, page.evaluate(TYPE, [units(text) for text in texts]), strict=True):
             if len(text) > 32_768:
                 continue  # the worker's
@@ -82,7 +73,7 @@ def test_what_is_drawn_is_what_was_typed(page, small_tokenizers):
     """Blocks and elements that are kept over edits show the same as a page that draws everything anew."""
     page.set_checked("#special", False)
     page.select_option("#tokenizer", small_tokenizers[0][0])
-    page.fill("#text", "1")
+    write(page, "1")
     page.wait_for_function(IS_NEAR)
     read = (
         """() => Array.from(document.querySelectorAll("#tokens .t"), (token) => [token.textContent, token.ariaLabel])"""
@@ -100,12 +91,11 @@ def test_a_long_text_is_the_workers_and_a_short_one_after_it_is_not_overtaken(pa
     name = small_tokenizers[0][0]
     page.set_checked("#special", False)
     page.select_option("#tokenizer", name)
-    page.fill("#text", "1")
+    write(page, "1")
     page.wait_for_function(IS_NEAR)
     found = page.evaluate(
         """async () => {
-          const box = document.getElementById("text");
-          const type = (text) => { box.value = text; box.dispatchEvent(new InputEvent("input")); };
+          const type = (text) => { tokenmill.text = text; };
           const count = () => document.getElementById("count-characters").textContent;
           type("low");
           type("low lower ".repeat(5000));

@@ -1,12 +1,18 @@
 """The Tokens view in a real browser: typing, pasting, long texts, the keyboard, links, and nothing ever as HTML."""
 
+import itertools
 import json
 import re
 
+import numpy as np
 import pytest
 from playground_examples import TEXT
+from playground_page import copied, ids, set_text, text_of, wait_for_bytes, write
+from static_server import file_server
 
+from tokenmill.playground.export import export
 from tokenmill.tokenizer import Tokenizer
+from tokenmill.vocabulary import Vocabulary
 
 NAMES = ["ranks", "merges", "picky"]
 
@@ -24,41 +30,26 @@ def number(page, name):
     return int(page.inner_text(f"#count-{name}").replace(",", ""))
 
 
-def set_text(page, text):
-    page.fill("#text", text)
-    size = len(text.encode())
-    page.wait_for_function(
-        "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size)
-    )
-
-
-def ids(page):
-    """What "Copy ids" puts on the clipboard."""
-    page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; }")
-    page.click("#copy-ids")
-    page.wait_for_function("() => window.copied !== undefined")
-    return json.loads(page.evaluate("() => { const c = copied; window.copied = undefined; return c; }"))
-
-
 def test_tokens_follow_as_you_type(open_page, local, toks):
     page = open_page(local.address)
-    page.fill("#text", "")
-    page.type("#text", "low lower lowest")
-    page.wait_for_function("() => document.getElementById('count-bytes').textContent === '16'")
+    write(page, "")
+    page.click("#text")
+    page.keyboard.type("low lower lowest")
+    wait_for_bytes(page, 16)
     expected = toks["ranks"].encode_ordinary("low lower lowest")
     assert tokens(page) == [toks["ranks"].decode([id]) for id in expected]
     assert ids(page) == expected
     assert number(page, "tokens") == len(expected)
     assert number(page, "characters") == 16
     assert page.inner_text("#count-ratio") == f"{16 / len(expected):.2f}"
-    page.press("#text", "Backspace")
-    page.wait_for_function("() => document.getElementById('count-bytes').textContent === '15'")
+    page.press("#text .cm-content", "Backspace")
+    wait_for_bytes(page, 15)
     assert ids(page) == toks["ranks"].encode_ordinary("low lower lowes")
 
 
 def test_each_tokenizer_and_the_copy_buttons(open_page, local, toks):
     page = open_page(local.address)
-    text = TEXT.replace("\r\n", "\n")  # a text box has line feeds only
+    text = TEXT
     set_text(page, text)
     for name in NAMES:
         page.select_option("#tokenizer", name)
@@ -67,17 +58,14 @@ def test_each_tokenizer_and_the_copy_buttons(open_page, local, toks):
             "n => document.getElementById('count-tokens').textContent.replaceAll(',', '') == n", arg=str(len(expected))
         )
         assert ids(page) == expected
-    page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; }")
     set_text(page, 'é "x"\n日')
-    page.click("#copy-tokens")
-    page.wait_for_function("() => window.copied !== undefined")
-    copied = page.evaluate("copied")
+    found = copied(page, "#copy-tokens")
     parts = [toks["picky"].decode_bytes([id]) for id in toks["picky"].encode_ordinary('é "x"\n日')]
     for part in parts:
         try:
-            assert json.dumps(part.decode(), ensure_ascii=False) in copied
+            assert json.dumps(part.decode(), ensure_ascii=False) in found
         except UnicodeDecodeError:
-            assert "".join(f"\\x{byte:02X}" for byte in part) in copied
+            assert "".join(f"\\x{byte:02X}" for byte in part) in found
 
 
 def test_special_tokens_are_text_unless_the_switch_says_otherwise(open_page, local, toks):
@@ -99,7 +87,7 @@ def test_white_space_and_control_characters_show_on_demand(open_page, local):
     page.check("#visible")
     page.wait_for_function("() => document.getElementById('tokens').textContent.includes('·')")
     shown = "".join(tokens(page))
-    assert shown.startswith("a·b⇥c⏎\n␁")
+    assert shown.startswith("a·b⇥c⏎\n⟨SOH⟩")
     page.check("#as-ids")
     page.wait_for_selector("#tokens .id")
     assert "".join(tokens(page)).strip()[0].isdigit()
@@ -126,10 +114,8 @@ def test_hover_and_focus_tell_id_bytes_and_pretoken(open_page, local, toks):
     place = re.search(r"token (\d+) of", page.inner_text("#detail"))[1]
     assert int(place) > 2
     page.keyboard.press("Enter")  # finds it in the text
-    selected = page.evaluate(
-        "() => { const b = document.getElementById('text'); return b.value.slice(b.selectionStart, b.selectionEnd); }"
-    )
-    assert selected and page.evaluate("() => document.activeElement.id") == "text"
+    assert page.evaluate("document.getElementById('text').shadowRoot.getSelection().toString()")
+    assert page.evaluate("() => document.activeElement.id") == "text"
 
 
 def test_tokens_inside_a_character_show_their_bytes(open_page, local, toks):
@@ -143,55 +129,177 @@ def test_tokens_inside_a_character_show_their_bytes(open_page, local, toks):
         assert part.hex(" ").upper() in page.inner_text("#detail")
 
 
-def test_a_megabyte_is_pasted_and_edited(open_page, local, toks, tmp_path):
-    page = open_page(local.address)
-    line = "The quick brown fox, 日本 and naïve café 12345\tlow lower lowest. "
-    text = "".join(f"{i} {line}\n" if i % 3 else f"{i} {line}" for i in range(14_000))
-    assert len(text.encode()) > 1_000_000
-    page.fill("#text", "")
+def paste(page, text):
     page.evaluate(
         """text => {
           const data = new DataTransfer();
           data.setData("text/plain", text);
-          const box = document.getElementById("text");
+          const box = document.getElementById("text").shadowRoot.querySelector(".cm-content");
           box.focus();
           box.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
         }""",
         text,
     )
+
+
+def test_a_megabyte_is_pasted_edited_deleted_and_restored(open_page, local, toks):
+    page = open_page(local.address)
+    line = "The quick brown fox, 日本 and naïve café 12345\tlow lower lowest. "
+    text = "".join(f"{i} {line}\n" if i % 3 else f"{i} {line}" for i in range(14_000))
     size = len(text.encode())
-    page.wait_for_function(
-        "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size)
-    )
+    assert size > 1_000_000
+    write(page, "")
+    paste(page, text)
+    wait_for_bytes(page, size)
     assert number(page, "tokens") > 100_000
     assert page.locator("#tokens .t").count() < 5000  # only what is near the window is drawn
-    assert page.locator("#text").evaluate("box => box.value.length") < 100_000
-    assert page.is_visible("#parts")
-    page.evaluate("() => { document.getElementById('tokens').scrollTop = 1e9; }")
-    page.wait_for_function("() => document.getElementById('tokens').textContent.includes('13999')")
-    # The box holds the end of the text now. Type there, then at the very beginning.
-    page.focus("#text")
+    assert page.evaluate("document.getElementById('text').shadowRoot.querySelectorAll('*').length") < 5000
+    page.click("#text")
     page.keyboard.press("Control+End")
     page.keyboard.type("END")
-    page.wait_for_function(
-        "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size + 3)
-    )
+    wait_for_bytes(page, size + 3)
     page.keyboard.press("Control+Home")
     page.keyboard.type("NEW ")
-    page.wait_for_function(
-        "n => document.getElementById('count-bytes').textContent.replaceAll(',', '') == n", arg=str(size + 7)
-    )
+    wait_for_bytes(page, size + 7)
     edited = f"NEW {text}END"
-    page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; }")
-    page.click("#copy-text")
-    page.wait_for_function("() => window.copied !== undefined")
-    assert page.evaluate("copied") == edited
-    head, tail = edited[:2000], edited[-2000:]
+    assert copied(page, "#copy-text") == edited
     found = ids(page)
     ours = toks["ranks"]
-    assert found[:300] == ours.encode_ordinary(head)[:300]
-    assert found[-300:] == ours.encode_ordinary(tail)[-300:]
+    assert found[:300] == ours.encode_ordinary(edited[:2000])[:300]
+    assert found[-300:] == ours.encode_ordinary(edited[-2000:])[-300:]
     assert ours.decode(found) == edited
+    # Select all and delete acts on the whole text, and so does its undo.
+    page.click("#text")
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Delete")
+    wait_for_bytes(page, 0)
+    assert text_of(page) == ""
+    page.keyboard.press("Control+z")
+    wait_for_bytes(page, size + 7)
+    assert text_of(page) == edited
+    page.click("#clear")
+    wait_for_bytes(page, 0)
+    assert page.evaluate("document.activeElement.id") == "text"
+    page.keyboard.press("Control+z")
+    wait_for_bytes(page, size + 7)
+    paste(page, "x" * 16_000_001)  # more than the page holds
+    page.wait_for_selector("#message.problem")
+    assert text_of(page) == edited
+
+
+TOPS = """() => {
+  const firstBelow = (pane, words) => {
+    const {top} = pane.getBoundingClientRect();
+    for (const one of words) {
+      const found = /line (\\d+)/.exec(one.textContent);
+      if (found && one.getBoundingClientRect().top > top) return [Number(found[1]), one.getBoundingClientRect().top - top];
+    }
+  };
+  const box = document.getElementById("text").shadowRoot;
+  const lines = Array.from(document.querySelectorAll("#tokens .t")).map((t, i, all) => ({
+    textContent: all.slice(i, i + 9).map((one) => one.textContent).join(""),
+    getBoundingClientRect: () => t.getBoundingClientRect(),
+  })).filter((t) => t.textContent.startsWith("line"));
+  return [firstBelow(box.querySelector(".cm-scroller"), box.querySelectorAll(".cm-line")),
+          firstBelow(document.getElementById("tokens"), lines)];
+}"""
+
+
+def test_text_and_tokens_scroll_together(open_page, local):
+    """The same place is at the top of both. Further down they may be a line or two apart, as they break lines differently."""
+    page = open_page(local.address)
+    set_text(page, "".join(f"line {i}\n" + "word and word " * (40 if i % 7 == 0 else 2) + "\n" for i in range(3000)))
+
+    def tops():
+        """The first line in both panes, once they agree on it."""
+        for _ in range(50):
+            page.wait_for_timeout(200)
+            (text, above), (tokens, over) = page.evaluate(TOPS)
+            if text == tokens and abs(above - over) < 60:
+                return text
+        raise AssertionError((text, tokens, above, over))
+
+    for pane, way in (("#text", 30_000), ("#tokens", 12_345), ("#text", -20_101), ("#tokens", -7003)):
+        page.hover(pane, position={"x": 100, "y": 150})
+        before = tops()
+        page.mouse.wheel(0, way)
+        page.wait_for_timeout(200)
+        assert (tops() > before) == (way > 0)
+    page.hover("#text", position={"x": 100, "y": 150})
+    page.mouse.wheel(0, 1e9)
+    page.wait_for_function("() => document.getElementById('tokens').textContent.includes('2999')")
+
+
+BIDI = [
+    "يولد جميع الناس (وقد) 1948 وضميرا.",
+    "The word العربية means Arabic, and שלום עולם 123 means hello (world).",
+    "שלום world, מה שלומך 3.14?",
+    "1. العربية abc",
+    "plain text",
+]
+
+# The boxes of each line of tokens, from left to right as [first UTF-16 unit, left, right]; and where the text box has them.
+BOXES = """() => {
+  const text = document.getElementById("text").shadowRoot;
+  const centers = [];
+  for (const line of text.querySelectorAll(".cm-line")) {
+    const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+    for (let node; (node = walker.nextNode()); )
+      for (let i = 0; i < node.length; i++) {
+        const range = document.createRange();
+        range.setStart(node, i);
+        range.setEnd(node, i + 1);
+        const {left, right} = range.getBoundingClientRect();
+        centers.push((left + right) / 2);
+      }
+    centers.push(NaN); // the line feed
+  }
+  const lines = new Map();
+  let unit = 0;
+  for (const t of document.querySelectorAll("#tokens .t")) {
+    const [at, rect] = [unit, t.getClientRects()[0]];
+    const bytes = t.classList.contains("part");
+    unit += bytes ? 0 : t.textContent.length;
+    if (bytes || t.textContent === "\\n") {
+      if (bytes) throw new Error("this test is for tokens of whole characters: " + t.textContent);
+      continue;
+    }
+    const last = centers.slice(at, unit).findLast((x) => !Number.isNaN(x)); // a space before a letter may be elsewhere
+    const inBox = last === undefined ? [] : [last];
+    const key = Math.round((rect.top + rect.bottom) / 20);
+    lines.set(key, [...(lines.get(key) ?? []), {at, left: rect.left, right: rect.right, box: inBox}]);
+  }
+  return Array.from(lines.values());
+}"""
+
+
+def test_right_to_left_boxes_have_the_order_of_the_text_and_do_not_overlap(open_page, tmp_path):
+    letters = sorted({char for text in BIDI for char in text} | {"\n"})
+    pairs = [(" ", "ש"), ("ا", "ل"), ("1", "9"), ("T", "h"), (" ", "(")]
+    tokens = [*letters, *(left + right for left, right in pairs)]
+    merges = [(letters.index(left), letters.index(right), len(letters) + i) for i, (left, right) in enumerate(pairs)]
+    vocabulary = Vocabulary(
+        tuple(token.encode() for token in tokens), (), "merges", np.array(merges, np.int32),
+        alphabet="characters", whole_pretokens=False, unknown=0,
+    )  # fmt: skip
+    export([("letters", vocabulary)], tmp_path / "site")
+    with file_server(tmp_path / "site") as address:
+        page = open_page(address, viewport={"width": 1900, "height": 800})
+        assert_boxes_agree(page)
+        page.close()
+
+
+def assert_boxes_agree(page):
+    write(page, "\n".join(BIDI))
+    page.wait_for_function("() => document.querySelectorAll('#tokens .t').length > 100")
+    lines = page.evaluate(BOXES)
+    assert len(lines) == len(BIDI)
+    for line in lines:
+        seen = sorted(line, key=lambda one: one["left"])
+        for one, other in itertools.pairwise(seen):
+            assert one["right"] <= other["left"] + 1
+        boxed = sorted((one for one in line if one["box"]), key=lambda one: sum(one["box"]) / len(one["box"]))
+        assert [one["at"] for one in seen] == [one["at"] for one in boxed]
 
 
 def test_carriage_returns_survive_an_edit(open_page, local, toks, tmp_path):
@@ -199,11 +307,12 @@ def test_carriage_returns_survive_an_edit(open_page, local, toks, tmp_path):
     file = tmp_path / "dos.txt"
     file.write_bytes(b"one\r\ntwo\r\nthree\rfour\n")
     page.set_input_files("#file", file)
-    page.wait_for_function("() => document.getElementById('count-bytes').textContent === '21'")
-    page.focus("#text")
+    wait_for_bytes(page, 21)
+    page.click("#text")
     page.keyboard.press("Control+End")
     page.keyboard.type("x")
-    page.wait_for_function("() => document.getElementById('count-bytes').textContent === '22'")
+    wait_for_bytes(page, 22)
+    assert text_of(page) == "one\r\ntwo\r\nthree\rfour\nx"
     assert ids(page) == toks["ranks"].encode_ordinary("one\r\ntwo\r\nthree\rfour\nx")
 
 
@@ -223,23 +332,85 @@ def test_token_texts_are_never_html(open_page, local):
     assert "".join(tokens(page)).startswith('<img src=x onerror="window.pwned = 1">')
 
 
-def test_a_link_restores_the_view_the_tokenizers_and_the_text(open_page, local, toks):
+def test_a_link_restores_everything(open_page, local, toks):
     page = open_page(local.address)
-    page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; }")
     text = "Grüße 👍 # & = + % <|endoftext|>\n\tsecond line \u202e"
     set_text(page, text)
     page.select_option("#tokenizer", "picky")
+    for switch in ("special", "visible", "as-ids"):
+        page.check(f"#{switch}")
+    page.click("#tab-training")
+    page.fill("#words", "banana x3, bandana x2")
+    page.fill("#threshold", "0.7")
+    page.dispatch_event("#threshold", "change")
+    page.wait_for_timeout(400)
+    page.fill("#step", "3")
+    page.click("#tab-compare")
+    page.check("#compare-only")
+    page.click("[aria-label='Remove tokenizer A']")
+    page.select_option("[aria-label='Tokenizer B']", "prefix")
     page.click("#tab-vocabulary")
-    page.click("#link")
-    page.wait_for_function("() => window.copied !== undefined")
-    link = page.evaluate("copied")
+    page.fill("#search", "n")
+    page.select_option("#search-where", "begins")
+    page.select_option("#search-order", "longest")
+    page.wait_for_timeout(400)
+    page.click(".result >> nth=1")
+    page.wait_for_selector(".tree")
+    sheet = page.inner_text("#sheet")
+    link = copied(page, "#link")
     assert link.startswith(local.address + "#")
+
     other = open_page(link)
-    other.wait_for_selector("#panel-vocabulary:not([hidden])")
+    other.wait_for_selector("#panel-vocabulary:not([hidden]) .tree")
+    assert other.inner_text("#sheet") == sheet
+    assert [other.input_value(f"#search{part}") for part in ("", "-where", "-order")] == ["n", "begins", "longest"]
     assert other.input_value("#tokenizer") == "picky"
     other.click("#tab-tokens")
-    assert other.input_value("#text") == text
-    assert ids(other) == toks["picky"].encode_ordinary(text)
+    assert text_of(other) == text
+    assert all(other.is_checked(f"#{switch}") for switch in ("special", "visible", "as-ids"))
+    assert ids(other) == toks["picky"].encode(text, allowed_special="all")
+    other.click("#tab-compare")
+    assert other.is_checked("#compare-only")
+    assert [other.input_value(f"[aria-label='Tokenizer {letter}']") for letter in "ABC"] == [
+        "merges",
+        "prefix",
+        "shuffled",
+    ]
+    other.click("#tab-training")
+    assert other.input_value("#words") == "banana x3, bandana x2"
+    assert other.is_checked("#picky") and other.input_value("#threshold") == "0.7"
+    assert other.inner_text("#step-of").startswith("3 of ")
+
+
+def test_the_keys_are_listed(open_page, local):
+    page = open_page(local.address)
+    page.click("#text")
+    page.keyboard.type("?")
+    assert page.locator("dialog[open]").count() == 0 and "?" in text_of(page)
+    page.focus("#tokens")
+    page.keyboard.press("?")
+    assert "copy the token's id" in page.inner_text("dialog[open]")
+    page.keyboard.press("Escape")
+    assert page.locator("dialog[open]").count() == 0
+    page.click("#help-open")
+    assert page.locator("dialog[open]").count() == 1
+
+
+def test_paper_shows_the_whole_view_without_controls(open_page, local):
+    page = open_page(local.address)
+    set_text(page, TEXT * 4)
+    count = number(page, "tokens")
+    assert page.locator("#tokens .t").count() < count
+    page.emulate_media(media="print")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#tokens .t").count() == count
+    assert page.is_hidden(".tools") and page.is_hidden("#detail") and page.is_visible("#count-tokens")
+    clipped = "() => { const t = document.getElementById('tokens'); return t.scrollHeight > t.clientHeight + 2; }"
+    assert not page.evaluate(clipped)
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="null")
+    assert page.locator("#tokens .t").count() < count
+    assert page.pdf().count(b"/Type /Page\n") > 1
 
 
 def test_a_damaged_link_does_no_harm(open_page, local):
@@ -273,7 +444,9 @@ def test_samples(open_page, local, toks):
     assert len(labels) > 12
     for label in labels[1:]:
         page.select_option("#sample", label=label)
-        text = page.evaluate("() => document.getElementById('text').value")
+        assert page.is_checked("#special") == ("control" in label)
+        page.uncheck("#special")
+        text = text_of(page)
         page.wait_for_function(
             "n => document.getElementById('count-characters').textContent.replaceAll(',', '') >= n", arg=len(text) // 2
         )

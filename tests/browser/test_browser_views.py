@@ -4,9 +4,11 @@ import json
 
 import pytest
 from playground_examples import SPECIAL, TEXT, trained
+from playground_page import write
 from static_server import file_server
 
 from tokenmill import formats
+from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import Vocabulary
@@ -22,46 +24,72 @@ def ends(tok, text):
     return set(tok.encode_offsets(text, disallowed_special=()).bytes[:, 1].tolist())
 
 
-def test_compare_aligns_by_byte_offset(open_page, local, toks):
+def test_compare_shows_each_tokenizers_tokens_as_text_aligned_by_character(open_page, local, toks):
     text = "low lower newest 1234567 naïve 日本 👍🏽\nsecond line isn't here\n"
     page = open_page(local.address)
-    page.fill("#text", text)
+    write(page, text)
     page.click("#tab-compare")
-    page.click("#compare-add")
-    page.select_option("[aria-label='Tokenizer A']", "ranks")
-    page.select_option("[aria-label='Tokenizer B']", "whole")
-    page.select_option("[aria-label='Tokenizer C']", "picky")
+    assert page.locator("#compare-choices select").count() == 4  # the first four tokenizers
+    page.click("[aria-label='Remove tokenizer D']")
     names = ["ranks", "whole", "picky"]
+    for letter, name in zip("ABC", names, strict=True):
+        page.select_option(f"[aria-label='Tokenizer {letter}']", name)
     page.wait_for_function(  # the earlier choice is shown until the answer comes
         """(expected) => document.querySelectorAll('.lane').length % 3 === 0 && document.querySelector('.lane') &&
-          Array.from(document.querySelectorAll('#compare-table tbody tr'), (row) => row.querySelector('td').textContent)
+          Array.from(document.querySelectorAll('#compare-table tbody tr'), (row) => row.querySelector('td').firstChild.textContent)
             .join() === expected""",
         arg=",".join(str(len(toks[name].encode_ordinary(text))) for name in names),
     )
     rows = page.locator("#compare-table tbody tr").all()
+    fewest = min(len(toks[name].encode_ordinary(text)) for name in names)
     for name, row in zip(names, rows, strict=True):
-        cells = row.locator("td").all_text_contents()
+        cells = [cell.removesuffix(" (best)") for cell in row.locator("td").all_text_contents()]
         assert int(cells[0]) == len(toks[name].encode_ordinary(text))
+        assert (row.locator("td").first.get_attribute("class") == "best") == (int(cells[0]) == fewest)
         others = [ends(toks[other], text) for other in names if other != name]
         alone = ends(toks[name], text) - others[0] - others[1]
         assert int(cells[4]) == len(alone)
-    # Every lane of a line shows the same stretches at the same places, and as many tokens as its tokenizer makes.
+    total = page.inner_text("#compare-table tfoot")
+    assert f"{len(text)} characters" in total and f"{len(text.encode())} bytes" in total and "2 lines" in total
+    # Every lane of a line has its columns at the same places, and as many tokens as its tokenizer makes. A column shows the
+    # text, except where the tokenizer cuts inside a character.
     lanes = page.evaluate(
-        """() => Array.from(document.querySelectorAll('.line'), (line) => Array.from(line.querySelectorAll('.lane'), (lane) =>
-          Array.from(lane.querySelectorAll('.cell'), (cell) =>
-            [cell.textContent, cell.classList.contains('starts'), Math.round(cell.getBoundingClientRect().right)])))"""
+        """() => Array.from(document.querySelectorAll('.line'), (line) => Array.from(line.querySelectorAll('.cells'), (lane) =>
+          Array.from(lane.children, (column) => ({
+            text: column.textContent, right: Math.round(column.getBoundingClientRect().right),
+            starts: column.parentElement.querySelectorAll('.starts').length,
+            bytes: column.querySelectorAll('.part').length})))).filter((line) => line.length)"""
     )
-    for line in lanes:
-        for lane in line[1:]:
-            assert [cell[0] for cell in lane] == [cell[0] for cell in line[0]]
-            assert all(abs(a[2] - b[2]) <= 3 for a, b in zip(lane, line[0], strict=True))
+    hex_digits = set("0123456789ABCDEF")
     for number, name in enumerate(names):
-        starts = sum(cell[1] for line in lanes for cell in line[number])
-        assert starts == len(toks[name].encode_ordinary(text))
+        assert sum(line[number][0]["starts"] for line in lanes) == len(toks[name].encode_ordinary(text))
+    for line in lanes:
+        for columns in zip(*line, strict=True):
+            assert max(one["right"] for one in columns) - min(one["right"] for one in columns) <= 3
+            shown = {one["text"] for one in columns if one["bytes"] == 0}
+            assert len(shown) <= 1
+            for one in columns:
+                assert one["bytes"] == 0 or set(one["text"]) - hex_digits <= set("·日本👍🏽ïn⏎")
+    shown = "".join(column["text"] for line in lanes for column in line[1] if column["bytes"] == 0)
+    assert "naïve" in shown
+    part = page.locator(".cell.part").first
+    part.hover()
+    assert "U+" in part.get_attribute("title") and "id " in part.get_attribute("title")
     page.check("#compare-only")
     assert page.locator(".line:not(.differing)").count() == 0
     page.click("#compare-on")
     assert page.locator(".line.here").count() == 1
+    # The same sentences in many languages, with a row for all.
+    page.wait_for_selector("#parity li:nth-child(15)")
+    page.click("#parity summary")
+    table = {row.split("\t")[0]: row.split("\t")[1:] for row in page.inner_text("#parity table").splitlines()}
+    sample = page.evaluate("tokenmill.samples.find((one) => one.name === 'Hindi').text")
+    assert table["Hindi"] == [f"{len(toks[name].encode_ordinary(sample)):,}" for name in names]
+    sums = [
+        sum(int(row[i].replace(",", "")) for name, row in table.items() if name not in ("Language", "All"))
+        for i in range(3)
+    ]
+    assert table["All"] == [f"{value:,}" for value in sums]
     page.click("[aria-label='Remove tokenizer C']")
     page.wait_for_selector("#compare-table tbody tr:nth-child(3)", state="detached")
 
@@ -69,6 +97,8 @@ def test_compare_aligns_by_byte_offset(open_page, local, toks):
 def test_compare_a_text_against_itself_differs_nowhere(open_page, local):
     page = open_page(local.address)
     page.click("#tab-compare")
+    for letter in "DC":
+        page.click(f"[aria-label='Remove tokenizer {letter}']")
     page.select_option("[aria-label='Tokenizer B']", "ranks")
     page.wait_for_function(
         "() => document.getElementById('compare-where').textContent === 'All tokenizers split this text in the same way.'"
@@ -86,19 +116,31 @@ def test_vocabulary_search_by_text_bytes_and_id(open_page, local, toks):
     tokens = toks["ranks"].vocabulary.tokens
     page.wait_for_selector(".result")
     page.fill("#search", "low")
-    matching = sorted((len(t), i) for i, t in enumerate(tokens) if b"low" in t)
-    assert found(page) == [str(i) for _, i in matching]
+    matching = [i for i, t in enumerate(tokens) if b"low" in t]
+    assert found(page) == [str(i) for i in matching]
+    page.select_option("#search-order", "shortest")
+    assert found(page) == [str(i) for i in sorted(matching, key=lambda i: (len(tokens[i]), i))]
+    page.select_option("#search-order", "longest")
+    assert found(page) == [str(i) for i in sorted(matching, key=lambda i: (-len(tokens[i]), i))]
+    assert page.locator("#search-order option:disabled").count() == 2  # no counts here
+    page.select_option("#search-order", "id")
     page.select_option("#search-where", "begins")
-    assert found(page) == [str(i) for _, i in matching if tokens[i].startswith(b"low")]
+    assert found(page) == [str(i) for i in matching if tokens[i].startswith(b"low")]
     page.select_option("#search-kind", "bytes")
     page.select_option("#search-where", "contains")
     page.fill("#search", "e6 97")
-    assert found(page) == [str(i) for _, i in sorted((len(t), i) for i, t in enumerate(tokens) if b"\xe6\x97" in t)]
+    assert found(page) == [str(i) for i, t in enumerate(tokens) if b"\xe6\x97" in t]
     page.fill("#search", "zz")
     page.wait_for_function("() => document.getElementById('search-found').textContent.includes('hex digits')")
     page.select_option("#search-kind", "id")
     page.fill("#search", "300-304")
     assert found(page) == ["300", "301", "302", "303", "304"]
+    page.fill("#search", "0-2")
+    page.wait_for_function("() => document.getElementById('results').textContent.includes('⟨SOH⟩')")
+    page.select_option("#search-kind", "text")
+    page.fill("#search", "no such token")
+    page.wait_for_selector(".nothing")
+    assert "No token matches" in page.inner_text("#results")
 
 
 def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
@@ -188,9 +230,15 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     folder, tok = saved
     page = open_page(local.address)
     one = {"tokenizer.json": (folder / "huggingface" / "tokenizer.json").read_bytes()}
-    assert drop_and_encode(page, one, "opened") == tok.encode_ordinary(TEXT)
+    assert drop_and_encode(page, one, "tokenizer") == tok.encode_ordinary(TEXT)
     many = {path.name: path.read_bytes() for path in (folder / "merges").iterdir()}
-    assert drop_and_encode(page, many, "opened (2)") == tok.encode_ordinary(TEXT)
+    assert drop_and_encode(page, many, " + ".join(sorted(name.split(".")[0] for name in many))) == tok.encode_ordinary(
+        TEXT
+    )
+    told = page.inner_text("#message")
+    assert "merges.txt + " in told and "byte-level BPE with a list of merges" in told and "400 tokens" in told
+    about = page.inner_text("#about")
+    assert "merges.txt + " in about and "400 tokens" in about
     # A file that does not tell its split pattern: the page asks.
     drop(page, {"mine.tiktoken": (folder / "mine.tiktoken").read_bytes()})
     page.wait_for_selector("#split-dialog[open]")
@@ -201,7 +249,7 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     assert ids == Tokenizer(formats.read(folder / "mine.tiktoken")).encode_ordinary(TEXT)
     # A text goes into the text box.
     drop(page, {"notes.txt": b"dropped text"})
-    page.wait_for_function("() => document.getElementById('text').value === 'dropped text'")
+    page.wait_for_function("() => tokenmill.text === 'dropped text'")
 
 
 def test_damaged_files_are_one_message(open_page, local):
@@ -210,7 +258,7 @@ def test_damaged_files_are_one_message(open_page, local):
         drop(page, files)
         page.wait_for_function("() => document.getElementById('message').classList.contains('problem')")
         assert "/tmp" not in page.inner_text("#message")
-        page.fill("#text", "again")  # the page goes on
+        write(page, f"again {list(files)}")  # the page goes on
         page.wait_for_function("() => !document.getElementById('message').classList.contains('problem')")
     page.problems[:] = [p for p in page.problems if "422" not in p]  # the browser logs the refusals
 
@@ -243,8 +291,6 @@ def test_the_static_site_is_the_same_page(open_page, site, saved, toks):
 def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
     import numpy as np
 
-    from tokenmill.playground.export import export
-
     vocabulary = toks["merges"].vocabulary
     size = len(vocabulary.tokens)
     ios = np.full(size, np.nan)
@@ -261,6 +307,13 @@ def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
         page.wait_for_selector(".tree")
         sheet = page.inner_text("#sheet")
         assert "3,000" in sheet and "0.875" in sheet and "some words" in sheet
+        page.select_option("#search-kind", "text")
+        page.fill("#search", "")
+        page.select_option("#search-order", "use")
+        page.wait_for_function("id => document.querySelector('.result').textContent.startsWith(id)", arg=str(size - 1))
+        assert f"{10 * (size - 1):,} ×" in page.inner_text(".result >> nth=0")
+        page.select_option("#search-order", "ios")
+        page.wait_for_function("() => document.querySelector('.result').textContent.includes('IoS 0.88')")
 
 
 def test_catalog_names_the_special_tokens(site, toks):
@@ -273,3 +326,14 @@ def test_catalog_names_the_special_tokens(site, toks):
     head = json.loads(data[8 : 8 + int.from_bytes(data[4:8], "little")])
     assert [t["content"] for t in head["added_tokens"]] == [t.content for t in SPECIAL]
     assert head["fingerprint"] == toks["ranks"].vocabulary.fingerprint()
+
+
+def test_a_page_opened_as_a_file_says_how_to_serve_it(chromium, small_tokenizers, tmp_path):
+    folder = tmp_path / "the site"
+    export(small_tokenizers[:1], folder)
+    page = chromium.new_page()
+    page.goto((folder / "index.html").as_uri())
+    page.wait_for_selector("#message.problem")
+    assert f"python3 -m http.server 8000 --bind 127.0.0.1 --directory '{folder}/'" in page.inner_text("#message")
+    assert page.is_hidden("#panel-tokens")
+    page.close()

@@ -79,7 +79,7 @@ def test_defaults_are_shown():
 def test_one_name_and_one_meaning_for_each_option():
     """An option that several verbs have looks alike in all of them, apart from what is named here."""
     own = {"--output", "--split", "--memory-limit", "--sample", "--json", "--special-token", "--refine", "--min-count"}
-    own |= {"--special", "--counts", "--format"}
+    own |= {"--special", "--counts", "--format", "--vocab-size"}
     seen = {}
     for verb, command in COMMANDS.items():
         for param in command.params:
@@ -96,7 +96,20 @@ def test_one_name_and_one_meaning_for_each_option():
 
 
 def test_every_verb_that_reads_text_takes_the_same_options():
-    for verb in ("clean", "count", "train", "extend", "prune", "encode", "convert", "check", "inspect", "compare"):
+    for verb in (
+        "clean",
+        "count",
+        "train",
+        "extend",
+        "prune",
+        "shrink",
+        "replace",
+        "encode",
+        "convert",
+        "check",
+        "inspect",
+        "compare",
+    ):
         defaults = {param.name: param.default for param in COMMANDS[verb].params}
         assert {name: defaults[name] for name in ("unit", "separator", "field")} == {
             "unit": "file",
@@ -110,7 +123,9 @@ def test_the_field_is_read_by_every_verb(folder, tmp_path):
         "count a.jsonl -o {out}/c",
         "train a.jsonl --vocab-size 260 -o {out}/t",
         "extend tok a.jsonl --vocab-size 273 -o {out}/e",
-        "prune tok --unused-on a.jsonl -o {out}/p",
+        "shrink tok a.jsonl -o {out}/s",
+        "prune tok --ios 0.9 --counts a.jsonl -o {out}/p",
+        "replace tok a.jsonl --number 1 -o {out}/r",
         "encode a.jsonl --tokenizer tok -o {out}/ids",
         "check tok --against tok a.jsonl --fuzz 0",
         "inspect tok a.jsonl --json",
@@ -199,6 +214,8 @@ def test_keys_of_json_are_in_snake_case(folder, tmp_path):
         f"train a.txt --vocab-size 260 -o {tmp_path}/t --json",
         f"extend tok a.txt --vocab-size 273 -o {tmp_path}/e --json",
         f"prune tok --ids ids -o {tmp_path}/p --json",
+        f"shrink tok a.txt -o {tmp_path}/s --json",
+        f"replace tok a.txt -o {tmp_path}/r --json",
         f"encode a.txt --tokenizer tok --no-end-of-text -o {tmp_path}/t.bin --json",
         f"convert tok {tmp_path}/x --to huggingface --json",
         "check tok --against tok --fuzz 0 --json",

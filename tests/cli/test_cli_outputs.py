@@ -43,6 +43,8 @@ def contents(path):
         ("extend tok a.txt --vocab-size 267 -o out", "out"),
         ("prune tok --ids ids -o out", "out"),
         ("prune tok --ids ids -o tok", "tok"),
+        ("shrink tok a.txt -o out", "out"),
+        ("replace tok a.txt -o out", "out"),
         ("prune tok --ids ids -o new --id-map out", "out"),
         ("convert tok out --to huggingface", "out"),
         ("convert tok out --to tiktoken", "out"),

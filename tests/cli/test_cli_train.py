@@ -88,7 +88,7 @@ def test_picky_training_tells_what_its_tokenizer_json_costs(corpus, tmp_path):
     told = run(*wanted).stderr
     tok = tokenmill.load(tmp_path / "tok")
     assert f"{export_loss(tok, corpus)}, on a share of the text trained on" in told
-    assert "without events: 0 of" not in told
+    assert "by rank: 0 of" not in told
     assert run("count", corpus, "-o", tmp_path / "counts").returncode == 0
     assert str(export_loss(tok, corpus)) in run(wanted[0], tmp_path / "counts", *wanted[2:]).stderr
     other = tmp_path / "other.txt"

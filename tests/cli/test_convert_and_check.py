@@ -97,17 +97,21 @@ def test_an_export_without_events_tells_what_it_costs(folder, tmp_path):
     )
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)["without_events"]
-    assert found == {"pretokens": 300, "differing": 60, "tokens": 30 * 45, "other_tokens": 30 * 51}
+    same = {"longest_differing": 0, "longest_tokens": 30 * 45}
+    assert found == {"pretokens": 300, "differing": 60, "tokens": 30 * 45, "other_tokens": 30 * 51, **same}
+    assert "--to longest-match --lossy" in result.stderr and "train without --refine" in result.stderr
+    result = run("convert", folder / "picky", tmp_path / "longest", "--to", "longest-match", "--lossy")
+    assert result.exit_code == 0 and (tmp_path / "longest/tokenizer.json").is_file(), result.stderr
     result = run(
         "convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--sample", folder / "corpus.txt"
     )
     assert (
         result.exit_code == 0
-        and "without events: " in result.stderr
+        and "without events, merged by rank: " in result.stderr
         and "read by tokenmill: the same ids" in result.stderr
     )
     result = run("convert", folder / "picky", tmp_path / "folder", "--to", "huggingface", "--force")
-    assert "give --sample SRC to measure" in result.stderr
+    assert "give --sample SRC to measure" in result.stderr and "--to longest-match" in result.stderr
 
 
 def test_check_shows_the_shortest_difference_and_exits_1(folder):

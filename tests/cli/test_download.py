@@ -14,7 +14,9 @@ VERBS = {
     "extend": ["gpt-4o", "a.txt", "--vocab-size", "300000", "-o", "out"],
     "inspect": ["gpt-4o"],
     "play": ["gpt-4o", "--no-browser"],
-    "prune": ["gpt-4o", "-o", "out", "--unused-on", "a.txt"],
+    "prune": ["gpt-4o", "-o", "out", "--ids", "ids"],
+    "shrink": ["gpt-4o", "a.txt", "-o", "out"],
+    "replace": ["gpt-4o", "a.txt", "-o", "out"],
 }
 
 

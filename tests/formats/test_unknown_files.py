@@ -1,7 +1,5 @@
 """A file that cannot be read is named for what it is, not called half of a vocabulary."""
 
-import json
-
 import pytest
 from click.testing import CliRunner
 
@@ -10,20 +8,10 @@ from tokenmill.cli.main import app
 from tokenmill.errors import FormatError
 
 
-def model(**values):
-    return json.dumps({"version": "1.0", "added_tokens": [], "model": values}).encode()
-
-
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("tokenizer.json", model(type="WordPiece", vocab={"[UNK]": 0, "##a": 1}), "whose model is WordPiece"),
-        ("tokenizer.json", model(type="Unigram", unk_id=0, vocab=[["<unk>", 0.0]]), "whose model is Unigram"),
-        ("tokenizer.json", model(type="WordLevel", vocab={"a": 0}, unk_token="a"), "whose model is WordLevel"),
-        ("tokenizer.json", model(continuing_subword_prefix="##", vocab={"a": 0}), "whose model is WordPiece"),
-        ("tokenizer.json", model(vocab=[["a", -1.5]]), "whose model is Unigram"),
         ("vocab.txt", b"[PAD]\n[UNK]\n[CLS]\nthe\n##ing\n", "a WordPiece vocabulary"),
-        ("spiece.model", b"\n\x0e\n\x05<unk>\x15\x00\x00\x00\x00\x18\x02", "a SentencePiece model"),
         ("tokenizer_config.json", b'{"tokenizer_class": "X", "bos_token": "<s>"}', "is in tokenizer.json"),
         ("special_tokens_map.json", b'{"bos_token": "<s>"}', "a map of special tokens"),
         ("config.json", b'{"layers": 3, "model_type": "llama"}', "the configuration of a model"),

@@ -9,7 +9,8 @@ from quality_examples import BYTES, make_vocabulary, random_events, random_preto
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.errors import UsageError
-from tokenmill.quality import prune
+from tokenmill.quality import prune, shrink
+from tokenmill.quality.certificate import certify
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 
@@ -28,9 +29,9 @@ def test_worked_example():
 
 def test_unused():
     vocabulary = make_vocabulary([*BYTES, b"ow", b"low", b"er"], [(111, 119, 256), (108, 256, 257), (101, 114, 258)])
-    result = prune(Tokenizer(vocabulary), unused_on=WordCounts.from_mapping({b"low": 3, b"e": 1}))
+    result = shrink(Tokenizer(vocabulary), WordCounts.from_mapping({b"low": 3, b"e": 1}))
     assert result.needed == [256] and result.id_map.tolist()[256:] == [256, 257, -1]
-    rare = prune(Tokenizer(vocabulary), unused_on=WordCounts.from_mapping({b"low": 3, b"er": 9}), min_uses=4)
+    rare = shrink(Tokenizer(vocabulary), WordCounts.from_mapping({b"low": 3, b"er": 9}), min_uses=4)
     assert rare.id_map.tolist()[256:] == [-1, -1, 256]
 
 
@@ -44,7 +45,7 @@ def test_text_is_encoded_as_before(order):
         )
         tok = Tokenizer(vocabulary)
         pretokens = random_pretokens(rng, b"abc", 6)
-        result = prune(tok, unused_on=WordCounts.from_mapping(pretokens))
+        result = shrink(tok, WordCounts.from_mapping(pretokens))
         for pretoken in pretokens:
             before = tok.encode_bytes(pretoken)
             assert result.tok.encode_bytes(pretoken) == result.id_map[before].tolist(), (seed, pretoken)
@@ -93,11 +94,71 @@ def test_characters():
 
 def test_wrong_calls():
     tok = Tokenizer(make_vocabulary([*BYTES, b"aa"], [(97, 97, 256)]))
-    with pytest.raises(UsageError, match="either"):
+    with pytest.raises(UsageError, match="give either"):
         prune(tok)
-    with pytest.raises(UsageError, match="either"):
-        prune(tok, [256], unused_on=WordCounts.from_mapping({}))
+    with pytest.raises(UsageError, match="give either"):
+        prune(tok, [256], ios=0.9)
     with pytest.raises(UsageError, match="300 is not an id"):
         prune(tok, [300])
     with pytest.raises(UsageError, match="alphabet"):
         prune(tok, [97])
+
+
+def test_shrink_to_scripts():
+    tokens = [*BYTES, "да".encode()[:2], "да".encode()[2:], "да".encode(), b"ab", b"12", "aд".encode(), " да".encode()]
+    merges = [
+        (208, 180, 256),
+        (208, 176, 257),
+        (256, 257, 258),
+        (97, 98, 259),
+        (49, 50, 260),
+        (97, 256, 261),
+        (32, 258, 262),
+    ]
+    tok = Tokenizer(make_vocabulary(tokens, merges, added_tokens=(AddedToken("<end>", 263),)))
+    cyrillic = shrink(tok, scripts=["Cyrillic"])
+    assert np.flatnonzero(cyrillic.id_map < 0).tolist() == [259, 261] and cyrillic.needed == []
+    assert cyrillic.tok.encode(" да12ab") == [260, 259, 97, 98]
+    latin = shrink(tok, scripts=["Latn"])
+    assert np.flatnonzero(latin.id_map < 0).tolist() == [256, 257, 258, 261, 262]
+    both = shrink(tok, WordCounts.from_mapping({" да".encode(): 3}), scripts=["Latin"])
+    assert np.flatnonzero(both.id_map < 0).tolist() == [261] and both.needed == [256, 257, 258]
+    with pytest.raises(UsageError, match="not a Unicode script"):
+        shrink(tok, scripts=["Klingon"])
+    with pytest.raises(UsageError, match="a list"):
+        shrink(tok, scripts="Latin")
+    with pytest.raises(UsageError, match="give a text"):
+        shrink(tok)
+
+
+def test_byte_tokens_and_decode_only_keep_their_meaning():
+    """The ids of byte fallback and of entries that are only decoded were not renumbered."""
+    tokens = [b"?", b"a", b"b", b"ab", *BYTES]
+    tok = Tokenizer(
+        make_vocabulary(
+            tokens,
+            [(1, 2, 3)],
+            alphabet="characters",
+            unknown=0,
+            whole_pretokens=False,
+            byte_tokens=tuple(range(4, 260)),
+            decode_only=((260, b"<unused>"),),
+        )
+    )
+    result = prune(tok, [3])
+    assert result.tok.encode("abé") == [1, 2, 3 + 0xC3, 3 + 0xA9] and result.tok.decode([259]) == "<unused>"
+
+
+def test_what_stays_of_a_picky_vocabulary_is_encoded_alike():
+    """Any present token can go, also one that others are merged from: its removal follows the other events."""
+    for seed in range(60 * SWEEP):
+        rng = random.Random(seed)
+        tokens, events = random_events(rng, b"abc", 30, 0.3)
+        tok = Tokenizer(make_vocabulary(tokens, events, "events"))
+        present = [id for id in range(256, len(tokens)) if id not in tok.vocabulary.removed]
+        asked = rng.sample(present, min(3, len(present)))
+        result = prune(tok, asked)
+        assert result.needed == [] and result.tok.n_vocab == tok.n_vocab - len(asked) - len(
+            [id for id in tok.vocabulary.removed if id < tok.n_vocab]
+        )
+        certify(tok, result.tok, result.id_map, WordCounts.from_mapping(random_pretokens(rng, b"abc", 30)))

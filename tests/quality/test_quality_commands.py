@@ -1,4 +1,4 @@
-"""tokenmill inspect, compare and prune, as a user runs them."""
+"""The commands that judge and change vocabularies, as a user runs them."""
 
 import contextlib
 import dataclasses
@@ -81,14 +81,64 @@ def test_compare(folder):
     assert "Compression" in run(folder, "compare", "large", "--on", "a.txt").stdout
 
 
-def test_prune(folder):
-    result = run(folder, "prune", "large", "--unused-on", "b.txt", "b.txt", "-o", "pruned", "--json")
+def test_shrink(folder):
+    result = run(folder, "shrink", "large", "b.txt", "b.txt", "-o", "pruned", "--json")
     summary = json.loads(result.stdout)
     old, new = tokenmill.load(folder / "large"), tokenmill.load(folder / "pruned")
     id_map = np.load(folder / "pruned" / "id_map.npy")
     assert summary["tokens"] == new.n_vocab < 278 and summary["dropped"] == 278 - new.n_vocab
     text = (folder / "b.txt").read_text(encoding="utf-8")
     assert new.encode(text) == id_map[old.encode(text)].tolist()
+    found = summary["certificate"]
+    assert found["alike"] == found["pretokens"] > 0 and found["tokens"] == found["new_tokens"] == 2 * len(
+        old.encode(text)
+    )
+    run(folder, "shrink", "large", "--script", "Greek", "--script", "Cyrl", "-o", "no-latin")
+    assert tokenmill.load(folder / "no-latin").n_vocab < new.n_vocab
+    assert "not a Unicode script" in run(folder, "shrink", "large", "--script", "x", "-o", "no", code=2).stderr
+    assert "name a text, or a script with --script" in run(folder, "shrink", "large", "-o", "no", code=2).stderr
+
+
+def test_prune_by_ios(folder):
+    (folder / "stems.txt").write_text(random_text(0), encoding="utf-8")
+    tokenmill.train(folder / "stems.txt", 330).save(folder / "plain")
+    wanted = ("prune", "plain", "--ios", "0.9", "--counts", "stems.txt", "-o", "cleaned", "--force")
+    summary = json.loads(run(folder, *wanted, "--json").stdout)
+    old, new = tokenmill.load(folder / "plain"), tokenmill.load(folder / "cleaned")
+    assert new.vocabulary.order == "events" and summary["tokens"] == new.n_vocab == 330 - summary["dropped"] < 330
+    assert summary["without_events"]["tokens"] == summary["certificate"]["new_tokens"]
+    assert summary["certificate"]["tokens"] == len(old.encode((folder / "stems.txt").read_text(encoding="utf-8")))
+    told = run(folder, *wanted).stderr
+    assert "certificate: " in told and "without events, merged by rank" in told
+    assert "either --ids FILE" in run(folder, "prune", "plain", "--ios", "0.9", "-o", "no", code=2).stderr
+    assert "encodes by events already" in run(folder, *wanted[:1], "cleaned", *wanted[2:6], "-o", "no", code=2).stderr
+
+
+def test_replace(folder):
+    (folder / "other.txt").write_text(random_text(7), encoding="utf-8")
+    wanted = ("replace", "large", "other.txt", "--number", "9", "-o", "replaced", "--force")
+    summary = json.loads(run(folder, *wanted, "--json").stdout)
+    old, new = tokenmill.load(folder / "large"), tokenmill.load(folder / "replaced")
+    id_map = np.load(folder / "replaced" / "id_map.npy")
+    rows = json.loads((folder / "replaced" / "new_rows.json").read_text(encoding="utf-8"))
+    assert summary["replaced"] == len(rows) == (id_map < 0).sum() == 9 and summary["ids_left_without_token"] == 0
+    assert new.n_vocab == old.n_vocab and all(new.decode([int(id)]) == old.decode(rows[id]) for id in rows)
+    assert summary["certificate"]["new_tokens"] < summary["certificate"]["tokens"]
+    assert "certificate: " in run(folder, *wanted).stderr
+    first = (folder / "replaced" / "tokenizer.json").read_bytes()
+    run(folder, *wanted, "--keep", "b.txt")
+    assert (folder / "replaced" / "tokenizer.json").read_bytes() != first
+    worth = table(run(folder, "inspect", "large", "other.txt", "--json"), "worth_replacing")["rows"][0]["tokens"]
+    run(folder, "replace", "large", "other.txt", "-o", "as-many", "--id-map", "all.npy")
+    assert 0 < worth == (np.load(folder / "all.npy") < 0).sum() <= 22
+    (folder / "few.txt").write_text("xy xy xy", encoding="utf-8")
+    assert "ran out of pairs" in run(folder, "replace", "large", "few.txt", "--number", "9", "-o", "few").stderr
+    (folder / "wrong").write_text("97", encoding="utf-8")
+    assert "alphabet" in run(folder, "replace", "large", "few.txt", "--ids", "wrong", "-o", "no", code=2).stderr
+    assert not (folder / "no").exists()
+
+
+def test_prune(folder):
     (folder / "ids").write_text("277\n\n276\n", encoding="utf-8")
     run(folder, "prune", "large", "--ids", "ids", "-o", "pruned2", "--id-map", "map.npy")
     assert tokenmill.load(folder / "pruned2").n_vocab == 276 and (np.load(folder / "map.npy")[276:] == -1).all()
@@ -116,7 +166,7 @@ def test_prune_of_picky_tells_what_its_tokenizer_json_costs(folder):
         (("inspect", "large", "a.txt", "--json", "--markdown"), "choose one"),
         (("compare", "large", "small"), "--on SRC"),
         (("compare", "large", "large", "--on", "a.txt"), "given twice"),
-        (("prune", "large", "-o", "no"), "either --unused-on"),
+        (("prune", "large", "-o", "no"), "either --ids FILE"),
         (("compare", "--on", "a.txt"), "Missing argument"),
     ],
 )

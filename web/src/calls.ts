@@ -1,17 +1,22 @@
 // The calls that the page can make to the worker, and the page's side of the connection.
 
 import type { Encoded } from "./encoder/encoder";
-import type { Details, SearchKind, Where } from "./encoder/lookup";
-import type { Pack } from "./encoder/pack";
+import type { Details, Order, Row, SearchKind, Where } from "./encoder/lookup";
+import type { Header, Pack } from "./encoder/pack";
 
 export interface Summary {
   name: string;
   fingerprint: string;
-  order: "ranks" | "merges" | "events";
+  /** The file or folder that it was read from; empty if it is not known. */
+  source: string;
+  /** What kind of tokenizer it is, in words. */
+  family: string;
+  order: Header["order"];
   tokens: number;
   patterns: string[];
   special: string[];
   counted: string | null;
+  ios: boolean;
 }
 
 /** The result of encoding. The text is omitted if it is the one that was sent. */
@@ -26,7 +31,8 @@ export interface Calls {
   encode(keys: string[], text: string, special: boolean): EncodeResult[];
   /** The pretokens that the tokenizer's split pattern cuts a text into. */
   pretokens(key: string, text: string): string[];
-  search(key: string, query: string, kind: SearchKind, where: Where): Int32Array;
+  search(key: string, query: string, kind: SearchKind, where: Where, order: Order): Int32Array;
+  rows(key: string, ids: number[]): Row[];
   bytes(key: string, ids: number[]): Uint8Array[];
   describe(key: string, id: number): Details;
 }

@@ -63,10 +63,21 @@ export interface Line {
   same: boolean;
 }
 
-const BYTE = 1.6; // columns of a byte shown as two small digits
+/** Columns of a byte, which shows as two small digits. */
+const BYTE = 1.6;
 const EDGE = 0.25; // columns of a range in addition to its text
 
-/** Break aligned text into lines of about `columns`: after line feeds, else at a cut that all make, if there is one. */
+/** The first cut after `cut` that is not inside a character. */
+export function nextWhole({ inside }: Aligned, cut: number): number {
+  let next = cut + 1;
+  while (inside[next]) next++;
+  return next;
+}
+
+/**
+ * Break aligned text into lines of about `columns`: after line feeds, else at a cut that all make, if there is one. No line
+ * ends inside a character.
+ */
 export function breakLines(aligned: Aligned, text: string, columns: number): Line[] {
   const { units, makers, cuts } = aligned;
   const all = (1 << aligned.lanes) - 1;
@@ -83,18 +94,18 @@ export function breakLines(aligned: Aligned, text: string, columns: number): Lin
     lines.push({ from, to, same });
     from = to;
   };
-  for (let cut = 1; cut < cuts.length; cut++) {
-    const before = used;
-    const broken = aligned.inside[cut - 1] || aligned.inside[cut];
-    used += broken ? BYTE * (cuts[cut]! - cuts[cut - 1]!) : width(text, units[cut - 1]!, units[cut]!);
-    used += EDGE;
-    if (used > columns && cut - 1 > from) {
+  for (let before = 0, cut = 0; before < cuts.length - 1; before = cut) {
+    cut = nextWhole(aligned, before);
+    const usedBefore = used;
+    used += cut > before + 1 ? BYTE * (cuts[cut]! - cuts[before]!) : width(text, units[before]!, units[cut]!);
+    used += EDGE * (cut - before);
+    if (used > columns && before > from) {
       if (common > from && usedAtCommon > columns / 2) {
         end(common);
         used -= usedAtCommon;
       } else {
-        end(cut - 1);
-        used -= before;
+        end(before);
+        used -= usedBefore;
       }
       common = -1;
     }

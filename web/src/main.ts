@@ -2,6 +2,7 @@
 
 import { Line } from "./calls";
 import { CompareTab } from "./ui/comparetab";
+import { changedControls, setControls, watchControls } from "./ui/controls";
 import { byId, copy, debounced, fill, grouped, h } from "./ui/dom";
 import { fromFragment, LONGEST_LINKED, type Place, toFragment } from "./ui/fragment";
 import { notify } from "./ui/notices";
@@ -22,9 +23,8 @@ const policy = trusted?.createPolicy("tokenmill", { createScriptURL: (url) => (u
 const worker = new Worker(policy?.createScriptURL("worker.js") ?? "worker.js", { type: "module" });
 const session = new Session(new Line(worker));
 
-const ORDERS = { ranks: "rank order", merges: "listed merges", events: "event order (Picky)" };
-
 startTheme();
+startHelp();
 const showView = startViews(session);
 const tokens = new TokensTab(session, notify);
 new CompareTab(session, notify);
@@ -33,9 +33,17 @@ const training = new TrainingTab(session);
 drawChooser();
 void start();
 
-// For the browser's console: await tokenmill.encode("some text")
+// For the browser's console: await tokenmill.encode("some text"); tokenmill.text = "some text"
 Object.assign(globalThis, {
   tokenmill: {
+    get text() {
+      return session.text;
+    },
+    set text(text: string) {
+      tokens.edit(text);
+    },
+    select: (start: number, end: number) => tokens.select(start, end),
+    samples: SAMPLES,
     names: () => session.choices.map((choice) => choice.name),
     async encode(text: string, options: { tokenizer?: string; special?: boolean } = {}): Promise<number[]> {
       const key = options.tokenizer ?? session.current;
@@ -48,8 +56,9 @@ Object.assign(globalThis, {
 });
 
 async function start(): Promise<void> {
+  const remember = debounced(400, () => void rememberPlace());
+  watchControls(remember);
   const place = await fromFragment(location.hash);
-  if (place.words !== null) training.setWords(place.words);
   try {
     const response = await fetch("catalog.json", { credentials: "same-origin", cache: "no-cache" });
     const catalog: Catalog = await response.json();
@@ -61,35 +70,38 @@ async function start(): Promise<void> {
   }
   takePlace(place);
   if (session.choices.length === 0) notify("No tokenizer yet: drop a file here, or open one.");
-  const remember = debounced(400, () => void rememberPlace());
-  session.on(["view", "tokenizer", "text", "choices", "words"], remember);
+  session.on(["view", "tokenizer", "text", "choices", "words", "token"], remember);
   addEventListener("hashchange", async () => takePlace(await fromFragment(location.hash)));
 }
 
 /** Restore the state of a link. */
 function takePlace(place: Place): void {
-  const known = place.tokenizers.filter((name) => session.choice(name) !== undefined);
   const names = session.choices.map((choice) => choice.key);
-  session.compared = (known.length > 1 ? known : names).slice(0, MOST_COMPARED);
-  if (known.length > 1 || known.length === 0) session.compared = session.compared.slice(0, Math.max(2, known.length));
-  const current = known[0] ?? names[0];
+  const known = place.tokenizers.filter((name) => names.includes(name));
+  session.compared = (known.length > 0 ? known : names).slice(0, MOST_COMPARED);
+  const current = names.includes(place.tokenizer) ? place.tokenizer : (known[0] ?? names[0]);
   if (current !== undefined) {
     session.current = current;
     session.tell("tokenizer");
   }
   session.tell("choices");
+  training.take(place.words, Number(place.controls.step ?? 0));
+  setControls(place.controls);
+  session.token = place.controls.token === undefined ? -1 : Number(place.controls.token);
   if (place.text !== null) tokens.setText(place.text);
-  else if (session.text === "") tokens.setText(SAMPLES[0]![1]);
+  else if (session.text === "") tokens.setText(SAMPLES[0]!.text);
   showView(place.view, false);
 }
 
 function place(longest: number): Place {
-  const compared = session.compared.filter((key) => key !== session.current);
+  const token: Record<string, string> = session.token >= 0 ? { token: String(session.token) } : {};
   return {
     view: session.view,
-    tokenizers: session.current === "" ? [] : [session.current, ...compared].slice(0, MOST_COMPARED),
+    tokenizer: session.current,
+    tokenizers: session.compared,
     text: session.text.length <= longest ? session.text : null,
     words: session.words === "" ? null : session.words,
+    controls: { ...changedControls(), ...token },
   };
 }
 
@@ -113,8 +125,9 @@ function drawChooser(): void {
     try {
       const summary = await session.ready(key);
       if (key !== session.current) return;
+      const facts = [summary.source, summary.family, `${grouped(summary.tokens)} tokens`];
       byId("about").textContent =
-        `${grouped(summary.tokens)} ids, ${ORDERS[summary.order]}, fingerprint ${summary.fingerprint.slice(0, 12)}`;
+        `${facts.filter((fact) => fact !== "").join(" · ")} · fingerprint ${summary.fingerprint.slice(0, 12)}`;
     } catch (error) {
       notify(error instanceof Error ? error.message : String(error), true);
     }
@@ -129,6 +142,19 @@ function drawChooser(): void {
     await copy(link, address.href);
     if (!whole)
       notify(`The link does not include the text, which is longer than ${grouped(LONGEST_LINKED)} characters.`);
+  });
+}
+
+/** The list of keys: by its button, or by "?" wherever that is not text. */
+function startHelp(): void {
+  const dialog = byId<HTMLDialogElement>("help");
+  byId("help-open").addEventListener("click", () => dialog.showModal());
+  document.addEventListener("keydown", (event) => {
+    const [target] = event.composedPath();
+    const typing = target instanceof Element && target.closest("input, select, textarea, .cm-content") !== null;
+    if (event.key !== "?" || typing || dialog.open) return;
+    event.preventDefault();
+    dialog.showModal();
   });
 }
 

@@ -3,7 +3,7 @@
 import type { Answer, Calls, Request, Summary } from "./calls";
 import { Encoder } from "./encoder/encoder";
 import { Lookup } from "./encoder/lookup";
-import { type Pack, readPack } from "./encoder/pack";
+import { type Header, type Pack, readPack } from "./encoder/pack";
 import { splitterOf } from "./encoder/split";
 
 interface Loaded {
@@ -55,8 +55,12 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
   pretokens(key, text) {
     return find(key).encoder.pretokens(text);
   },
-  search(key, query, kind, where) {
-    return find(key).lookup.search(query, kind, where);
+  search(key, query, kind, where, order) {
+    return find(key).lookup.search(query, kind, where, order);
+  },
+  rows(key, ids) {
+    const { lookup } = find(key);
+    return ids.map((id) => lookup.row(id));
   },
   bytes(key, ids) {
     const { lookup } = find(key);
@@ -72,12 +76,22 @@ function summary(pack: Pack): Summary {
   return {
     name: header.name,
     fingerprint: header.fingerprint,
+    source: header.source,
+    family: family(header),
     order: header.order,
     tokens: header.n_vocab,
     patterns: header.split_patterns,
     special: header.added_tokens.filter((token) => token.special).map((token) => token.content),
     counted: header.counted,
+    ios: pack.ios !== null,
   };
+}
+
+function family({ order, alphabet, space_mark }: Header): string {
+  if (space_mark) return "SentencePiece-style BPE";
+  const level = alphabet === "characters" ? "character-level BPE" : "byte-level BPE";
+  if (order === "events") return `Picky BPE (${level} with removals)`;
+  return order === "merges" ? `${level} with a list of merges` : `${level}, merged by rank (as in tiktoken)`;
 }
 
 function message(error: unknown): string {

@@ -9,7 +9,7 @@ import { toBytes } from "../src/encoder/bytes";
 import type { Encoded } from "../src/encoder/encoder";
 import { INSIDE_CHARACTER } from "../src/encoder/flags";
 import { parseHex, SearchError } from "../src/encoder/lookup";
-import { rawOffset, withReturns } from "../src/ui/editor";
+import { directionMarks } from "../src/ui/bidi";
 import { fromFragment, toFragment } from "../src/ui/fragment";
 import { hex, label, partial, quoted, visible } from "../src/ui/show";
 import { tokenBytes, tokenText } from "../src/ui/tokentext";
@@ -36,7 +36,7 @@ function encoded(text: string, ends: number[]): Encoded {
 }
 
 test("white space, control characters and bytes are shown", () => {
-  assert.equal(visible("a b\n\t\u0000\u200b"), "a\u00b7b\u23ce\n\u21e5\u2400\u27e8200B\u27e9");
+  assert.equal(visible("a b\n\t\u0000\u200b"), "a\u00b7b\u23ce\n\u21e5\u27e8NUL\u27e9\u27e8200B\u27e9");
   assert.equal(visible("\n", false), "\u23ce");
   assert.equal(hex(Uint8Array.of(0, 171)), "00 AB");
   assert.equal(label(toBytes(" \u00e9")), "\u00b7\u00e9");
@@ -92,19 +92,11 @@ test("every stretch of an aligned text is in one line, whatever the width", () =
   }
 });
 
-test("an edit of the box, which knows no carriage returns, keeps those of the text", () => {
-  const raw = "one\r\ntwo\rthree\n";
-  assert.equal(rawOffset(raw, 4), 5);
-  assert.equal(withReturns(raw, "one\ntwo\nthree\n"), raw);
-  assert.equal(withReturns(raw, "one\ntwo!\nthree\n"), "one\r\ntwo!\rthree\n");
-  assert.equal(withReturns(raw, "one\nthree\n"), "one\r\nthree\n");
-  assert.equal(withReturns(raw, "x"), "x");
-  assert.equal(withReturns(raw, ""), "");
-});
-
 test("a link gives back what it was made of, and refuses what is damaged", async () => {
   const place = {
     view: "compare",
+    tokenizer: "c&d=#",
+    controls: { search: "a&b", picky: "1" },
     tokenizers: ["a b", "c&d=#"],
     text: "Gr\u00fc\u00dfe \u{1f44d} #&=%\n".repeat(50),
     words: "low x5, \u65e5 x2",
@@ -112,9 +104,34 @@ test("a link gives back what it was made of, and refuses what is damaged", async
   const fragment = await toFragment(place);
   assert.deepEqual(await fromFragment(fragment), place);
   assert.ok(fragment.length < 400);
-  assert.deepEqual(await fromFragment("#text=%%%"), { view: "", tokenizers: [], text: null, words: null });
+  assert.deepEqual(await fromFragment("#text=%%%"), {
+    view: "",
+    tokenizer: "",
+    tokenizers: [],
+    text: null,
+    words: null,
+    controls: {},
+  });
   const bomb = await toFragment({ ...place, text: "a".repeat(5_000_000) });
   assert.equal((await fromFragment(bomb)).text, null);
+});
+
+test("marks keep the order of right-to-left boxes and of the digits in a number", () => {
+  const [ltr, rtl, isolate, end] = ["\u200e", "\u200f", "\u2066", "\u2069"];
+  assert.deepEqual(directionMarks(["ab", " ", "\u05e9", "", "(", "19", "48", ".", "5", ".", "\n", "7"]), [
+    [ltr, ltr],
+    ["", ""],
+    [rtl, rtl],
+    [rtl, rtl],
+    ["", ""],
+    [rtl + isolate, ""],
+    ["", ""],
+    ["", ""],
+    ["", end + rtl],
+    ["", ""],
+    ["", ""],
+    [isolate, end],
+  ]);
 });
 
 test("bytes are read from hex digits", () => {

@@ -5,9 +5,11 @@ PANELS = {
     "Make a tokenizer": {
         "clean": "Clean a dump into shards of text, with a report beside them",
         "count": "Count the distinct pretokens of text and save them, to train on once or often",
-        "train": "Train a byte-level BPE tokenizer",
+        "train": "Train a byte-level BPE tokenizer, or several sizes of it at once",
         "extend": "Train a tokenizer further, or only add special tokens; old ids keep their tokens",
         "prune": "Remove tokens; every token that remains can still be built",
+        "shrink": "Cut a vocabulary to a text, to scripts, or to both together",
+        "replace": "Replace tokens that a text does not use; all other ids keep their tokens",
     },
     "Use a tokenizer": {
         "encode": "Encode text: a line of ids for each document, or a token file, which trainers read",

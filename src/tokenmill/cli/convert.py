@@ -21,7 +21,13 @@ def convert(
     opening: opt.Opening,
     documents: opt.Documents,
     result: opt.Result,
-    to: Annotated[str, opt.Option(help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok.")],
+    to: Annotated[
+        str,
+        opt.Option(
+            help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that "
+            "takes the longest token each time, for a Picky tokenizer with --lossy."
+        ),
+    ],
     special_token: Annotated[
         list[str] | None,
         opt.Option(metavar="TEXT=ID", help="A special token, for a file that does not hold them; may be repeated."),
@@ -48,7 +54,7 @@ def convert(
     read, json = documents.read, result.json
     vocabulary = formats.read(tokenizer, opening.split, special_tokens=specials, download=opening.download)
     notes = [*vocabulary.notes, *formats.write(vocabulary, output, to, lossy=lossy, overwrite=result.force)]
-    first, again = Tokenizer(vocabulary), Tokenizer(formats.read(output))
+    first = Tokenizer(vocabulary)
     for note in notes:
         say(f"note: {note}")
 
@@ -56,6 +62,7 @@ def convert(
     difference = None
     if vocabulary.order != "events" or not lossy:
         certificate["readers"] = {}
+        again = Tokenizer(formats.read(output))
         readers: list[tuple[str, Callable[[str], list[int]] | None]] = [("tokenmill", None)]
         encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
         if encoder is not None and vocabulary.order != "events":

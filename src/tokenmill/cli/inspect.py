@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from . import _options as opt
@@ -24,6 +25,9 @@ def inspect(
     baseline: Annotated[str | None, opt.Option(help="A tokenizer to compare the number of tokens with.")] = None,
     threshold: Annotated[float, opt.Option(min=0, max=1, help="List tokens with an IoS of at least this.")] = 0.9,
     rare_below: Annotated[int, opt.Option(min=1, help="List tokens used fewer times than this.")] = 100,
+    embeddings: Annotated[
+        Path | None, opt.Option(help="A model's embedding table, .safetensors or .npy, to list under-trained tokens.")
+    ] = None,
     num_threads: opt.Threads = None,
 ) -> None:
     """Judge a tokenizer: junk by IoS, unreachable and unused tokens, compression.
@@ -44,7 +48,9 @@ def inspect(
             baseline=None if baseline is None else load(baseline, download=opening.download),
             name=tokenizer_name(tokenizer),
             baseline_name=None if baseline is None else tokenizer_name(baseline),
-            options=InspectionOptions(junk_at=threshold, rare_below=rare_below, read=documents.read),
+            options=InspectionOptions(
+                junk_at=threshold, rare_below=rare_below, embeddings=embeddings, read=documents.read
+            ),
             num_threads=num_threads,
             progress=progress,
         )

@@ -30,7 +30,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 VERBS = {name: summary for verbs in PANELS.values() for name, summary in verbs.items()}
-MODULES = {"decode": "encode"}  # a verb in a module of another name
+MODULES = {"decode": "encode", "shrink": "prune"}  # verbs in modules of another name
 
 
 def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> Any:

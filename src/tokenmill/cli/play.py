@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,19 +38,31 @@ def play(
     from ..quality.names import free_name, tokenizer_name
 
     loaded: dict[str, Tokenizer] = {}
+    sources = {}
     for path in tokenizers or []:
-        loaded[free_name(tokenizer_name(path), loaded)] = opening.load(path)
+        name = free_name(tokenizer_name(path), loaded)
+        loaded[name] = opening.load(path)
+        sources[name] = Path(path).name
     usage = {name: _usage(tok, counts) for name, tok in loaded.items()} if counts is not None else {}
     vocabularies = [(name, tok.vocabulary) for name, tok in loaded.items()]
     if export is not None:
         from ..playground.export import export as write
 
-        sizes = write(vocabularies, export, usage, overwrite=force)
+        sizes = write(vocabularies, export, usage, sources=sources, overwrite=force)
         files = {name: f"{size:,}" for name, size in sizes.items()}
         report({"site": str(export), "bytes": sum(sizes.values()), "files": files}, False)
+        say(f"To see it here: python3 -m http.server 8000 --bind 127.0.0.1 --directory {shlex.quote(str(export))}")
+        say("Then open http://127.0.0.1:8000/ in the browser.")
         return
 
-    serve(vocabularies, port, counts=usage, allow_paths=paths, ready=lambda address: announce(address, browser))
+    serve(
+        vocabularies,
+        port,
+        counts=usage,
+        sources=sources,
+        allow_paths=paths,
+        ready=lambda address: announce(address, browser),
+    )
 
 
 def announce(address: str, browser: bool = True) -> None:

@@ -1,78 +1,165 @@
-"""tokenmill prune: a smaller vocabulary from a larger one."""
+"""tokenmill prune and shrink: a smaller vocabulary from a larger one."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report
+from ._console import check_sample, cost_of_export, progress_bar, report, say
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..counting import WordCounts
+    from ..quality import Pruned
+    from ..sources.blocks import ReadOptions
+    from ..tokenizer import Tokenizer
+
+Ids = Annotated[Path | None, opt.Option(help="A file of the tokens to remove or replace: one id per line.")]
+
+
+class Changed(opt.Result):
+    """Where a changed tokenizer and its id map are written, and what is measured on it."""
+
+    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")]
+    id_map: Annotated[
+        Path | None, opt.output(help="The file for the new id of each old one; by default id_map.npy in the output.")
+    ] = None
+    sample: opt.Sample = None
+
+    @property
+    def where(self) -> Path:
+        """The file of the id map."""
+        return self.output / "id_map.npy" if self.id_map is None else self.id_map
+
+    def check(self) -> None:
+        """Refuse an output that exists and a sample that is missing, before the work begins."""
+        from ..formats import check_output
+        from ..jobs.outputs import refuse_existing
+
+        check_output(self.output, overwrite=self.force)
+        refuse_existing(self.where, overwrite=self.force)
+        check_sample(self.sample)
+
+    def write(
+        self, old: Tokenizer, new: Tokenizer, id_map: np.ndarray, counts: WordCounts | None, read: ReadOptions
+    ) -> dict[str, Any]:
+        """Save the tokenizer and the id map, read both back, certify and measure them; the rows of the summary."""
+        import dataclasses
+
+        import numpy as np
+
+        from ..api import load
+        from ..counting import WordCounts
+        from ..jobs.outputs import atomic_file
+        from ..quality.certificate import certify
+
+        new.save(self.output, overwrite=self.force)
+        with atomic_file(self.where) as file:
+            np.save(file, id_map, allow_pickle=False)
+        texts = WordCounts.from_mapping({}, old.vocabulary.split_patterns) if counts is None else counts
+        with progress_bar() as progress:
+            certificate = certify(old, load(self.output), np.load(self.where, allow_pickle=False), texts, progress)
+        say(str(certificate))
+        cost = cost_of_export(new, self.sample, self.json, counts, read)
+        rows = {"tokenizer": str(self.output), "id_map": str(self.where)}
+        return rows | ({"certificate": dataclasses.asdict(certificate), **cost} if self.json else {})
 
 
 def prune(
     tokenizer: opt.Tokenizer,
-    output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the smaller tokenizer to.")],
+    changed: Changed,
     opening: opt.Opening,
     documents: opt.Documents,
-    result: opt.Result,
-    unused_on: Annotated[
-        list[str] | None,
-        opt.Option(metavar="SRC...", help="Remove the tokens that this text does not use, or word counts."),
+    ids: Ids = None,
+    ios: Annotated[
+        float | None,
+        opt.Option(
+            help="Remove tokens of a plain tokenizer whose IoS on --counts reaches this threshold, such as 0.9."
+        ),
     ] = None,
-    ids: Annotated[Path | None, opt.Option(help="Remove the tokens in this file: one id per line.")] = None,
-    min_uses: Annotated[int, opt.Option(min=1, help="With --unused-on: remove tokens used fewer times.")] = 1,
-    sample: opt.Sample = None,
-    id_map: Annotated[
-        Path | None, opt.Option(help="The file for the new id of each old one; by default id_map.npy in the output.")
-    ] = None,
+    counts: Annotated[list[str] | None, opt.Option(metavar="SRC...", help="For --ios: text or word counts.")] = None,
+    num_threads: opt.Threads = None,
 ) -> None:
     """Remove tokens; every token that remains can still be built.
 
-    A file says which new id each old one has, for the rows of an embedding table.
+    A file says which new id each old one has, for the rows of an embedding table. A certificate says what both encode alike.
 
-    tokenmill prune my-tokenizer --unused-on corpus/*.txt -o smaller
+    tokenmill prune my-tokenizer --ios 0.9 --counts corpus/*.txt -o cleaned
+
+    tokenmill prune my-tokenizer --ids unwanted.txt -o smaller
     """
-    import numpy as np
-
-    from ..formats import check_output
-    from ..jobs.outputs import atomic_file, refuse_existing
     from ..quality import prune as prune_tokenizer
 
-    if (ids is None) == (not unused_on):
-        raise UsageError("give either --unused-on SRC or --ids FILE to say which tokens to remove")
-    where = output / "id_map.npy" if id_map is None else id_map
-    check_output(output, overwrite=result.force)
-    refuse_existing(where, overwrite=result.force)
+    if (ids is None) == (ios is None) or (ios is None) != (not counts):
+        raise UsageError("give either --ids FILE, or --ios T with --counts SRC, to say which tokens to remove")
+    changed.check()
     tok = opening.load(tokenizer)
-    check_sample(sample)
+    counted = _counted(tok, counts, documents.read, num_threads)
     with progress_bar() as progress:
-        if ids is None:
-            smaller = prune_tokenizer(
-                tok, unused_on=unused_on, min_uses=min_uses, read=documents.read, progress=progress
-            )
-        else:
-            smaller = prune_tokenizer(tok, _read_ids(ids))
-    smaller.tok.save(output, overwrite=result.force)
-    with atomic_file(where) as file:
-        np.save(file, smaller.id_map, allow_pickle=False)
-    cost = cost_of_export(smaller.tok, sample, result.json, read=documents.read)
-    report(
-        {
-            "tokenizer": str(output),
-            "id_map": str(where),
-            "tokens_before": tok.n_vocab,
-            "tokens": smaller.tok.n_vocab,
-            "dropped": smaller.dropped,
-            "kept_because_needed": len(smaller.needed),
-            **(cost if result.json else {}),
-        },
-        result.json,
-    )
+        removing = None if ids is None else read_ids(ids)
+        smaller = prune_tokenizer(tok, removing, ios=ios, counts=counted, progress=progress)
+    _report(changed, tok, smaller, counted, documents.read)
 
 
-def _read_ids(path: Path) -> list[int]:
+def shrink(
+    tokenizer: opt.Tokenizer,
+    changed: Changed,
+    opening: opt.Opening,
+    documents: opt.Documents,
+    sources: Annotated[
+        list[str] | None,
+        opt.Argument(help="Keep the tokens that this text uses: files, folders, globs; or word counts."),
+    ] = None,
+    script: Annotated[
+        list[str] | None,
+        opt.Option(
+            help="Keep tokens of this Unicode script, such as Latin, and those without letters; may be repeated."
+        ),
+    ] = None,
+    min_uses: Annotated[int, opt.Option(min=1, help="Keep only tokens that the text uses this many times.")] = 1,
+    num_threads: opt.Threads = None,
+) -> None:
+    """Cut a vocabulary to a text, to scripts, or to both together.
+
+    A file says which new id each old one has, for the rows of an embedding table. A certificate says what both encode alike.
+
+    tokenmill shrink cl100k_base corpus/*.txt -o smaller
+
+    tokenmill shrink cl100k_base --script Latin --script Greek -o smaller
+    """
+    from ..quality import shrink as shrink_tokenizer
+
+    if not sources and not script:
+        raise UsageError("name a text, or a script with --script, to say which tokens to keep")
+    changed.check()
+    tok = opening.load(tokenizer)
+    counted = _counted(tok, sources, documents.read, num_threads)
+    with progress_bar() as progress:
+        smaller = shrink_tokenizer(tok, counted, scripts=script or (), min_uses=min_uses, progress=progress)
+    _report(changed, tok, smaller, counted, documents.read)
+
+
+def _counted(tok: Tokenizer, sources: list[str] | None, read: ReadOptions, threads: int | None) -> WordCounts | None:
+    from ..quality.evaluation_text import EvaluationText
+
+    if not sources:
+        return None
+    with progress_bar() as progress:
+        return EvaluationText(sources, threads, read).together(tok, progress)
+
+
+def _report(changed: Changed, old: Tokenizer, smaller: Pruned, counts: WordCounts | None, read: ReadOptions) -> None:
+    rows = changed.write(old, smaller.tok, smaller.id_map, counts, read)
+    sizes = {"tokens_before": old.n_vocab, "tokens": smaller.tok.n_vocab, "dropped": smaller.dropped}
+    report({**rows, **sizes, "kept_because_needed": len(smaller.needed)}, changed.json)
+
+
+def read_ids(path: Path) -> list[int]:
+    """The ids in a file, one per line. InputError for a file that holds anything else."""
     from ..errors import InputError
 
     try:

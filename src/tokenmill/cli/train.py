@@ -74,7 +74,7 @@ class Measuring(opt.Group):
         list[str] | None,
         opt.Option(metavar="SRC...", help="Text that is not trained on, to measure bytes per token at each size."),
     ] = None
-    html: Annotated[Path | None, opt.output(help="Write what was measured as one self-contained page.")] = None
+    html: Annotated[Path | None, opt.output(help="Write a report as one self-contained page.")] = None
 
 
 def train(

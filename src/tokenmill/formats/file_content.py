@@ -30,6 +30,10 @@ _COMPRESSIONS = {
 }  # by first bytes
 
 
+class Unsupported(FormatError):
+    """A part of a file that a reader does not have, where another one may."""
+
+
 def fail(file: str, where: str, what: str) -> NoReturn:
     """Raise the one FormatError of a damaged file."""
     raise FormatError(f"{file}: {where}: {what}" if where else f"{file}: {what}")
@@ -145,6 +149,9 @@ class Json:
 
     def fail(self, what: str) -> NoReturn:
         fail(self.file, f"at {self.where}", what)
+
+    def unsupported(self, what: str) -> NoReturn:
+        raise Unsupported(f"{self.file}: at {self.where}: {what}")
 
     def expect(self, kind: type) -> Any:
         """The value, which must be of `kind` (True is not an integer)."""

@@ -1,9 +1,9 @@
 """The Hugging Face folder: tokenizer.json, which `tokenizers` reads, and tokenizer_config.json for `transformers`.
 
 tokenizer.json holds a BPE model (vocabulary, merges in order, ignore_merges), the pre-tokenizer, the normalizer and the
-added tokens. Read: the byte-level BPE family in full, and the character-level files that tokenmill writes. A part that
-decides ids and is not of that family is a FormatError that names it. A part that decides no ids of plain text (a template
-that adds a start token, truncation, padding) is kept as a note.
+added tokens. What split patterns and the kernels cannot express is a Pipeline (huggingface_pipeline.py). A part that decides ids
+and is unknown is a FormatError that names it. A part that decides no ids of plain text (a template that adds a start token,
+truncation, padding) is kept as a note.
 
 Two rules of Hugging Face's reader decide what is written:
 - It does not use the ids that the file lists for added tokens. A token in the model's vocabulary has the id it has there;
@@ -14,20 +14,24 @@ Two rules of Hugging Face's reader decide what is written:
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..errors import ConversionError
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from . import tokens_and_merges as table
 from .byte_alphabet import to_text, tokens_of_texts
-from .file_content import Json, decode_utf8, parse_json, read_beside, show
+from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show
+from .huggingface_pipeline import MODELS, pipeline_model_json, read_pipeline
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
 from .merges_txt import SPECIAL_NAMES, json_at
+from .rank_merges import present_by_rank
 from .tokenmill_json import FLAGS, added_token
+from .unknown_files import model_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,6 +72,8 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
 
     ConversionError if `tokenizers` would give other ids.
     """
+    if vocabulary.pipeline is not None:
+        return _pipeline_json(vocabulary, vocabulary.pipeline)
     byte_level = vocabulary.alphabet == "bytes"
     tokens, rows, notes = table.tokens_and_merges(vocabulary, "tokenizer.json", whole_pretokens=True)
     if byte_level:
@@ -110,6 +116,35 @@ def tokenizer_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
     pair_lines = ",\n".join(map(json.JSONEncoder(ensure_ascii=False).encode, pairs))
     text = f'{lines[0]},\n"model": {lines[1]},\n"vocab": {vocab_lines},\n"merges": [\n{pair_lines}\n]\n}}\n}}\n'
     return text.encode(), notes
+
+
+def _pipeline_json(vocabulary: Vocabulary, pipeline: Pipeline) -> tuple[bytes, list[str]]:
+    notes: list[str] = []
+    added = _one_name_each(vocabulary, notes)
+    file = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [_added_json(token) for token in added],
+        "normalizer": normalizer_json(vocabulary.normalizers),
+        "pre_tokenizer": pipeline.pre_tokenizer,
+        "post_processor": None,
+        "decoder": pipeline.decoder,
+        "model": pipeline_model_json(vocabulary, pipeline),
+    }
+    return (json.dumps(file, ensure_ascii=False, indent=1) + "\n").encode(), notes
+
+
+def longest_match_json(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
+    """The present tokens of a Picky vocabulary as tokenizer.json with a WordPiece model, and notes as `tokenizer_json`.
+
+    A pretoken becomes the longest token that it begins with, again and again.
+    """
+    data, notes = tokenizer_json(present_by_rank(vocabulary))
+    root = json.loads(data)
+    model = {"type": "WordPiece", "unk_token": root["model"]["unk_token"] or "", "continuing_subword_prefix": ""}
+    root["model"] = {**model, "max_input_chars_per_word": 1 << 30, "vocab": root["model"]["vocab"]}
+    return (json.dumps(root, ensure_ascii=False, indent=0) + "\n").encode(), notes
 
 
 def _texts_of(vocabulary: Vocabulary, tokens: list[bytes | None]) -> list[str | None]:
@@ -219,8 +254,41 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     FormatError names the JSON path of whatever is wrong or foreign.
     """
     root = parse_json(data, file)
+    kind = _kind_of(root["model"])
+    try:
+        found = _read_fast(root) if kind == "BPE" else _read_pipeline(root, kind)
+    except Unsupported:
+        found = _read_pipeline(root, kind)
+    config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
+    return dataclasses.replace(found, config=config) if config else found
+
+
+def _read_pipeline(root: Json, kind: str) -> Vocabulary:
+    """The vocabulary where plain Python must run the steps of the file."""
+    notes: list[str] = []
+    _note_outside(root, notes)
+    normalizers = read_normalizer(root["normalizer"])
+    vocab = root["model"]["vocab"].value
+    if kind == "Unigram" and isinstance(vocab, list):
+        vocab = {item[0]: id for id, item in enumerate(vocab) if isinstance(item, list) and item}
+    added = _read_added(root["added_tokens"], Json(vocab, root.file, "$.model.vocab").expect(dict))
+    return read_pipeline(root, kind, normalizers, added, notes)
+
+
+def _note_outside(root: Json, notes: list[str]) -> None:
+    """Note what Hugging Face's encode does before and after tokenization."""
+    _note_post_processor(root["post_processor"], notes)
+    for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
+        if not root[section].absent:
+            notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
+
+
+def _read_fast(root: Json) -> Vocabulary:
+    """The vocabulary that split patterns and the kernels encode with. Unsupported where they cannot."""
     model = root["model"]
-    _check_model(model)
+    for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if model[affix].value not in (None, ""):
+            raise Unsupported(f"{affix} is {show(model[affix].value)}")
     notes: list[str] = []
     normalizers = read_normalizer(root["normalizer"])
     splitting = read_pre_tokenizer(root["pre_tokenizer"], mark_of(normalizers))
@@ -229,10 +297,7 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     if mark:
         check_mark(mark, normalizers, root["normalizer"])
     strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)
-    _note_post_processor(root["post_processor"], notes)
-    for section, effect in (("truncation", "cuts long texts"), ("padding", "pads texts")):
-        if not root[section].absent:
-            notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
+    _note_outside(root, notes)
     vocab: dict[str, int] = model["vocab"].expect(dict)
     added = _read_added(root["added_tokens"], vocab)
     if byte_level:
@@ -244,9 +309,7 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
     unknown = _read_unknown(model, vocab, all_known)
     fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
     if fuse_unknown and byte_level:
-        model["fuse_unk"].fail(
-            "the model fuses bytes without a token into one unknown token, which tokenmill does not do"
-        )
+        raise Unsupported("bytes without a token are fused into one unknown token")
     if not byte_level and unknown is None:
         notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
     return Vocabulary(
@@ -266,23 +329,21 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
         strip_decoded=strip_decoded,
         decode_only=decode_only,
         notes=tuple(notes),
-        config=_read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {},
     )
 
 
-def _check_model(model: Json) -> None:
+def _kind_of(model: Json) -> str:
+    """The kind of the model. Older files do not name it."""
     if model.absent:
         model.fail("there is no model, so this is not a tokenizer.json")
-    kind = model.get("type", str, "BPE" if "merges" in model.expect(dict) else "unknown")
-    if kind != "BPE":
-        model["type"].fail(f"the model is {kind}; tokenmill reads BPE")
+    kind = model.get("type", str, model_kind(model.expect(dict)))
+    if kind not in MODELS:
+        model["type"].fail(f"the model is {kind}; tokenmill reads {', '.join(MODELS)}")
     if model["dropout"].value not in (None, 0, 0.0):
         model["dropout"].fail(
             f"BPE dropout is {show(model['dropout'].value)}: its ids are random; tokenmill gives the same ids each time"
         )
-    for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
-        if model[affix].value not in (None, ""):
-            model[affix].fail(f"{affix} is {show(model[affix].value)}, which tokenmill does not read")
+    return kind
 
 
 def _note_post_processor(node: Json, notes: list[str]) -> None:
@@ -313,18 +374,12 @@ def _read_added(node: Json, vocab: dict[str, int]) -> list[AddedToken]:
 
 
 def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
-    """The merges, written "a b" or ["a", "b"], as rows (left id, right id, new id)."""
-    merges = node.expect(list)
+    """The merges as rows (left id, right id, new id)."""
 
     def bad(n: int, what: str) -> NoReturn:
-        Json(merges[n], node.file, f"{node.where}[{n}]").fail(what)
+        Json(None, node.file, f"{node.where}[{n}]").fail(what)
 
-    if merges and type(merges[0]) is str:
-        return table.read_rows(*table.split_merges(merges, bad), vocab, bad)
-    for n, merge in enumerate(merges):
-        if type(merge) is not list or list(map(type, merge)) != [str, str]:
-            bad(n, f"expected a pair of tokens, found {show(merge)}")
-    return table.read_rows([left for left, _ in merges], [right for _, right in merges], vocab, bad)
+    return table.read_rows(*table.sides_of_merges(node), vocab, bad)
 
 
 def _read_unknown(model: Json, vocab: dict[str, int], all_known: bool) -> int | None:

@@ -11,7 +11,7 @@
     Metaspace                   a space is U+2581; with `split`, each begins a pretoken
     Sequence                    one inside the other
 
-A pre-tokenizer that drops or changes text (Whitespace, BertPreTokenizer, ...) is refused by name.
+For others, such as those that drop or change text, see huggingface_pipeline.py.
 """
 
 from __future__ import annotations
@@ -32,8 +32,14 @@ BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": Tru
 
 METASPACE_SPLIT = r" ?[^ ]+| "
 
-# char::is_ascii_punctuation or Unicode's general category P, as Punctuation tests it.
-_PUNCTUATION = r"[\p{P}$+<=>^`|~]"
+# What tokenizers takes for punctuation: that of ASCII, and the general category P of Unicode 8.0. What came later is left out.
+_LATER = (
+    r"\x{61d}\x{9fd}\x{a76}\x{c77}\x{c84}\x{1b4e}-\x{1b4f}\x{1b7d}-\x{1b7f}\x{2e43}-\x{2e5d}\x{10d6e}\x{10ead}"
+    r"\x{10f55}-\x{10f89}\x{113d4}-\x{113d8}\x{1144b}-\x{1145d}\x{11660}-\x{1166c}\x{116b9}\x{1183b}"
+    r"\x{11944}-\x{11b09}\x{11be1}\x{11c41}-\x{11c45}\x{11c70}-\x{11c71}\x{11ef7}-\x{11fff}\x{12ff1}-\x{12ff2}"
+    r"\x{16d6d}-\x{16d6f}\x{16e97}-\x{16e9a}\x{16fe2}\x{1e5ff}\x{1e95e}-\x{1e95f}"
+)
+PUNCTUATION = rf"[\p{{P}}$+<=>^`|~\x{{166d}}\x{{111c9}}&&[^{_LATER}]]"
 
 
 @dataclass
@@ -67,12 +73,16 @@ def _read(node: Json, found: PreTokenizer) -> None:
             _read(step, found)
         return
     if found.byte_level:
-        node.fail(f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do")
+        node.unsupported(
+            f"{kind} comes after ByteLevel, so it cuts bytes instead of characters, which tokenmill cannot do"
+        )
     if kind == "ByteLevel":
         found.byte_level = True
         found.add_prefix_space = node.get("add_prefix_space", bool, True)
         if found.add_prefix_space and found.split_patterns:
-            node.fail("ByteLevel puts a space before every pretoken of an earlier split, which tokenmill cannot do")
+            node.unsupported(
+                "ByteLevel puts a space before every pretoken of an earlier split, which tokenmill cannot do"
+            )
         if node.get("use_regex", bool, True):
             found.split_patterns.append(PATTERNS["gpt2"])
     elif kind == "Metaspace":
@@ -84,12 +94,9 @@ def _read(node: Json, found: PreTokenizer) -> None:
     elif kind == "FixedLength":
         found.split_patterns.append(f"(?s:.){{1,{node.get('length', int, 5)}}}")
     elif kind == "Punctuation":
-        found.split_patterns.append(_of_matches(_PUNCTUATION, _behavior(node["behavior"], "Isolated"), node))
+        found.split_patterns.append(_of_matches(PUNCTUATION, _behavior(node["behavior"], "Isolated"), node))
     else:
-        node.fail(
-            f"the pre-tokenizer {kind!r} drops or changes text; tokenmill reads those of the byte-level and of the "
-            "SentencePiece family only"
-        )
+        node.unsupported(f"the pre-tokenizer {kind!r} drops or changes text")
 
 
 def _read_metaspace(node: Json, found: PreTokenizer) -> None:
@@ -99,7 +106,7 @@ def _read_metaspace(node: Json, found: PreTokenizer) -> None:
     if scheme not in ("always", "first", "never"):
         node["prepend_scheme"].fail(f"expected always, first or never, found {show(scheme)}")
     if scheme == "always" and found.split_patterns:
-        node.fail("Metaspace puts a space before every pretoken of an earlier split, which tokenmill cannot do")
+        node.unsupported("Metaspace puts a space before every pretoken of an earlier split, which tokenmill cannot do")
     found.add_prefix_space = "first" if scheme == "first" else scheme == "always"
     if node.get("split", bool, True):
         found.split_patterns.append(METASPACE_SPLIT)
@@ -121,7 +128,7 @@ def _split_patterns(node: Json, mark: str) -> list[str]:
         except ConversionError as error:
             holder["Regex"].fail(str(error))
         if mark and (" " in text or mark in text or "\\s" in text.lower()):
-            holder["Regex"].fail(f"the split pattern tells spaces from {mark}, which tokenmill does not do")
+            holder["Regex"].unsupported(f"the split pattern tells spaces from {mark}, which tokenmill does not do")
     elif not holder["String"].absent:
         text = holder["String"].expect(str)
         if mark and " " in text:
@@ -151,7 +158,7 @@ def _of_matches(pattern: str, behavior: str, node: Json) -> str:
         if behavior == "merged_with_next":  # and here the last
             return f"{pattern}?(?:(?!{pattern})(?s:.))+|{pattern}"
     inverted = " and invert" if invert else ""
-    node["behavior"].fail(
+    node["behavior"].unsupported(
         f"the behaviour {behavior!r}{inverted} by {show(pattern)} is not one that tokenmill has: it reads isolated, "
         "removed with invert where the pattern covers all text, and the others where a match is one character"
     )
@@ -159,7 +166,8 @@ def _of_matches(pattern: str, behavior: str, node: Json) -> str:
 
 def _one_character(pattern: str) -> bool:
     """Whether `pattern` is one character or one class, so that touching matches are `pattern+`."""
-    return re.fullmatch(r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w", pattern) is not None
+    one = r"\[\^?(?:[^\[\]\\]|\\.)+\]|\\[pP]\{[^}]*\}|\\?[^\w\\]|\\[wdsWDS]|\w"
+    return pattern == PUNCTUATION or re.fullmatch(one, pattern) is not None
 
 
 def pre_tokenizer_json(vocabulary: Vocabulary) -> dict[str, Any] | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ..errors import FormatError, InputError, UsageError
+from ..errors import ConversionError, FormatError, InputError, UsageError
 from ..jobs.outputs import atomic_file, atomic_folder, refuse_existing
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
@@ -15,7 +16,7 @@ from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, gguf, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_beside, read_bytes
 from .finding import PAIRS, Found, find
-from .huggingface import parse_tokenizer_json, tokenizer_config_json, tokenizer_json
+from .huggingface import longest_match_json, parse_tokenizer_json, tokenizer_config_json, tokenizer_json
 from .merges_txt import pair_bytes, parse_pair, read_side_files
 from .rank_json import parse_rank_json
 from .rank_merges import present_by_rank
@@ -23,6 +24,7 @@ from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
+LONGEST_MATCH = "longest-match"  # written only
 
 # A vocabulary, and whether its file tells how text is split.
 _Found = tuple[Vocabulary, bool]
@@ -74,11 +76,11 @@ def _read_file(place: Path, data: bytes) -> _Found:
         return gguf.parse_gguf(data, str(place)), True
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
-    if start.startswith(b"{") and b'"model"' in data and b'"merges"' in data:
-        return _read_huggingface(place, data)
     has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
     if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:
         return ranks, True
+    if start.startswith(b"{") and re.search(rb'"model"\s*:\s*\{', data) and b'"vocab"' in data:
+        return _read_huggingface(place, data)
     if start.startswith(b"#version") or (start.startswith(b"{") and unknown_files.describe(data) is None):
         return _read_pair(place, parse_pair)
     if looks_like_tiktoken(data):
@@ -184,14 +186,27 @@ def write(
 
     path: a file for "tiktoken", a folder for the others, which may hold other files, such as a model.
     overwrite: replace a tokenizer that is there. Without it that is an OutputError.
-    lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank.
+    lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
+        "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
     A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
     tokenizer.json; the other formats cannot hold them.
     """
-    if format not in FORMATS:
-        raise UsageError(f"the format is {format!r}; expected one of {', '.join(FORMATS)}")
+    if format not in (*FORMATS, LONGEST_MATCH):
+        raise UsageError(f"the format is {format!r}; expected one of {', '.join((*FORMATS, LONGEST_MATCH))}")
+    if format == LONGEST_MATCH and vocabulary.order != "events":
+        raise ConversionError(
+            "longest match would change ids. It is for Picky tokenizers; the other formats keep the ids."
+        )
+    if format == LONGEST_MATCH and not lossy:
+        raise ConversionError(
+            "text encoded by longest match gets other ids than by events. Pass lossy=True (--lossy) to write it."
+        )
     check_output(path, format, overwrite=overwrite)
     target, notes = Path(path), []
+    if format == LONGEST_MATCH:
+        main, notes = longest_match_json(vocabulary)
+        _write_folder(target, {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)})
+        return ["text is encoded by the longest token each time, so some texts get other ids", *notes]
     if vocabulary.order == "events" and lossy:
         left_out = f"{len(vocabulary.removed)} removed tokens and the events are left out"
         notes = [f"{left_out}: text is encoded by rank, and some texts get other ids"]

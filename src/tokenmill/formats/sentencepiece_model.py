@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import require
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from ..vocabulary.vocabulary import Step
 from .file_content import MAX_ID, fail, show
 
 MARK = "\u2581"  # stands for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
 _UNIGRAM, _BPE = 1, 2
-_ALGORITHMS = {_UNIGRAM: "Unigram", 3: "word", 4: "character"}
+_ALGORITHMS = {3: "word", 4: "character"}
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     if not model.pieces:
         fail(file, "", "holds no pieces")
     training, normalizer = model.trainer_spec, model.normalizer_spec
-    if training.model_type != _BPE:
+    if training.model_type not in (_BPE, _UNIGRAM):
         name = _ALGORITHMS.get(training.model_type, "unknown")
-        fail(file, "", f"this is a SentencePiece model of the algorithm {name}; tokenmill reads BPE")
+        fail(file, "", f"this is a SentencePiece model of the algorithm {name}; tokenmill reads BPE and Unigram")
     if training.treat_whitespace_as_suffix:
         fail(file, "", "puts the space behind a word (treat_whitespace_as_suffix), which tokenmill does not do")
     pieces = Pieces(
@@ -64,11 +64,21 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         file,
     )
     steps = _steps(normalizer)
+    if training.model_type == _UNIGRAM:
+        if USER_DEFINED in pieces.kinds and normalizer.precompiled_charsmap:
+            fail(
+                file,
+                "",
+                "has user-defined symbols and a character map, which SentencePiece applies together; tokenmill does not",
+            )
+        if normalizer.add_dummy_prefix:  # before the map: the prefix stays where the map leaves nothing of the text
+            steps.insert(len(steps) if normalizer.remove_extra_whitespaces else 0, ("Prepend", MARK))
+        return _unigram(pieces, (*steps, ("Replace", " ", MARK)), training.byte_fallback, normalizer.add_dummy_prefix)
     added = added_tokens(pieces)
     in_text = any(not token.special for token in added)
     prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
     if normalizer.add_dummy_prefix and not in_text:
-        steps.append(("Prepend", MARK))
+        steps.insert(len(steps) if normalizer.remove_extra_whitespaces else 0, ("Prepend", MARK))
     steps.append(("Replace", " ", MARK))
     return scored_vocabulary(
         pieces,
@@ -88,6 +98,51 @@ def _steps(normalizer: Any) -> list[Step]:
     if normalizer.remove_extra_whitespaces:
         steps += [("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " ")]
     return steps
+
+
+def _unigram(pieces: Pieces, steps: tuple[Step, ...], fallback: bool, prefix: bool) -> Vocabulary:
+    """The vocabulary of a Unigram model. Symbols that the user defined are ordinary tokens that win against others."""
+    kinds = pieces.kinds
+    if len(kinds) > MAX_ID:
+        fail(pieces.file, "", f"holds {len(kinds)} pieces, more than {MAX_ID}")
+    settings = {
+        "type": "Unigram", "unk_id": kinds.index(UNKNOWN) if UNKNOWN in kinds else None, "byte_fallback": fallback,
+        "single_precision": True, "left_out": [id for id, kind in enumerate(kinds) if kind != NORMAL],
+        "user_defined": [id for id, kind in enumerate(kinds) if kind == USER_DEFINED],
+    }  # fmt: skip
+    decoders: list[dict[str, Any]] = [
+        {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ]
+    if prefix:
+        decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    added = [token for token in added_tokens(pieces) if token.special]
+    names = {token.id for token in added}
+    tokens = [
+        None
+        if id in names or kind not in (NORMAL, USER_DEFINED, BYTE) or not text
+        else text.replace(MARK, " ").encode()
+        for id, (text, kind) in enumerate(zip(pieces.texts, kinds, strict=True))
+    ]
+    for id, kind in enumerate(kinds):
+        if kind == BYTE:
+            tokens[id] = bytes([_byte_of(pieces.texts[id], id, pieces.file)])
+    return Vocabulary(
+        tokens=tuple(tokens),
+        split_patterns=(),
+        order="unigram",
+        added_tokens=tuple(added),
+        whole_pretokens=False,
+        alphabet="characters",
+        normalizers=steps,
+        decode_only=tuple(
+            (id, pieces.texts[id].encode()) for id, token in enumerate(tokens) if token is None and id not in names
+        ),
+        pipeline=Pipeline(
+            tuple(pieces.texts), settings, None, {"type": "Sequence", "decoders": decoders}, tuple(pieces.scores)
+        ),
+    )
 
 
 def added_tokens(pieces: Pieces) -> list[AddedToken]:

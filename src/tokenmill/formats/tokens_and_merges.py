@@ -68,6 +68,21 @@ def _utf8(text: str, node: Json) -> bytes:
         node.fail(f"the token {show(text)} is not Unicode text: it holds a lone surrogate")
 
 
+def sides_of_merges(node: Json) -> tuple[list[str], list[str]]:
+    """The left and the right parts of the merges of a tokenizer.json, written "a b" or ["a", "b"]."""
+    merges = node.expect(list)
+
+    def bad(n: int, what: str) -> NoReturn:
+        Json(merges[n], node.file, f"{node.where}[{n}]").fail(what)
+
+    if merges and type(merges[0]) is str:
+        return split_merges(merges, bad)
+    for n, merge in enumerate(merges):
+        if type(merge) is not list or list(map(type, merge)) != [str, str]:
+            bad(n, f"expected a pair of tokens, found {show(merge)}")
+    return [left for left, _ in merges], [right for _, right in merges]
+
+
 def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> tuple[list[str], list[str]]:
     """The left and the right parts of merges written "a b". bad(n, what): raises the error of the nth."""
     for n, merge in enumerate(merges):
@@ -78,16 +93,21 @@ def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> 
 
 
 def read_rows(
-    lefts: Sequence[str], rights: Sequence[str], vocab: dict[str, int], bad: Callable[[int, str], NoReturn]
+    lefts: Sequence[str],
+    rights: Sequence[str],
+    vocab: dict[str, int],
+    bad: Callable[[int, str], NoReturn],
+    prefix: int = 0,
 ) -> np.ndarray:
     """The merges as int32 rows (left id, right id, new id). Of a pair that is listed twice the last one counts.
 
-    bad(n, what): raises the error of the nth merge.
+    bad(n, what): raises the error of the nth merge. prefix: so many characters of the right part are left out of the result.
     """
     import numpy as np
 
     rows = np.empty((len(lefts), 3), np.int32)
-    for column, texts in enumerate((lefts, rights, list(map(str.__add__, lefts, rights)))):
+    ends = [right[prefix:] for right in rights] if prefix else rights
+    for column, texts in enumerate((lefts, rights, list(map(str.__add__, lefts, ends)))):
         try:
             rows[:, column] = np.fromiter(map(vocab.__getitem__, texts), np.int32, len(texts))
         except KeyError as error:
@@ -146,7 +166,7 @@ def tokens_and_merges(
     whole_pretokens: whether the format has the rule that a pretoken which is a token becomes that token. Without it, a token
     that only this rule makes is a ConversionError.
     """
-    if vocabulary.alphabet != "bytes" and not whole_pretokens:
+    if vocabulary.pipeline is not None or (vocabulary.alphabet != "bytes" and not whole_pretokens):
         raise ConversionError(
             f"{target} begins with bytes, and this vocabulary with characters. Write tokenizer.json instead."
         )

@@ -46,7 +46,7 @@ def _describe_json(value: Any) -> str | None:
     if not isinstance(value, dict):
         return f"JSON, but {'an array' if isinstance(value, list) else 'a single value'}, not a vocabulary"
     if isinstance(value.get("model"), dict):
-        return f"a tokenizer.json whose model is {_model_of(value['model'])}; tokenmill reads BPE"
+        return f"a tokenizer.json whose model is {model_kind(value['model'])}; tokenmill reads BPE"
     if value and all(isinstance(id, int) for id in value.values()):
         return None
     for key, found in _SETTINGS.items():
@@ -56,10 +56,12 @@ def _describe_json(value: Any) -> str | None:
     return f"JSON with the keys {', '.join(keys)}, which is not a vocabulary" if keys else "an empty JSON object"
 
 
-def _model_of(model: dict[str, Any]) -> str:
+def model_kind(model: dict[str, Any]) -> str:
     """The kind of a tokenizer.json's model. Older files do not name it."""
     if isinstance(model.get("type"), str):
         return str(model["type"])
+    if "merges" in model:
+        return "BPE"
     if isinstance(model.get("vocab"), list):
         return "Unigram"
     return "WordPiece" if "continuing_subword_prefix" in model else "WordLevel"

@@ -21,14 +21,17 @@ def export(
     folder: str | os.PathLike[str],
     counts: Mapping[str, TokenCounts] | None = None,
     *,
+    sources: Mapping[str, str] | None = None,
     overwrite: bool = False,
 ) -> dict[str, int]:
     """Write the playground with `tokenizers` (names and vocabularies) as a static site. Returns the sizes of the files.
 
-    The site encodes in the browser, with the same ids as the library, and loads only its own files. A
+    The site encodes in the browser, with the same ids as the library, and loads only its own files. It needs any web
+    server, because browsers do not run such pages from files. A
     folder that holds anything but an earlier export is refused.
     overwrite: replace an earlier export. Without it that is an OutputError.
     counts: for some of the names, how often each token is used.
+    sources: for some of the names, the file or folder that it was read from.
     """
     if not tokenizers:
         raise UsageError("a static site needs at least one tokenizer, because it cannot open files without a server")
@@ -38,7 +41,7 @@ def export(
     refuse_existing(target, overwrite=overwrite)
     files = page_files()
     for i, (name, vocabulary) in enumerate(tokenizers):
-        files[f"packs/{i}.tmpack"] = pack(vocabulary, name, (counts or {}).get(name))
+        files[f"packs/{i}.tmpack"] = pack(vocabulary, name, (counts or {}).get(name), (sources or {}).get(name, ""))
     listing = {"made_by": "tokenmill play", **catalog([name for name, _ in tokenizers])}
     files["catalog.json"] = json.dumps(listing, ensure_ascii=False, separators=(",", ":")).encode()
     with atomic_folder(target) as beside:

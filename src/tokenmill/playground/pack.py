@@ -43,19 +43,19 @@ class TokenCounts(NamedTuple):
     source: str
 
 
-def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -> bytes:
+def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, source: str = "") -> bytes:
     """The packed file of `vocabulary`; the same bytes for the same vocabulary.
 
+    source: the name of the file or folder that it was read from.
     Raises ConversionError if the page's encoder cannot run it: a split pattern that is not regular, more than two million
-    ids, or the rules of SentencePiece.
+    ids, or a normalizer other than Unicode's forms and the space mark of SentencePiece.
     """
     import numpy as np
 
-    forms = {*vocabulary.normalizers} <= {*NORMALIZERS}
-    if vocabulary.space_mark or vocabulary.order == "scores" or vocabulary.byte_tokens or not forms:
+    if refused := _refused(vocabulary):
         raise ConversionError(
-            f"the playground cannot show {name}: the page's encoder does not have the rules of SentencePiece (spaces as "
-            "U+2581, byte fallback, scores). Use tokenmill inspect and tokenmill compare."
+            f"the playground cannot show {name}: the page's encoder does not have {refused}. "
+            "Use tokenmill inspect and tokenmill compare."
         )
 
     size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)], default=0)
@@ -88,12 +88,15 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
     header = {
         "version": 1,
         "name": name,
+        "source": source,
         "fingerprint": vocabulary.fingerprint(),
         "order": vocabulary.order,
         "whole_pretokens": vocabulary.whole_pretokens,
         "alphabet": vocabulary.alphabet,
         "unknown": vocabulary.unknown,
         "normalizers": list(vocabulary.normalizers),
+        "space_mark": vocabulary.space_mark,
+        "byte_tokens": list(vocabulary.byte_tokens),
         "add_prefix_space": vocabulary.add_prefix_space,
         "added_tokens": [asdict(token) for token in vocabulary.added_tokens],
         "n_vocab": vocabulary.n_vocab,
@@ -105,6 +108,24 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None) -
     }
     head = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     return gzip.compress(b"".join([b"TMP1", len(head).to_bytes(4, "little"), head, *sections.values()]), 9, mtime=0)
+
+
+def _refused(vocabulary: Vocabulary) -> str:
+    """The first rule of `vocabulary` that the page's encoder does not have, or nothing."""
+    if vocabulary.pipeline is not None:
+        return f"the rules of this kind of vocabulary ({vocabulary.order})"
+    mark = vocabulary.space_mark
+    steps = {*NORMALIZERS} | ({("Prepend", mark), ("Replace", " ", mark)} if mark else set())
+    if unknown := [step for step in vocabulary.normalizers if step not in steps]:
+        return f"the normalizer {unknown[0]}"
+    apart = {*vocabulary.byte_tokens}
+    ordinary = {token for id, token in enumerate(vocabulary.tokens) if id not in apart}
+    missing = [byte for byte, id in enumerate(vocabulary.byte_tokens) if id is None]
+    if (vocabulary.split_patterns and apart) or any(byte > 127 or bytes([byte]) not in ordinary for byte in missing):
+        return "byte fallback for some of the bytes, or with a split pattern"
+    if vocabulary.space_mark and not vocabulary.byte_tokens:
+        return "SentencePiece's rules for unknown characters"
+    return ""
 
 
 def _prefix_rows(tokens: tuple[bytes | None, ...]) -> np.ndarray:

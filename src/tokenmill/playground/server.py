@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TokenmillError, UsageError, require
-from ..quality.names import tokenizer_name
+from ..errors import TokenmillError, UsageError, printable, require
+from ..quality.names import COMMON, tokenizer_name
 from ..vocabulary import Vocabulary
 from .pack import TokenCounts, pack
 
@@ -33,7 +33,9 @@ DEFAULT_PORT = 8765
 MOST_BYTES = 64 << 20  # of an upload; the largest published tokenizer.json has about 30 MB
 MOST_FILES = 16
 _MOST_HEAD = 64 << 10
-_KINDS = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_KINDS = {
+    ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain",
+}  # fmt: skip
 
 # The page may only load its own files. index.html holds the same policy for static hosts.
 POLICY = (
@@ -120,7 +122,8 @@ class _Handlers:
             uploaded = _unframe(await _body(request, MOST_BYTES + _MOST_HEAD))
         except TokenmillError as error:
             return _json({"error": str(error)}, 400)
-        return await self.answer(lambda split: _pack_files(uploaded, split), request.query_params.get("split"))
+        folder = request.query_params.get("folder", "")
+        return await self.answer(lambda split: _pack_files(uploaded, folder, split), request.query_params.get("split"))
 
     async def open_path(self, request: Request) -> Response:
         if not self.allow_paths:
@@ -134,7 +137,7 @@ class _Handlers:
         except (ValueError, KeyError, TypeError, RuntimeError, TokenmillError):  # JSON nested too deep; no such user
             return _json({"error": 'expected {"path": "..."}'}, 400)
         return await self.answer(
-            lambda split: _pack_path(place, split, tokenizer_name(place)), request.query_params.get("split")
+            lambda split: _pack_path(place, split, tokenizer_name(place), place.name), request.query_params.get("split")
         )
 
     async def answer(self, open: Callable[[str | None], tuple[str, bytes]], split: str | None) -> Response:
@@ -261,23 +264,25 @@ def _safe_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", re.split(r"[/\\]", name)[-1])[-100:].lstrip(".") or "file"
 
 
-def _pack_files(files: list[tuple[str, bytes]], split: str | None) -> tuple[str, bytes]:
+def _pack_files(files: list[tuple[str, bytes]], folder: str, split: str | None) -> tuple[str, bytes]:
+    """The name and the pack of uploaded files, which are named by their folder if they come from one."""
     first = files[0][0]
-    name = tokenizer_name(first) if len(files) == 1 and first != "tokenizer.json" else "opened"
-    with tempfile.TemporaryDirectory(prefix="tokenmill-play-") as folder:
+    name = tokenizer_name(Path(folder, COMMON[0])) if folder else " + ".join(sorted(Path(one).stem for one, _ in files))
+    source = printable(folder) if folder else " + ".join(sorted(one for one, _ in files))
+    with tempfile.TemporaryDirectory(prefix="tokenmill-play-") as place:
         for file, content in files:
-            Path(folder, file).write_bytes(content)
+            Path(place, file).write_bytes(content)
         try:
-            return _pack_path(Path(folder, first) if len(files) == 1 else Path(folder), split, name)
+            return _pack_path(Path(place, first) if len(files) == 1 else Path(place), split, name[:80], source[:80])
         except TokenmillError as error:
-            message = str(error).replace(f"{folder}/", "").replace(folder, "the folder")
+            message = str(error).replace(f"{place}/", "").replace(place, "the folder")
             raise type(error)(message) from error
 
 
-def _pack_path(path: Path, split: str | None, name: str) -> tuple[str, bytes]:
+def _pack_path(path: Path, split: str | None, name: str, source: str) -> tuple[str, bytes]:
     from ..formats import read
 
-    return name, pack(read(path, split), name)
+    return name, pack(read(path, split), name, None, source)
 
 
 def bind(port: int | None = None) -> socket.socket:
@@ -301,6 +306,7 @@ def serve(
     port: int | None = None,
     *,
     counts: Mapping[str, TokenCounts] | None = None,
+    sources: Mapping[str, str] | None = None,
     allow_paths: bool = False,
     ready: Callable[[str], None] | None = None,
 ) -> None:
@@ -308,10 +314,14 @@ def serve(
 
     tokenizers: the names and vocabularies on the page at first.
     counts: for some of the names, how often each token is used.
+    sources: for some of the names, the file or folder that it was read from.
     ready: called with the address once the server answers.
     """
     uvicorn = require("uvicorn", "play", "the playground")
-    packed = [(name, pack(vocabulary, name, (counts or {}).get(name))) for name, vocabulary in tokenizers]
+    packed = [
+        (name, pack(vocabulary, name, (counts or {}).get(name), (sources or {}).get(name, "")))
+        for name, vocabulary in tokenizers
+    ]
     listener = bind(port)
     number = listener.getsockname()[1]
     app = make_app(packed, number, allow_paths)

@@ -3,7 +3,8 @@
 from .comparison import Comparison, compare
 from .extending import extend
 from .inspection import Inspection, InspectionOptions, inspect
-from .pruning import Pruned, prune
+from .pruning import Pruned, prune, shrink
+from .replacing import Replaced, replace
 from .tables import Column, Table, Token
 
 __all__ = [
@@ -12,10 +13,13 @@ __all__ = [
     "Inspection",
     "InspectionOptions",
     "Pruned",
+    "Replaced",
     "Table",
     "Token",
     "compare",
     "extend",
     "inspect",
     "prune",
+    "replace",
+    "shrink",
 ]

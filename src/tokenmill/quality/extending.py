@@ -10,25 +10,22 @@ them in order gives the same ids.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..api import MergeOptions
-from ..errors import UsageError, suggests_options
-from ..formats.rank_merges import merges_of_ranks
+from ..errors import suggests_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
 from ..vocabulary.validation import checked_special_tokens
 from .evaluation_text import EvaluationText, Text
-from .usage import bare, ordinary_tokens, segment
+from .removals import in_event_order
+from .usage import segment
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    from ..vocabulary import Vocabulary
 
 
 @suggests_options(*MergeOptions.__optional_keys__)
@@ -55,7 +52,7 @@ def extend(
     (40000, True)
     """
     if options.get("refine") is not None and tok.vocabulary.order != "events":
-        tok = _by_events(tok)
+        tok = in_event_order(tok, "Leave out refine=... to extend it with plain BPE.")
     progress = options.get("progress")
     options["special_tokens"] = checked_special_tokens(options.get("special_tokens", ()))
     special = (*tok.vocabulary.special_tokens, *options["special_tokens"])
@@ -65,40 +62,3 @@ def extend(
     offsets = np.zeros(len(counts) + 1, np.uint64)
     np.cumsum(numbers, out=offsets[1:])
     return Tokenizer(extend_vocabulary(counts, vocab_size, tok.vocabulary, ids, offsets, **options), name=tok.name)
-
-
-def _by_events(tok: Tokenizer) -> Tokenizer:
-    """A plain tokenizer in event order, with the same ids; UsageError if the ids would differ.
-
-    If each merge comes after the merges that make its parts, and each token is made once, then no merge makes an earlier
-    one possible again. The earliest merge that applies is then always a later one, as in event order.
-    """
-    vocabulary = tok.vocabulary
-    merges, stray = vocabulary.events, _out_of_order(vocabulary)
-    if vocabulary.order == "ranks":
-        merges, unbuilt = merges_of_ranks(vocabulary.tokens)
-        stray = unbuilt[0] if unbuilt else None
-    if stray is None:
-        found = Tokenizer(replace(vocabulary, order="events", events=merges, whole_pretokens=False), name=tok.name)
-        if not vocabulary.whole_pretokens:
-            return found
-        encode = bare(found).encode_bytes
-        stray = next((id for id, token in ordinary_tokens(tok).items() if encode(token) != [id]), None)
-        if stray is None:
-            return found
-    raise UsageError(
-        f"this tokenizer cannot continue with Picky BPE: replaying its merges in order does not give token {stray}, "
-        f"{vocabulary.tokens[stray]!r}. Leave out refine=... to extend it with plain BPE."
-    )
-
-
-def _out_of_order(vocabulary: Vocabulary) -> int | None:
-    """The first token that is made twice, or made after a merge has used it; None if there is none."""
-    made: set[int] = set()
-    parts: set[int] = set()
-    for left, right, new in vocabulary.events.tolist():
-        parts.update((left, right))
-        if new in made or new in parts:
-            return new
-        made.add(new)
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,11 +10,13 @@ from ..errors import suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from .embeddings import load_embeddings, under_trained_table
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS, junk_table, thresholds_table
 from .metrics import baseline_table, domains_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
+from .replacing import worth_table
 from .superwords import most_used_table, superwords_of
 from .tables import Table, TableSet
 from .token_lists import (
@@ -34,12 +37,14 @@ class InspectionOptions:
     thresholds: count the tokens whose IoS reaches each of these values.
     junk_at: list the tokens whose IoS reaches this value.
     rare_below: list the tokens used fewer times than this.
+    embeddings: a file with a model's embedding table, .npy or .safetensors, to list under-trained tokens.
     read: how text files are cut into documents, and which field or column holds the text.
     """
 
     thresholds: Sequence[float] = THRESHOLDS
     junk_at: float = 0.9
     rare_below: int = 100
+    embeddings: str | os.PathLike[str] | None = None
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
@@ -88,6 +93,7 @@ def inspect(
     [212, 141, 96, 51]
     """
     tables = [overview_table(tok)]
+    matrix = None if options.embeddings is None else load_embeddings(options.embeddings, tok.n_vocab)
     judged = usage = None
     if text is not None:
         domains = EvaluationText(text, num_threads, options.read)
@@ -109,7 +115,11 @@ def inspect(
     tables += doubles_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
+        if tok.vocabulary.alphabet == "bytes":
+            tables.append(worth_table(tok, domains.together(tok), usage.by_id))
         if superwords_of(tok):
             tables.append(most_used_table(name or tok.name, tok, usage))
+    if matrix is not None:
+        tables.append(under_trained_table(tok, matrix, usage))
     tables += [longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]
     return Inspection(tok, name or tok.name, tables, judged)

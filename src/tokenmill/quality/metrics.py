@@ -18,6 +18,7 @@ import numpy as np
 
 from ..counting import WordCounts
 from ..tokenizer import Tokenizer
+from ..tokenizer.display import ORDERS
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Column, Figure, Table, cell_text
 from .usage import Usage, characters_by_pretoken, ordinary_tokens
@@ -115,12 +116,6 @@ TEXT_MEASURES = (
     ),
     RENYI,
 )
-_MERGING = {
-    "ranks": "by rank: any two adjacent tokens whose bytes are a token, the lowest id first",
-    "merges": "by a list of merges, the earliest first",
-    "scores": "by scores: any two adjacent tokens whose bytes are a token, the highest score first",
-    "events": "by events in training order, merges and removals (Picky BPE)",
-}
 
 
 def overview_table(tok: Tokenizer) -> Table:
@@ -133,7 +128,7 @@ def overview_table(tok: Tokenizer) -> Table:
         ("added tokens", _figure(len(vocabulary.added_tokens), count)),
         ("ids (rows of an embedding table)", _figure(vocabulary.n_vocab, count)),
         ("tokens removed in training", _figure(len(vocabulary.removed), count)),
-        ("merging", _MERGING[vocabulary.order]),
+        ("merging", ORDERS[vocabulary.order]),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
         ("mean bytes of a token", _figure(ratio(sum(map(len, tokens)), len(tokens)), number)),

@@ -1,13 +1,14 @@
-"""Prune a vocabulary: remove tokens so that every remaining token can still be built.
+"""Make a vocabulary smaller: `prune` removes tokens, `shrink` keeps those of a text or of scripts.
 
-A token needs the parts of its merges, and those need theirs. So a token that should be removed stays if a remaining token
-needs it. The remaining ids become consecutive in their old order, which keeps the order of the ranks. `id_map` says which
-rows of an embedding table to keep.
+Every remaining token can still be built. A token needs the parts of its merges, and those need theirs. So a token that should
+be removed stays if a remaining token needs it. A vocabulary of events is an exception: its removed tokens are made on the way
+to other tokens and removed by a later event. The remaining ids become consecutive in their old
+order, which keeps the order of the ranks. `id_map` says which rows of an embedding table to keep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -18,29 +19,29 @@ from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..training.options import check_share
 from ..vocabulary import Vocabulary
 from .evaluation_text import EvaluationText, Text
+from .removals import in_event_order, insert_removals
 from .replay import alphabet_of, events_of
 from .replay import replay as replay_events
+from .usage import ordinary_tokens
 
 
 @dataclass(frozen=True, eq=False)
 class Pruned:
-    """The result of `prune`.
+    """The result of `prune` and `shrink`.
 
     tok: the smaller tokenizer.
-    id_map: int32, the new id by old id; -1 for a removed token.
+    id_map: int32, for the `n_vocab` old ids the new id; -1 for a removed token. New ids are in the order of the old ones.
     needed: the old ids that should have been removed, but that remaining tokens are built from.
+    dropped: the number of removed tokens.
     """
 
     tok: Tokenizer
     id_map: np.ndarray
     needed: list[int]
-
-    @property
-    def dropped(self) -> int:
-        """The number of removed tokens."""
-        return int((self.id_map < 0).sum())
+    dropped: int
 
 
 @suggests_options()
@@ -48,66 +49,94 @@ def prune(
     tok: Tokenizer,
     ids: Iterable[int] | None = None,
     *,
-    unused_on: Text | None = None,
+    ios: float | None = None,
+    counts: Text | None = None,
+    read: ReadOptions | None = None,
+    progress: Progress | None = None,
+) -> Pruned:
+    """Remove tokens from a vocabulary: those given by id, or those with a high IoS.
+
+    ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
+    ios, counts: remove the tokens of a plain vocabulary whose IoS reaches this threshold when its merges are replayed on
+        `counts` (files, folders, globs or word counts); see `removals`. The result encodes by events.
+    read: how text files are cut into documents, and which field or column holds the text.
+
+    >>> smaller = prune(tok, ios=0.9, counts="corpus/*.txt")
+    >>> smaller.tok.n_vocab, smaller.id_map[300]
+    (31640, 291)
+    """
+    if (ids is None) == (ios is None) or (ios is None) != (counts is None):
+        raise UsageError("give either ids, or ios with counts, to say which tokens to remove")
+    if ids is None:
+        return _prune_by_ios(tok, ios, EvaluationText(counts, read=read), progress)  # type: ignore[arg-type]
+    removing = set(ids)
+    check_removable(tok.vocabulary, removing)
+    return _without(tok, removing)
+
+
+@suggests_options()
+def shrink(
+    tok: Tokenizer,
+    text: Text | None = None,
+    *,
+    scripts: Sequence[str] = (),
     min_uses: int = 1,
     read: ReadOptions | None = None,
     progress: Progress | None = None,
 ) -> Pruned:
-    """Remove tokens from a vocabulary: those given by id, or those that a text does not use.
+    """Cut a vocabulary to the tokens that a text uses, to those of some scripts, or to both together.
 
-    ids: the tokens to remove. Added tokens can be removed, the alphabet (the single bytes) cannot.
-    unused_on: files, folders, globs or word counts. Tokens that this text uses fewer than `min_uses` times are removed;
-        added tokens stay. With min_uses=1 the text keeps its segmentation, only the ids change.
+    text: files, folders, globs or word counts. Tokens that this text uses `min_uses` times or more stay. With min_uses=1 the
+        text keeps its segmentation, only the ids change.
+    scripts: names or codes of Unicode scripts, such as "Latin" or "Cyrl". Tokens stay if all their letters are of these
+        scripts, and those without letters; not those that begin or end inside a character.
+    Added tokens stay, and so do the alphabet and all that remaining tokens are built from.
     read: how text files are cut into documents, and which field or column holds the text.
 
-    >>> smaller = prune(tok, unused_on="corpus/*.txt")
+    >>> smaller = shrink(tok, "corpus/*.txt", scripts=["Latin"])
     >>> smaller.tok.n_vocab, smaller.id_map[300]
     (24117, 281)
     """
-    if (ids is None) == (unused_on is None):
-        raise UsageError("give either ids or unused_on to say which tokens to remove")
-    vocabulary = tok.vocabulary
-    alphabet = _alphabet(vocabulary)
-    ordinary = {id for id, token in enumerate(vocabulary.tokens) if token is not None}
-    everything = ordinary | {token.id for token in vocabulary.added_tokens}
-    if ids is not None:
-        removing = set(ids)
-        if strangers := sorted(removing - everything):
-            raise UsageError(f"{strangers[0]} is not an id of this vocabulary")
-        if fixed := sorted(removing & alphabet):
-            raise UsageError(
-                f"token {fixed[0]} is {vocabulary.tokens[fixed[0]]!r}, a part of the alphabet, and cannot be removed"
-            )
-        made: set[int] = set()
-    else:
-        used, made = _used(tok, EvaluationText(unused_on, read=read), min_uses, progress)  # type: ignore[arg-type]
-        removing = ordinary - alphabet - used
-    needed = sorted((made | _parts_of(vocabulary, (everything - removing) | made)) & removing)
-    return _renumber(tok, (everything - removing) | set(needed), needed)
+    if text is None and not scripts:
+        raise UsageError("give a text, scripts, or both to say which tokens to keep")
+    if isinstance(scripts, str):
+        raise UsageError(f"scripts is the text {scripts!r}; give a list of names")
+    keeping = _of_scripts(tok.vocabulary, scripts) if scripts else set()
+    made: set[int] = set()
+    if text is not None:
+        used, made = _used(tok, EvaluationText(text, read=read), min_uses, progress)
+        keeping |= used
+    staying = keeping.union(tok.vocabulary.bytes_apart, lasting_tokens(tok.vocabulary))
+    return _without(tok, all_ids(tok.vocabulary) - staying, made)
 
 
-def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
-    """The tokens that the text uses at least `min_uses` times, and those that must stay to keep its segmentation.
-
-    The latter are all tokens that an event makes on this text, even if a later event takes them apart again.
-    """
-    usage = reduce(add, text.usages(tok, progress, words=False).values())
-    used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
-    if min_uses > 1:
-        return used, set()
-    result = replay_events(tok.vocabulary, text.together(tok), progress)
-    made = zip(result.events.tolist(), result.happened.tolist(), strict=True)
-    return used, {new for (_, right, new), times in made if times and right >= 0}
+def check_removable(vocabulary: Vocabulary, removing: set[int]) -> None:
+    """Raise UsageError for an id that is not of this vocabulary, or of a token that cannot be removed."""
+    if strangers := sorted(removing - all_ids(vocabulary)):
+        raise UsageError(f"{strangers[0]} is not an id of this vocabulary")
+    if fixed := sorted(removing & lasting_tokens(vocabulary)):
+        raise UsageError(
+            f"token {fixed[0]} is {vocabulary.tokens[fixed[0]]!r}, a part of the alphabet, and cannot be removed"
+        )
 
 
-def _alphabet(vocabulary: Vocabulary) -> set[int]:
-    """The tokens that cannot be removed."""
+def all_ids(vocabulary: Vocabulary) -> set[int]:
+    """The ids that stand for something, those of removed tokens of a Picky vocabulary included."""
+    return {id for id, token in enumerate(vocabulary.tokens) if token is not None} | vocabulary.bytes_apart.keys()
+
+
+def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
+    """The tokens that cannot be removed: the alphabet and the unknown token."""
+    if vocabulary.pipeline is not None:
+        raise UsageError(
+            f"tokens can be removed from byte-pair vocabularies only; this one is of order {vocabulary.order!r}"
+        )
     unmade = alphabet_of(vocabulary, events_of(vocabulary))
     fixed = {id for id in unmade if vocabulary.alphabet == "characters" or len(vocabulary.tokens[id] or b"") == 1}
     return fixed if vocabulary.unknown is None else fixed | {vocabulary.unknown}
 
 
-def _parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
+def parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
     """All tokens that the tokens in `staying` are merged from, directly or indirectly."""
     parts: dict[int, set[int]] = {}
     for left, right, new in events_of(vocabulary).tolist():
@@ -123,25 +152,101 @@ def _parts_of(vocabulary: Vocabulary, staying: set[int]) -> set[int]:
     return found
 
 
-def _renumber(tok: Tokenizer, staying: set[int], needed: list[int]) -> Pruned:
-    vocabulary = tok.vocabulary
-    size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)])
-    id_map = np.full(size, -1, np.int32)
-    kept = sorted(staying)
-    id_map[kept] = np.arange(len(kept), dtype=np.int32)
-    tokens = [vocabulary.tokens[id] if id < len(vocabulary.tokens) else None for id in kept]
+def renumber(vocabulary: Vocabulary, id_map: np.ndarray) -> Vocabulary:
+    """The vocabulary under new ids. id_map: int32, the new id by old id, -1 for a token to leave out with its events."""
+    tokens: list[bytes | None] = [None] * (1 + int(id_map.max(initial=-1)))
+    for token, id in zip(vocabulary.tokens, id_map.tolist(), strict=False):
+        if id >= 0 and token is not None:
+            tokens[id] = token
     while tokens and tokens[-1] is None:
         tokens.pop()
     events = vocabulary.events
     removal = events[:, 1] < 0
     alive = (id_map[events[:, 0]] >= 0) & (removal | ((id_map[events[:, 1]] >= 0) & (id_map[events[:, 2]] >= 0)))
-    events = np.where(events < 0, -1, id_map[events])[alive]
-    smaller = replace(
+    return replace(
         vocabulary,
         tokens=tuple(tokens),
-        events=events,
+        events=np.where(events < 0, -1, id_map[events])[alive],
         event_counts=vocabulary.event_counts[alive] if len(vocabulary.event_counts) else (),
-        added_tokens=tuple(replace(t, id=int(id_map[t.id])) for t in vocabulary.added_tokens if t.id in staying),
+        added_tokens=tuple(replace(t, id=int(id_map[t.id])) for t in vocabulary.added_tokens if id_map[t.id] >= 0),
         unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
+        byte_tokens=tuple(None if id is None else int(id_map[id]) for id in vocabulary.byte_tokens),
+        decode_only=tuple((int(id_map[id]), text) for id, text in vocabulary.decode_only if id_map[id] >= 0),
     )
-    return Pruned(Tokenizer(smaller, name=tok.name), id_map, needed)
+
+
+def with_removals(vocabulary: Vocabulary, going: Iterable[int]) -> Vocabulary:
+    """A vocabulary of events without the tokens `going`: their removals follow the other events. All ids stay the same."""
+    rows = np.array([(id, -1, -1) for id in sorted(going)], np.int32).reshape(-1, 3)
+    return replace(vocabulary, events=np.concatenate([vocabulary.events, rows]), event_counts=())
+
+
+def _without(tok: Tokenizer, removing: set[int], made: Iterable[int] = ()) -> Pruned:
+    """`tok` without the tokens `removing`, apart from those that others need and those of `made`."""
+    vocabulary = tok.vocabulary
+    if vocabulary.order == "events":
+        return _without_removed(tok, with_removals(vocabulary, removing & ordinary_tokens(tok).keys()), removing)
+    staying = (all_ids(vocabulary) - removing).union(made)
+    needed = sorted((parts_of(vocabulary, staying).union(made)) & removing)
+    return _pruned(tok, vocabulary, sorted(staying.union(needed)), needed)
+
+
+def _without_removed(tok: Tokenizer, cleaned: Vocabulary, removing: Collection[int] = ()) -> Pruned:
+    """`cleaned` with new ids: the present tokens first, then the removed ones. `removing`: added tokens to leave out."""
+    removed = sorted(cleaned.removed)
+    return _pruned(tok, cleaned, [*sorted(all_ids(cleaned) - cleaned.removed - {*removing}), *removed], [])
+
+
+def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: list[int]) -> Pruned:
+    """The tokens `kept` of a changed vocabulary of `tok` with the ids 0, 1, ... in this order."""
+    id_map = np.full(1 + max(all_ids(vocabulary), default=-1), -1, np.int32)
+    id_map[kept] = np.arange(len(kept), dtype=np.int32)
+    smaller = Tokenizer(renumber(vocabulary, id_map), name=tok.name)
+    id_map[list(vocabulary.removed)] = -1
+    id_map = id_map[: tok.n_vocab]
+    given = ordinary_tokens(tok).keys() | tok.vocabulary.bytes_apart.keys()
+    return Pruned(smaller, id_map, needed, dropped=int((id_map[sorted(given)] < 0).sum()))
+
+
+def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Pruned:
+    check_share("ios", ios)
+    if tok.vocabulary.order == "events":
+        raise UsageError("ios is for plain tokenizers; this one encodes by events already")
+    ordered = in_event_order(tok, "Give the tokens to remove by id instead.")
+    cleaned = insert_removals(ordered.vocabulary, text.together(tok, progress), ios, progress)
+    return _without_removed(tok, cleaned)
+
+
+def _used(tok: Tokenizer, text: EvaluationText, min_uses: int, progress: Progress | None) -> tuple[set[int], set[int]]:
+    """The tokens that the text uses at least `min_uses` times, and those that must stay to keep its segmentation.
+
+    The latter are all tokens that a merge makes on this text. Tokens made and removed by events need not stay.
+    """
+    usage = reduce(add, text.usages(tok, progress, words=False).values())
+    used = {id for id, times in enumerate(usage.by_id.tolist()) if times >= min_uses}
+    if min_uses > 1 or tok.vocabulary.order == "events":
+        return used, set()
+    result = replay_events(tok.vocabulary, text.together(tok), progress)
+    made = zip(result.events.tolist(), result.happened.tolist(), strict=True)
+    return used, {new for (_, right, new), times in made if times and right >= 0}
+
+
+def _of_scripts(vocabulary: Vocabulary, scripts: Sequence[str]) -> set[int]:
+    """The tokens of whole characters without a letter of any other script."""
+    import regex
+
+    for script in scripts:
+        try:
+            regex.compile(rf"\p{{Script={script}}}")
+        except regex.error:
+            raise UsageError(
+                f"scripts holds {script!r}, which is not a Unicode script; name one, such as Latin"
+            ) from None
+    inside = "".join(rf"\p{{Script={script}}}" for script in scripts)
+    wanted = regex.compile(rf"[\P{{L}}{inside}]*")
+    found = set()
+    for id, token in enumerate(vocabulary.tokens):
+        text = (token or b"\xff").decode("utf-8", "replace")
+        if "\ufffd" not in text and wanted.fullmatch(text):
+            found.add(id)
+    return found - vocabulary.removed

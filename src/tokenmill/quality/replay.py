@@ -14,6 +14,7 @@ kernel counts how often each event happens. All frequencies follow from these co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,13 +89,16 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
 
 
+@lru_cache(maxsize=4)
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
     """The events of `vocabulary`; for one of ranks, the merge that makes each token, in the order of the ranks."""
     if vocabulary.order != "ranks":
         return vocabulary.events
     from ..formats.rank_merges import merges_of_ranks
 
-    return merges_of_ranks(vocabulary.tokens)[0]
+    merges = merges_of_ranks(vocabulary.tokens)[0]
+    merges.flags.writeable = False  # it is shared
+    return merges
 
 
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:

@@ -74,7 +74,7 @@ def render_inspection(found: Inspection, top: int | None = 200) -> str:
             ("unreachable", "unbuilt", "partial"),
         ),
         ("Doubles", "", [key for key in tables if key.startswith("doubles")]),
-        ("Unused and rare tokens", "", ("unused", "rare")),
+        ("Unused and rare tokens", "", ("unused", "rare", "worth_replacing", "under_trained")),
         ("Tokens worth a look", "", ("longest", "repeated", "white_space")),
     ]
     sections: list[Section] = [

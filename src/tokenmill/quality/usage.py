@@ -104,7 +104,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     vocabulary = tok.vocabulary
     at_once = vocabulary.alphabet == "bytes"
     encode = _encode_at_once if at_once else _encode_one_by_one
-    tok = tok if at_once else bare(tok)
+    tok = tok if at_once or vocabulary.pipeline is not None else bare(tok)
     sizes = np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
     numbers = np.zeros(len(counts), np.int64)
     offsets = counts.offsets.astype(np.int64)
@@ -138,11 +138,12 @@ def _encode_at_once(tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.nda
 def _encode_one_by_one(
     tok: Tokenizer, data: bytes, ends: np.ndarray, sizes: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Encode pretokens whose tokens may stand for other bytes (an unknown token). `tok` does not split."""
+    """Encode pretokens whose tokens may stand for other bytes (an unknown token). `tok` does not split, or has a pipeline."""
+    encode = tok.encode_bytes if tok.vocabulary.pipeline is None else tok.core.encode_pretoken
     ids: list[int] = []
     last, start = [], 0
     for end in ends.tolist():
-        ids += tok.encode_bytes(data[start:end])
+        ids += encode(data[start:end])
         last.append(len(ids))
         start = end
     return np.array(ids, np.uint32), np.diff(np.array(last, np.int64), prepend=0)

@@ -43,21 +43,29 @@ class CharacterMap:
     @cached_property
     def keys(self) -> dict[str, str]:
         """The keys with their replacements."""
+        children = self._children()
         found: dict[str, str] = {}
         stack = [(self._offset(self.units[0]), b"")]
         while stack:
             node, key = stack.pop()
-            for byte in range(1, 256):
-                at = node ^ byte
-                if at >= len(self.units) or self.units[at] & 0x800000FF != byte:
-                    continue
+            for at in children.get(node, ()):
+                longer = key + bytes([node ^ at])
                 unit, below = self.units[at], at ^ self._offset(self.units[at])
                 if unit >> 8 & 1:
                     start = self.units[below] & 0x7FFFFFFF
                     end = self.replacements.index(b"\0", start)
-                    found[(key + bytes([byte])).decode("utf-8", "replace")] = self.replacements[start:end].decode()
-                stack.append((below, key + bytes([byte])))
+                    found[longer.decode("utf-8", "replace")] = self.replacements[start:end].decode()
+                stack.append((below, longer))
         return found
+
+    def _children(self) -> dict[int, list[int]]:
+        """The units that may be children of each node: unit `at` with the label b is one of the node at ^ b."""
+        children: dict[int, list[int]] = {}
+        for at, unit in enumerate(self.units):
+            label = unit & 0x800000FF
+            if 0 < label < 256:
+                children.setdefault(at ^ label, []).append(at)
+        return children
 
     @staticmethod
     def _offset(unit: int) -> int:

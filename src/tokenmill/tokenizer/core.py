@@ -21,6 +21,7 @@ from .encoding.parts import superword_cache
 from .lazy import lazy
 from .merging._build_cy import list_merger, rank_merger, token_cache
 from .merging._events_cy import event_merger
+from .pipeline import PipelineEncoder
 from .saved import SavedVocabulary
 from .special import AddedTokens, Plan, refuse
 
@@ -60,8 +61,17 @@ class Core:
 
     @property
     def scanner(self) -> Scanner | None:
-        """The splitter's kernel; None for a pattern that only the regex module can run."""
-        return self.splitter.scanner
+        """The splitter's kernel; None for a pattern that only the regex module can run, and for a pipeline."""
+        return None if self.pipeline is not None else self.splitter.scanner
+
+    @lazy
+    def pipeline(self) -> PipelineEncoder | None:
+        """What encodes instead of the kernel, where the vocabulary has a pipeline."""
+        vocabulary = self.vocabulary
+        if vocabulary.pipeline is None:
+            return None
+        added = {token.id: (self.tokens[token.id] or b"").decode() for token in vocabulary.added_tokens}
+        return PipelineEncoder(vocabulary, vocabulary.pipeline, added)
 
     @lazy
     def kernel(self) -> Encoder:
@@ -85,9 +95,11 @@ class Core:
         return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
 
     @lazy
-    def cutter(self) -> Cutter | None:
+    def cutter(self) -> Cutter | PipelineEncoder | None:
         """Cuts a text that is one pretoken where no token spans; None if there is a split pattern."""
         vocabulary = self.vocabulary
+        if self.pipeline is not None:
+            return self.pipeline
         return (
             vocabulary.cutter()
             if isinstance(vocabulary, SavedVocabulary) and vocabulary.tables
@@ -109,8 +121,11 @@ class Core:
         """Each token by id as Hugging Face spells it: bytes in the byte alphabet ("Ġlow"), added tokens as they are."""
         from ..formats.byte_alphabet import to_text
 
-        spell = to_text if self.vocabulary.alphabet == "bytes" else lambda token: token.decode(errors="replace")
-        texts = [None if token is None else spell(token) for token in self.tokens]
+        if self.vocabulary.pipeline is not None:
+            texts = [*self.vocabulary.pipeline.texts, *[None] * self.vocabulary.n_vocab][: self.vocabulary.n_vocab]
+        else:
+            spell = to_text if self.vocabulary.alphabet == "bytes" else lambda token: token.decode(errors="replace")
+            texts = [None if token is None else spell(token) for token in self.tokens]
         for token in self.vocabulary.added_tokens:
             texts[token.id] = token.content
         return texts
@@ -125,6 +140,8 @@ class Core:
     def decode(self, ids: Any, errors: str) -> str:
         """The text of `ids`, a list or an array that the kernel reads."""
         ids = self._listed(ids)
+        if self.pipeline is not None:
+            return self.decode_bytes(ids).decode("utf-8", errors)
         left_out = self._left_out(ids)
         if self.vocabulary.byte_tokens and errors == "replace":
             try:
@@ -136,7 +153,8 @@ class Core:
     def decode_bytes(self, ids: Any) -> bytes:
         """The bytes of `ids`, which are as for `decode`."""
         ids = self._listed(ids)
-        return self.decoder.decode_bytes(ids)[self._left_out(ids) :]
+        data = self.decoder.decode_bytes(ids)  # raises for an id that is not there
+        return data[self._left_out(ids) :] if self.pipeline is None else self.pipeline.decode(map(int, ids))
 
     def _listed(self, ids: Any) -> Any:
         """`ids`, which decoding may go over twice."""
@@ -183,6 +201,10 @@ class Core:
         text = repair(text)
         self.added.check(text, plan.refused)
         ids: list[int] = []
+        if self.pipeline is not None:
+            for section, token, first in self.added.split(text, plan.allowed):
+                ids += self.pipeline.encode(section, first == "text") if token is None else [token.id]
+            return ids
         for section, token, prefix in self.sections(text, plan.allowed):
             if token is not None:
                 ids.append(token.id)
@@ -267,6 +289,8 @@ class Core:
 
     def encode_section(self, text: str | bytes) -> list[int]:
         """The ids of text without added tokens. Raises UnicodeEncodeError for lone surrogates."""
+        if self.pipeline is not None:
+            return self.pipeline.encode(repair(text))
         ends = None
         if self.scanner is None:
             ends = self.splitter.ends(text.encode() if isinstance(text, str) else text)
@@ -274,6 +298,8 @@ class Core:
 
     def encode_pretoken(self, pretoken: bytes) -> list[int]:
         """The ids of one pretoken."""
+        if self.pipeline is not None:
+            return self.pipeline.encode_word(pretoken)
         return self.kernel.encode_pretoken(pretoken)
 
     def encode_pretokens(self, data: bytes, ends: Any) -> Any:

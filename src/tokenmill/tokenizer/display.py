@@ -98,6 +98,17 @@ class TokenView:
         return f'<div style="line-height:1.4">{"".join(tokens)}</div>'
 
 
+ORDERS = {
+    "ranks": "by rank: any two adjacent tokens whose bytes are a token, the lowest id first",
+    "merges": "by a list of merges, the earliest first",
+    "scores": "by scores: any two adjacent tokens whose bytes are a token, the highest score first",
+    "events": "by events in training order, merges and removals (Picky BPE)",
+    "wordpiece": "no merges: the longest token at each place (WordPiece)",
+    "unigram": "no merges: the tokens with the highest sum of scores (Unigram)",
+    "words": "no merges: each word is a token",
+}
+
+
 def vocabulary_html(tok: Tokenizer) -> str:
     """The facts about a tokenizer as a table, for a notebook."""
     vocabulary = tok.vocabulary
@@ -107,9 +118,7 @@ def vocabulary_html(tok: Tokenizer) -> str:
         "ordinary tokens": f"{len(tok.mergeable_ranks):,}",
         "special tokens": ", ".join(special[:8]) + (f" and {len(special) - 8:,} more" if len(special) > 8 else ""),
         "tokens removed in training": f"{len(vocabulary.removed):,}" if vocabulary.removed else "",
-        "merging": {"ranks": "by rank", "merges": "by a list of merges", "events": "by events (Picky BPE)"}[
-            vocabulary.order
-        ],
+        "merging": ORDERS[vocabulary.order].partition(":")[0],
         "alphabet": vocabulary.alphabet,
         "split pattern": " then ".join(vocabulary.split_patterns) or "none",
         "content hash": vocabulary.fingerprint(),

@@ -1,13 +1,14 @@
-"""What is lost when a Picky tokenizer is exported to a library that knows only merges.
+"""What is lost when a Picky tokenizer is exported to a library that does not know events.
 
-Such a library merges the present tokens by rank: the same tokens and ids, but not always the same choice between them.
-How often the ids differ, and how many more tokens that takes, is measured on a sample.
+Two exports have the same tokens and ids, but do not always choose the same tokens. One merges the present tokens by rank.
+The other takes the longest present token from left to right. How often the ids differ, and how many more tokens that takes,
+is measured on a sample.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,55 +26,94 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExportLoss:
-    """How two encodings of the same text compare.
+    """How many tokens the two exports of a Picky tokenizer make of a text, and how many pretokens get other ids.
 
-    pretokens, differing: the number of pretokens, and of those with different ids.
-    tokens, other_tokens: the number of tokens by events, and by rank.
+    pretokens, tokens: of the text, by events.
+    differing, other_tokens: the pretokens with other ids, and the number of tokens, where present tokens merge by rank, as
+        in tiktoken and in Hugging Face's BPE.
+    longest_differing, longest_tokens: the same for `LongestMatch`.
     """
 
     pretokens: int
     differing: int
     tokens: int
     other_tokens: int
+    longest_differing: int
+    longest_tokens: int
 
     def __str__(self) -> str:
-        share, more = self.differing / max(1, self.pretokens), self.other_tokens / max(1, self.tokens) - 1
-        return (
-            f"without events: {self.differing:,} of {self.pretokens:,} pretokens ({share:.3%}) get other ids than in event "
-            f"order; {self.other_tokens:,} tokens instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
-        )
+        def told(name: str, differing: int, tokens: int) -> str:
+            share, more = differing / max(1, self.pretokens), tokens / max(1, self.tokens) - 1
+            return (
+                f"{name}: {differing:,} of {self.pretokens:,} pretokens ({share:.3%}) get other ids than in event order; "
+                f"{tokens:,} tokens instead of {self.tokens:,} ({more if self.tokens else 0:+.3%})"
+            )
+
+        by_rank = told("without events, merged by rank", self.differing, self.other_tokens)
+        return f"{by_rank}\n{told('by longest match', self.longest_differing, self.longest_tokens)}"
+
+
+class LongestMatch:
+    """Encodes a pretoken by the longest token that it begins with, again and again: Hugging Face's WordPiece model.
+
+    >>> LongestMatch({b"l": 0, b"o": 1, b"w": 2, b"lo": 3, b"ow": 4}).encode_pretoken(b"lowow")
+    [3, 2, 4]
+    """
+
+    def __init__(self, ids: Mapping[bytes, int], unknown: int | None = None):
+        self.ids, self.unknown, self.longest = ids, unknown, max(map(len, ids), default=0)
+
+    def encode_pretoken(self, pretoken: bytes) -> list[int]:
+        """The ids. A pretoken that tokens cannot spell is one unknown token, or a UsageError if there is none."""
+        found, start = [], 0
+        while start < len(pretoken):
+            end = min(len(pretoken), start + self.longest)
+            while end > start and pretoken[start:end] not in self.ids:
+                end -= 1
+            if end == start:
+                if self.unknown is None:
+                    raise UsageError(f"no token begins with the byte 0x{pretoken[start]:02x}")
+                return [self.unknown]
+            found.append(self.ids[pretoken[start:end]])
+            start = end
+        return found
 
 
 def export_loss(
     tok: Tokenizer, sample: Sample, progress: Progress | None = None, read: ReadOptions | None = None
 ) -> ExportLoss | None:
-    """Measure on `sample` how encoding by rank differs from encoding by events.
+    """Measure on `sample` how encoding by rank and by longest match differ from encoding by events.
 
     sample: files, folders, globs or saved word counts, or WordCounts (`count_iterator` makes them from texts).
     read: how text files are cut into documents, and which field or column holds the text.
     None for a tokenizer without events: its exports give the same ids.
 
-    >>> print(export_loss(tok, "held-out.txt"))
-    without events: 24 of 10,468 pretokens (0.229%) get other ids than in event order; 12,391 tokens instead of 12,339 (+0.421%)
+    >>> export_loss(tok, "held-out.txt")
+    ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391, longest_differing=31, longest_tokens=12362)
     """
     from ..formats.rank_merges import present_by_rank
 
     if tok.vocabulary.order != "events":
         return None
     counts = _counts(tok, sample, progress, read)
-    return compare_on_counts(tok.core, Core(present_by_rank(tok.vocabulary), 64 << 20), counts)
+    present = present_by_rank(tok.vocabulary)
+    ids = {token: id for id, token in enumerate(present.tokens) if token is not None}
+    return compare_on_counts(tok.core, Core(present, 64 << 20), LongestMatch(ids, present.unknown), counts)
 
 
-def compare_on_counts(core: Core, other: Core, counts: WordCounts) -> ExportLoss:
-    """Encode the pretokens of `counts` both ways. Each counts as often as it was seen."""
-    pretokens = differing = tokens = other_tokens = 0
+def compare_on_counts(core: Core, by_rank: Core, longest: LongestMatch, counts: WordCounts) -> ExportLoss:
+    """Encode the pretokens of `counts` in three ways. Each counts as often as it was seen."""
+    pretokens = tokens = 0
+    differing, others = [0, 0], [0, 0]
     for pretoken, count in counts.items():
-        ids, other_ids = core.encode_pretoken(pretoken), other.encode_pretoken(pretoken)
+        ids = core.encode_pretoken(pretoken)
         pretokens += count
-        differing += count * (ids != other_ids)
         tokens += count * len(ids)
-        other_tokens += count * len(other_ids)
-    return ExportLoss(pretokens, differing, tokens, other_tokens)
+        for n, other in enumerate((by_rank, longest)):
+            other_ids = other.encode_pretoken(pretoken)
+            differing[n] += count * (ids != other_ids)
+            others[n] += count * len(other_ids)
+    return ExportLoss(pretokens, differing[0], tokens, others[0], differing[1], others[1])
 
 
 def sample_counts(counts: WordCounts, size: int) -> WordCounts:

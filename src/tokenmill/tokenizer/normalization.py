@@ -96,7 +96,7 @@ def _strip_accents(text: str, kind: str = "M") -> str:
     """Without marks of any kind, or without those of one category, as far as Unicode 9.0 has them."""
     if text.isascii():
         return text
-    unassigned = _unassigned()
+    unassigned = unassigned_characters()
     return "".join(c for c in text if not unicodedata.category(c).startswith(kind) or unassigned[ord(c)])
 
 
@@ -107,7 +107,7 @@ def _nmt(text: str) -> str:
 def _bert(text: str, options: tuple[bool, bool, bool | None, bool]) -> str:
     clean, ideographs, strip_accents, lowercase = options
     if clean:
-        text = "".join(" " if c in STRIPPED else c for c in text if c in STRIPPED or not _is_control(c))
+        text = "".join(" " if c in STRIPPED else c for c in text if c in "\t\n\r" or not _is_control(c))
     if ideographs:
         text = re.sub(_IDEOGRAPHS, r" \1 ", text)
     if lowercase if strip_accents is None else strip_accents:
@@ -116,7 +116,9 @@ def _bert(text: str, options: tuple[bool, bool, bool | None, bool]) -> str:
 
 
 def _is_control(character: str) -> bool:
-    return character == "\ufffd" or unicodedata.category(character)[0] == "C"
+    """Whether BERT's normalizer leaves a character out, by the tables of Unicode 8.0, which lack U+08E2."""
+    of_other = unicodedata.category(character) in ("Cc", "Cf", "Co")
+    return character == "\ufffd" or (of_other and character != "\u08e2" and not unassigned_characters()[ord(character)])
 
 
 def _normalize(text: str, form: str) -> str:
@@ -135,14 +137,14 @@ def _unassigned_in(text: str) -> Iterator[int]:
     """The places in `text` of characters that Unicode 9.0 does not assign."""
     import numpy as np
 
-    unassigned = _unassigned()
+    unassigned = unassigned_characters()
     for start in range(0, len(text), _STEP):
         codes = np.frombuffer(text[start : start + _STEP].encode("utf-32-le", "surrogatepass"), np.uint32)
         yield from (np.flatnonzero(unassigned[codes]) + start).tolist()
 
 
 @cache
-def _unassigned() -> np.ndarray:
+def unassigned_characters() -> np.ndarray:
     """For each code point, whether Unicode 9.0 does not assign it."""
     import numpy as np
 

@@ -31,24 +31,28 @@ def encode_offsets(core: Core, text: str, allowed: frozenset[str]) -> Offsets:
     import numpy as np
 
     ids: list[int] = []
-    ends: list[np.ndarray] = [np.zeros(1, np.int64)]
+    found: list[np.ndarray] = [np.zeros((0, 2), np.int64)]
     whole: list[str] = []
     start = 0
     for section, token, prefix in core.sections(text, allowed):
         data = section.encode()
         if token is not None:
             ids.append(token.id)
-            ends.append(np.array([start + len(data)]))
+            found.append(np.array([[start, start + len(data)]]))
+        elif core.pipeline is not None:
+            parts = core.pipeline.spans(section, first=not whole)
+            found.append(np.array([part[1:] for part in parts], np.int64).reshape(-1, 2) + start)
+            ids += [part.id for part in parts]
         else:
             here = core.encode_section(prefix + data)
             sizes = np.array(token_sizes(here, prefix + data, core.vocabulary), np.int64)
-            ends.append(np.maximum(np.cumsum(sizes) - len(prefix), 0) + start)
+            bounds = np.concatenate([[0], np.maximum(np.cumsum(sizes) - len(prefix), 0)]) + start
+            found.append(np.stack([bounds[:-1], bounds[1:]], axis=1))
             ids += here
         whole.append(section)
         start += len(data)
     joined = "".join(whole)
-    bounds = np.concatenate(ends)
-    spans = np.stack([bounds[:-1], bounds[1:]], axis=1)
+    spans = np.concatenate(found)
     leads = (np.frombuffer(joined.encode(), np.uint8) & 0xC0) != 0x80
     before = np.concatenate([[0], np.cumsum(leads)])  # the number of characters that begin before each byte
     characters = before[spans]

@@ -148,7 +148,12 @@ class Saved:
     def save(self, core: Core) -> None:
         """Save a tokenizer that was just loaded, if that is worth it. No error: the next load then takes longer."""
         vocabulary, folder = core.vocabulary, self.found.place.parent
-        if self.path is None or isinstance(vocabulary, SavedVocabulary) or len(vocabulary.tokens) < FEWEST_TOKENS:
+        if (
+            self.path is None
+            or isinstance(vocabulary, SavedVocabulary)
+            or vocabulary.pipeline
+            or len(vocabulary.tokens) < FEWEST_TOKENS
+        ):
             return
         with contextlib.suppress(OSError, OutputError, ValueError, TypeError):
             reads = {os.path.relpath(path, folder): digest for path, digest in self.reads.items()}
@@ -235,7 +240,8 @@ def _build() -> list[tuple[str, int, int]]:
     """The modules that decide what is saved, with their sizes and dates: another build saves and finds other files."""
     package = Path(__file__).parents[1]
     folders = [
-        package / name for name in ("formats", "vocabulary", "tokenizer", "tokenizer/merging", "tokenizer/encoding")
+        package / name
+        for name in ("kernels", "vocabulary", "split", "events", "formats", "tokenizer", "tokenizer/merging", "tokenizer/encoding")
     ]
     entries = sorted((entry for folder in folders for entry in os.scandir(folder)), key=lambda entry: entry.path)
     return [(entry.name, (found := entry.stat()).st_size, found.st_mtime_ns) for entry in entries if entry.is_file()]

@@ -66,7 +66,7 @@ class AddedTokens:
         one_pass = len({token.normalized for token in tokens}) <= 1
         self.mark = mark
         of_spaces = {("Prepend", mark), ("Replace", " ", mark)} if mark else set()
-        self.plain = not flags and one_pass and {*steps} <= of_spaces
+        self.plain = not flags and one_pass and {*steps} <= of_spaces and vocabulary.pipeline is None
         self.simple = self.plain and not self.prepends and not vocabulary.add_prefix_space
         self._tables = lru_cache(maxsize=64)(self._make_tables)
         self._plan = lru_cache(maxsize=64)(self._make_plan)

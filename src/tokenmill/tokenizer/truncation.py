@@ -94,6 +94,9 @@ class _Chunker:
     def _end_in_section(self, data: bytes, at: int, tokens: int) -> tuple[int, int]:
         """The same in one ordinary section: the tokens used, and the byte after the last one."""
         vocabulary = self.core.vocabulary
+        if self.core.pipeline is not None:
+            spans = self.core.pipeline.spans(data[at:].decode(), first=self.section == 0 or at > 0)
+            return (len(spans), len(data)) if len(spans) <= tokens else (tokens, at + spans[tokens - 1].end)
         starts = self.section == 0 or at > 0  # a chunk that begins in a section begins a text
         bare = self.core.prefixed(starts) and not data.startswith(b" ", at)
         prefix = b" " if bare or self.core.added.prepends else b""

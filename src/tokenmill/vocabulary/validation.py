@@ -110,8 +110,8 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
         raise VocabularyError(
             f"the events are an array of shape {rows.shape} and type {rows.dtype}; expected integers of shape (n, 3)"
         )
-    if order == "ranks" and len(rows):
-        raise VocabularyError(f"a vocabulary of order 'ranks' has {len(rows)} events; expected none")
+    if order not in ("merges", "scores", "events") and len(rows):
+        raise VocabularyError(f"a vocabulary of order {order!r} has {len(rows)} events; expected none")
     _check_ids(rows, order, tokens)
     rows = np.array(rows, np.int32, order="C")
     _check_spelling(rows, tokens)

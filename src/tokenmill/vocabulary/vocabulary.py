@@ -8,17 +8,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import PatternError
 from . import validation
 from .names import regular_expressions
+from .pipeline import Pipeline
 from .validation import VocabularyError
 
 if TYPE_CHECKING:
     import numpy as np
 
-Order = Literal["ranks", "merges", "scores", "events"]
+Order = Literal["ranks", "merges", "scores", "events", "wordpiece", "unigram", "words"]
 Step = str | tuple[Any, ...]  # of normalization
 _TUPLES = ("tokens", "split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
@@ -62,8 +63,10 @@ class Vocabulary:
         "scores": the same, but merges in a row that make the same token have one rank: of these the leftmost pair in the
             text is first (SentencePiece, where a token has a score and any two tokens that spell it merge).
         "events": merges and removals replayed in training order (Picky BPE).
+        "wordpiece": the longest token at each place; "unigram": the tokens with the highest sum of scores; "words": each word
+            is a token. These three need `pipeline`.
     events: a read-only int32 array of shape (n, 3), in training order. A row (left id, right id, new id) is a merge, a
-        row (id, -1, -1) a removal. Orders "merges" and "scores" have merges only, and order "ranks" has no rows.
+        row (id, -1, -1) a removal. Orders "merges" and "scores" have merges only; "ranks" and those of `pipeline` have none.
     whole_pretokens: whether a pretoken that is a token becomes that token at once (tiktoken's rule; `ignore_merges` in
         Hugging Face).
     alphabet: "bytes", or "characters" where training began with characters; then `unknown` is the id that stands
@@ -81,6 +84,7 @@ class Vocabulary:
     strip_decoded: what decoding leaves out at the start of a text: "space" one space, "token" all spaces of the first
         token, "" nothing.
     decode_only: ids that no text is encoded to, with the bytes that they are decoded to.
+    pipeline: the steps that plain Python runs instead of the split patterns and the kernels; None for nearly all vocabularies.
     notes: what the file says that no other field holds, in words, such as a chat template. No id depends on it.
     refine: the threshold T at which Picky training removed tokens, if it is known. No id depends on it; further
         training uses it.
@@ -106,6 +110,7 @@ class Vocabulary:
     fuse_unknown: bool = False
     strip_decoded: Literal["", "space", "token"] = ""
     decode_only: tuple[tuple[int, bytes], ...] = ()
+    pipeline: Pipeline | None = None
     notes: tuple[str, ...] = ()
     refine: float | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
@@ -116,7 +121,7 @@ class Vocabulary:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        validation.check_choice("order", self.order, ("ranks", "merges", "scores", "events"))
+        validation.check_choice("order", self.order, get_args(Order))
         validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
         validation.check_choice("strip_decoded", self.strip_decoded, ("", "space", "token"))
         for name in ("whole_pretokens", "add_prefix_space", "fuse_unknown"):
@@ -143,6 +148,8 @@ class Vocabulary:
         if self.order == "events":
             apart = {token.id for token in self.added_tokens} | {self.unknown}
             put("removed", validation.removed_tokens(self.events, self.tokens, apart))
+        if self.pipeline is None and self.order in ("wordpiece", "unigram", "words"):
+            raise VocabularyError(f"a vocabulary of order {self.order!r} needs a pipeline")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Vocabulary, tuple(getattr(self, field.name) for field in fields(self) if field.init)
@@ -217,6 +224,8 @@ class Vocabulary:
             "decode_only": [(id, token.hex()) for id, token in sorted(self.decode_only)],
             "lengths": lengths,
         }
+        if self.pipeline is not None:
+            head["pipeline"] = self.pipeline.digest_text()
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
         for token in self.tokens:
             digest.update(token or b"")

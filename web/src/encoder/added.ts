@@ -1,11 +1,13 @@
 // Added tokens in text: found as whole strings before the text is split, from left to right, the longest at a place first.
 // Control tokens are found only if the page's switch is on. The flags are those of Hugging Face.
 
-import type { AddedToken } from "./pack";
+import type { AddedToken, Header } from "./pack";
 
 export interface Section {
   text: string;
   token: AddedToken | null;
+  /** "text" at the start of the text, "stretch" after an added token that is found before normalisation, else "". */
+  first: "text" | "stretch" | "";
 }
 
 // Unicode's White_Space, which is `\s` in Rust. JavaScript's `\s` has U+FEFF but not U+0085.
@@ -20,10 +22,10 @@ interface Finder {
 }
 
 export class AddedTokens {
-  private readonly normalizers: string[];
+  private readonly normalizers: Header["normalizers"];
   private readonly finders: Record<"ordinary" | "all", { raw: Finder | null; normalized: Finder | null }>;
 
-  constructor(added: readonly AddedToken[], normalizers: string[]) {
+  constructor(added: readonly AddedToken[], normalizers: Header["normalizers"]) {
     this.normalizers = normalizers;
     const known = Array.from(new Map(added.map((token) => [token.content, token])).values());
     const tokens = known.filter((token) => token.content !== "");
@@ -37,19 +39,29 @@ export class AddedTokens {
   }
 
   normalize(text: string): string {
-    return this.normalizers.reduce((changed, form) => changed.normalize(form), text);
+    return this.normalizers.reduce<string>((changed, step) => {
+      if (typeof step === "string") return changed.normalize(step);
+      const [name, what, by] = step;
+      if (name === "Replace") return changed.replaceAll(what!, by!);
+      return changed === "" ? "" : what! + changed;
+    }, text);
   }
 
   /** Cut `text` into normalised ordinary sections and added tokens. */
   split(text: string, special: boolean): Section[] {
     const { raw, normalized } = this.finders[special ? "all" : "ordinary"];
     const sections: Section[] = [];
+    let first: Section["first"] = "text";
     for (const section of cut(text, raw)) {
       if (section.token !== null) sections.push(section);
       else {
         const changed = this.normalize(section.text);
-        if (changed !== "") sections.push(...cut(changed, normalized));
+        for (const part of changed === "" ? [] : cut(changed, normalized)) {
+          sections.push({ ...part, first });
+          first = "";
+        }
       }
+      first = "stretch";
     }
     return sections;
   }
@@ -63,7 +75,7 @@ function finder(tokens: [string, AddedToken][]): Finder | null {
 }
 
 function cut(text: string, find: Finder | null): Section[] {
-  if (find === null) return text === "" ? [] : [{ text, token: null }];
+  if (find === null) return text === "" ? [] : [{ text, token: null, first: "" }];
   const sections: Section[] = [];
   let done = 0;
   for (const match of text.matchAll(find.pattern)) {
@@ -76,10 +88,10 @@ function cut(text: string, find: Finder | null): Section[] {
     }
     if (token.lstrip) while (start > done && SPACES.includes(text[start - 1]!)) start--;
     if (token.rstrip) while (end < text.length && SPACES.includes(text[end]!)) end++;
-    if (done < start) sections.push({ text: text.slice(done, start), token: null });
-    sections.push({ text: text.slice(Math.max(done, start), end), token });
+    if (done < start) sections.push({ text: text.slice(done, start), token: null, first: "" });
+    sections.push({ text: text.slice(Math.max(done, start), end), token, first: "" });
     done = end;
   }
-  if (done < text.length) sections.push({ text: text.slice(done), token: null });
+  if (done < text.length) sections.push({ text: text.slice(done), token: null, first: "" });
   return sections;
 }

@@ -10,7 +10,7 @@ import { EventList, eventMerge } from "./events";
 import { ADDED, INSIDE_CHARACTER, PRETOKEN_START } from "./flags";
 import { IdList } from "./ids";
 import { type Merge, rankMerge } from "./merge";
-import type { Pack } from "./pack";
+import type { AddedToken, Pack } from "./pack";
 import { PairRanks } from "./pairs";
 import type { Splitter } from "./split";
 import { TokenList } from "./tokenlist";
@@ -79,10 +79,9 @@ export class Encoder {
     tokens.clear();
     const usable = this.hasOld;
     this.hasOld = false; // until this text is encoded
-    const sections = this.added.split(wellFormed(text), special);
-    const prefixed = this.pack.header.add_prefix_space;
+    const sections = this.sections(text, special);
     const [only] = sections;
-    if (sections.length === 1 && only!.token === null && !prefixed) {
+    if (sections.length === 1 && only!.token === null && only!.prefix === 0) {
       this.buffer.set(only!.text, 0);
       if (usable && this.splitter.restarts) this.encodeEdit();
       else this.encodeSection(0, 0, 0);
@@ -91,16 +90,32 @@ export class Encoder {
     }
     let start = 0;
     for (const section of sections) {
-      const bare = prefixed && section.token === null && !section.text.startsWith(" ") ? 1 : 0;
-      this.buffer.set(section.text, bare);
-      const stop = start + this.buffer.length - bare;
-      if (section.token === null) this.encodeSection(start, bare, 0);
+      this.buffer.set(section.text, section.prefix);
+      const stop = start + this.buffer.length - section.prefix;
+      if (section.token === null) this.encodeSection(start, section.prefix, 0);
       else tokens.push(section.token.id, stop, PRETOKEN_START | ADDED, 0);
       start = stop;
     }
     const whole = sections.map((section) => section.text).join("");
     this.buffer.set(whole, 0);
     return this.result(whole, start);
+  }
+
+  /** The sections of `text`, each with the number of spaces that are put before it. */
+  private sections(text: string, special: boolean): { text: string; token: AddedToken | null; prefix: 0 | 1 }[] {
+    const { space_mark: mark, normalizers, add_prefix_space: rule } = this.pack.header;
+    const prepends = normalizers.some((step) => step[0] === "Prepend");
+    type Prefixed = { text: string; token: AddedToken | null; prefix: 0 | 1 };
+    return this.added.split(wellFormed(text), special).flatMap(({ text: raw, token, first }): Prefixed[] => {
+      const section = mark ? raw.replaceAll(mark, " ") : raw;
+      if (token !== null) {
+        const one: Prefixed = { text: section, token, prefix: 0 };
+        return rule === "text" && first === "text" ? [{ text: "", token: null, prefix: 1 }, one] : [one];
+      }
+      if (prepends && first !== "") return [{ text: section.slice(1), token, prefix: 1 }];
+      const wanted = typeof rule === "string" ? first === "text" : rule;
+      return [{ text: section, token, prefix: wanted && (rule === "text" || !section.startsWith(" ")) ? 1 : 0 }];
+    });
   }
 
   /** The pretokens of `text`, including added tokens that are not special. */
@@ -220,7 +235,9 @@ export class Encoder {
       for (let at = start; at < end; ) {
         const next = Math.min(end, at + characterLength(bytes[at]!));
         const id = tokens.lookUp(bytes, at, next);
-        parts[count++] = id >= 0 ? id : header.size;
+        if (id >= 0) parts[count++] = id;
+        else if (header.byte_tokens.length === 0) parts[count++] = header.size;
+        else for (let i = at; i < next; i++) parts[count++] = header.byte_tokens[bytes[i]!]!;
         at = next;
       }
     } else {
@@ -269,7 +286,10 @@ function mergeOf(pack: Pack): Merge {
   if (header.order === "events") return eventMerge(new EventList(left, right, made));
   if (header.order === "ranks") return rankMerge(new PairRanks(tokens, header.size, 1 << 16), null);
   const pairs = new PairRanks(null, 0, left.length);
-  for (let rank = 0; rank < left.length; rank++) pairs.add(left[rank]!, right[rank]!, rank);
+  for (let row = 0, rank = 0; row < left.length; row++) {
+    if (header.order !== "scores" || made[row] !== made[rank]) rank = row;
+    pairs.add(left[row]!, right[row]!, rank);
+  }
   return rankMerge(pairs, made);
 }
 

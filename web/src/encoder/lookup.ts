@@ -5,6 +5,8 @@ import type { Pack } from "./pack";
 import { NEVER, PairRanks } from "./pairs";
 
 export type SearchKind = "text" | "bytes" | "id";
+/** "use" and "ios" only where the pack has counts. */
+export type Order = "id" | "shortest" | "longest" | "use" | "ios";
 export type Where = "contains" | "begins" | "ends" | "is";
 
 /** A node of a merge tree. `rank`: the position of its merge; null for a token that no merge makes. */
@@ -38,6 +40,13 @@ export interface Details {
   ios: number | null;
 }
 
+/** A token in a list. */
+export interface Row {
+  bytes: Uint8Array;
+  count: number | null;
+  ios: number | null;
+}
+
 export class SearchError extends Error {}
 
 const MOST_USES = 200;
@@ -58,18 +67,35 @@ export class Lookup {
     return id >= 0 && id < this.pack.header.size ? arena.slice(starts[id]!, starts[id + 1]!) : new Uint8Array(0);
   }
 
-  /** The matching ids, sorted by token length and then id; all ids in order for an empty query. */
-  search(query: string, kind: SearchKind, where: Where): Int32Array {
+  /** The matching ids in this order, equals by id; all ids for an empty query. */
+  search(query: string, kind: SearchKind, where: Where, order: Order): Int32Array {
+    const found = this.matching(query, kind, where);
+    if (order === "id") return found;
+    const { counts, ios } = this.pack;
+    const keys: Record<Exclude<Order, "id">, (id: number) => number> = {
+      shortest: (id) => this.view(id).length,
+      longest: (id) => -this.view(id).length,
+      use: (id) => -(counts?.[id] ?? 0),
+      ios: (id) => -(finite(ios?.[id]) ?? -1),
+    };
+    const ranked = Array.from(found, (id): [number, number] => [keys[order](id), id]);
+    return Int32Array.from(
+      ranked.sort((a, b) => a[0] - b[0] || a[1] - b[1]),
+      ([, id]) => id,
+    );
+  }
+
+  /** What the list shows of a token. */
+  row(id: number): Row {
+    const { counts, ios } = this.pack;
+    return { bytes: this.bytesOf(id), count: counts?.[id] ?? null, ios: finite(ios?.[id]) };
+  }
+
+  private matching(query: string, kind: SearchKind, where: Where): Int32Array {
     if (query.trim() === "" && (kind !== "text" || query === "")) return this.all();
     if (kind === "id") return this.byId(query);
     const needle = kind === "bytes" ? parseHex(query) : toBytes(query);
-    const found: [length: number, id: number][] = [];
-    for (const id of this.all()) {
-      const token = this.view(id);
-      if (matches(token, needle, where)) found.push([token.length, id]);
-    }
-    found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-    return Int32Array.from(found, ([, id]) => id);
+    return this.all().filter((id) => matches(this.view(id), needle, where));
   }
 
   describe(id: number): Details {

@@ -17,13 +17,21 @@ export interface AddedToken {
 export interface Header {
   version: number;
   name: string;
+  source: string;
   fingerprint: string;
-  order: "ranks" | "merges" | "events";
+  /** "scores": merges in a row that make the same token have one rank. */
+  order: "ranks" | "merges" | "scores" | "events";
   whole_pretokens: boolean;
   alphabet: "bytes" | "characters";
   unknown: number | null;
-  normalizers: string[];
-  add_prefix_space: boolean;
+  /** Names of Unicode forms, and ["Prepend", mark] or ["Replace", " ", mark]. */
+  normalizers: (string | string[])[];
+  /** The character that stands for a space in SentencePiece's files; tokens hold the space itself. Empty without one. */
+  space_mark: string | null;
+  /** The ids of the 256 tokens for the bytes of characters without a token, or none. Null where no character needs one. */
+  byte_tokens: (number | null)[];
+  /** "first" and "text": only before the start of the text, "text" also if a space is there. */
+  add_prefix_space: boolean | "first" | "text";
   added_tokens: AddedToken[];
   n_vocab: number;
   /** The number of ids, including those of removed tokens. */
@@ -66,7 +74,7 @@ const TABLES = ["matches", "accepts", "ascii", "index", "pages"];
 
 export async function readPack(file: Uint8Array): Promise<Pack> {
   const data = file[0] === 0x1f && file[1] === 0x8b ? await gunzip(file) : file;
-  if (MAGIC.some((byte, i) => data[i] !== byte)) throw new PackError("this is no packed vocabulary of tokenmill");
+  if (MAGIC.some((byte, i) => data[i] !== byte)) throw new PackError("this is not a packed vocabulary of tokenmill");
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const begin = 8 + view.getUint32(4, true);
   if (begin > data.length) throw new PackError("the packed vocabulary is cut off in its header");
@@ -177,6 +185,7 @@ function build(
   const tokens = new ByteTable(size + 256, bytes + 256);
   const present = new Uint8Array(size);
   const findable = new Uint8Array(size);
+  const apart = new Set<number | null>(header.byte_tokens);
   for (let id = 0; id < size; id++) {
     const at = tokens.starts[id]!;
     const row = literalAt[id]! >= 0 ? -1 : rowOf[id]!;
@@ -185,7 +194,8 @@ function build(
     const exists = literalAt[id]! >= 0 || rowOf[id]! >= 0;
     present[id] = exists && !gone[id] ? 1 : 0;
     const hash = hashBytes(tokens.arena, at, end);
-    findable[id] = present[id] === 1 && end > at && tokens.find(tokens.arena, at, end, hash) < 0 ? 1 : 0;
+    findable[id] =
+      present[id] === 1 && !apart.has(id) && end > at && tokens.find(tokens.arena, at, end, hash) < 0 ? 1 : 0;
     tokens.add(tokens.arena, at, end, hash, findable[id] === 1);
   }
   return { tokens, present, findable };

@@ -2,6 +2,7 @@
 // preferences of a backtracking engine. The state and the class of the next character say whether a match may end. Text
 // between two matches is a pretoken too.
 
+import { characterLength } from "./bytes";
 import type { Pack } from "./pack";
 
 export interface Splitter {
@@ -154,6 +155,72 @@ class Nested implements Splitter {
   }
 }
 
+/**
+ * For a vocabulary of characters without a split pattern, as in SentencePiece: cuts between two characters that are side by
+ * side in no token that merges make. No merge crosses such a cut. The library's encoding/_cutter_cy.py does the same.
+ */
+class Cutter implements Splitter {
+  readonly restarts = true;
+  private readonly ascii = new Uint8Array(1 << 14);
+  private readonly pairs = new Set<number>();
+
+  constructor({ tokens, made, right }: Pack) {
+    const { arena, starts } = tokens;
+    const seen = new Uint8Array(tokens.size);
+    for (let row = 0; row < made.length; row++) {
+      const id = made[row]!;
+      if (seen[id] || right[row]! < 0) continue;
+      seen[id] = 1;
+      const end = starts[id + 1]!;
+      let at = starts[id]!;
+      let before = codeAt(arena, at);
+      for (at += characterLength(arena[at]!); at < end; at += characterLength(arena[at]!)) {
+        const code = codeAt(arena, at);
+        if (before < 128 && code < 128) this.ascii[(before << 7) | code] = 1;
+        else this.pairs.add(before * 0x200000 + code);
+        before = code;
+      }
+    }
+  }
+
+  scan(bytes: Uint8Array, start: number, length: number, ends: Int32Array, reach: Int32Array): number {
+    let count = 0;
+    let before = codeAt(bytes, start);
+    for (let at = start + characterLength(bytes[start]!); at < length && count < ends.length - 1; ) {
+      const code = codeAt(bytes, at);
+      const size = characterLength(bytes[at]!);
+      const join =
+        before < 128 && code < 128 ? this.ascii[(before << 7) | code] : this.pairs.has(before * 0x200000 + code);
+      if (!join) {
+        reach[count] = at + size;
+        ends[count++] = at;
+      }
+      before = code;
+      at += size;
+      if (at >= length) {
+        reach[count] = length + 1;
+        ends[count++] = length;
+        return count;
+      }
+    }
+    if (count === 0) {
+      reach[0] = length + 1;
+      ends[count++] = length;
+    }
+    return count;
+  }
+}
+
+/** The code point that begins at `at`. */
+function codeAt(bytes: Uint8Array, at: number): number {
+  const lead = bytes[at]!;
+  if (lead < 0x80) return lead;
+  if (lead < 0xe0) return ((lead & 0x1f) << 6) | (bytes[at + 1]! & 0x3f);
+  if (lead < 0xf0) return ((lead & 0x0f) << 12) | ((bytes[at + 1]! & 0x3f) << 6) | (bytes[at + 2]! & 0x3f);
+  const high = ((lead & 0x07) << 18) | ((bytes[at + 1]! & 0x3f) << 12);
+  return high | ((bytes[at + 2]! & 0x3f) << 6) | (bytes[at + 3]! & 0x3f);
+}
+
 /** The splitter of a packed vocabulary. */
 export function splitterOf(pack: Pack): Splitter {
   const splitters = pack.header.widths.map((width, i): Splitter => {
@@ -167,5 +234,6 @@ export function splitterOf(pack: Pack): Splitter {
       pages: column("pages"),
     });
   });
-  return splitters.length === 0 ? WHOLE : splitters.reduceRight((inner, outer) => new Nested(outer, inner));
+  if (splitters.length === 0) return pack.header.byte_tokens.length > 0 ? new Cutter(pack) : WHOLE;
+  return splitters.reduceRight((inner, outer) => new Nested(outer, inner));
 }

@@ -1,19 +1,21 @@
 // The Compare view: two to four tokenizers on one text, aligned, with a table of counts.
 
-import { type Aligned, align, breakLines, figures, type Line } from "../compare";
-import { toBytes } from "../encoder/bytes";
+import { type Aligned, align, breakLines, type Line, nextWhole } from "../compare";
+import { toBytes, toText } from "../encoder/bytes";
 import type { Encoded } from "../encoder/encoder";
-import { byId, fill, grouped, h, latest } from "./dom";
+import { directionMarks, directionOf, hasRtl } from "./bidi";
+import { NAMES, table } from "./comparetable";
+import { byId, fill, firstAbove, grouped, h, latest } from "./dom";
 import type { Notify } from "./notices";
+import { drawParity } from "./parity";
 import { Rows } from "./rows";
 import { MOST_COMPARED, type Session } from "./session";
-import { partial, visible } from "./show";
+import { hex, partial, visible } from "./show";
 
 const LANE = 26; // pixels; as in the style sheet
 const GAP = 22;
-const NAMES = "ABCD";
 
-interface Shown {
+export interface Shown {
   keys: string[];
   encodings: Encoded[];
   aligned: Aligned;
@@ -42,6 +44,7 @@ export class CompareTab {
       if (session.view === "compare") void this.refresh();
     });
     this.only.addEventListener("change", () => this.layOut());
+    this.rows.root.addEventListener("pointerover", (event) => this.explain(event));
     byId("compare-on").addEventListener("click", () => this.jump(1));
     byId("compare-back").addEventListener("click", () => this.jump(-1));
     new ResizeObserver(() => {
@@ -116,48 +119,9 @@ export class CompareTab {
   }
 
   private drawTable(): void {
-    const table = byId("compare-table");
-    const { shown } = this;
-    if (shown === null) {
-      fill(table);
-      return;
-    }
-    const found = figures(shown.aligned, shown.encodings);
-    const heads = [
-      "Tokenizer",
-      "Tokens",
-      "Beside A",
-      "Bytes per token",
-      "Characters per token",
-      "Cuts only here",
-      "Ids in all",
-    ];
-    const body = found.map((one, lane) => {
-      const { bytes, characters } = shown.encodings[lane]!;
-      const first = found[0]!.tokens;
-      const beside = lane === 0 || first === 0 ? "\u2013" : `${signed((100 * (one.tokens - first)) / first)} %`;
-      const per = (value: number) => (one.tokens > 0 ? (value / one.tokens).toFixed(2) : "\u2013");
-      const name = h("span", { class: `lane-name l${lane}` }, NAMES[lane]!);
-      return h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, name, ` ${this.session.nameOf(shown.keys[lane]!)}`),
-        ...[
-          grouped(one.tokens),
-          beside,
-          per(bytes),
-          per(characters),
-          shown.encodings.length > 1 ? grouped(one.alone) : "\u2013",
-          grouped(this.session.choice(shown.keys[lane]!)?.summary?.tokens ?? 0),
-        ].map((cell) => h("td", {}, cell)),
-      );
-    });
-    fill(
-      table,
-      h("caption", { class: "hidden" }, "Counts for each tokenizer"),
-      h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
-      h("tbody", {}, ...body),
-    );
+    const { shown, session } = this;
+    drawParity(byId("parity"), session, shown?.keys ?? []);
+    fill(byId("compare-table"), ...(shown === null ? [] : table(session, shown)));
   }
 
   private layOut(): void {
@@ -187,31 +151,51 @@ export class CompareTab {
   }
 
   private drawLine(shown: Shown, line: Line, row: number): HTMLElement {
-    const { aligned } = shown;
-    const all = (1 << aligned.lanes) - 1;
+    const { aligned, text } = shown;
+    const columns: [from: number, to: number][] = [];
+    for (let cut = line.from; cut < line.to; cut = nextWhole(aligned, cut))
+      columns.push([cut, nextWhole(aligned, cut)]);
+    const texts = columns.map(([from, to]) => text.slice(aligned.units[from]!, aligned.units[to]!));
+    const rtl = hasRtl(text.slice(aligned.units[line.from]!, aligned.units[line.to]!));
+    const marks = rtl ? directionMarks(texts) : null;
+    const start = text.lastIndexOf("\n", aligned.units[line.from]! - 1) + 1;
+    const dir = rtl ? (directionOf(text.slice(start, aligned.units[line.to])) ?? "ltr") : "ltr";
     const lanes = shown.encodings.map((_, lane) => {
-      const cells: HTMLElement[] = [];
-      for (let cut = line.from; cut < line.to; cut++) {
-        const starts = (aligned.makers[cut]! >> lane) & 1;
-        const ends = (aligned.makers[cut + 1]! >> lane) & 1;
-        const alone = aligned.makers[cut] === all && aligned.makers[cut + 1] === all;
-        let kind = "cell";
-        if (starts) kind += " starts";
-        if (ends) kind += " ends";
-        if (!alone) kind += " differs";
-        if (starts && aligned.makers[cut] !== all) kind += " odd";
-        if (aligned.inside[cut] || aligned.inside[cut + 1]) kind += " part";
-        cells.push(h("span", { class: kind }, stretch(shown, cut)));
+      const cells = h("div", { class: "cells", dir });
+      for (const [i, [from, to]] of columns.entries()) {
+        const column = drawColumn(shown, lane, from, to);
+        if (marks) cells.append(marks[i]![0], column, marks[i]![1]);
+        else cells.append(column);
       }
       return h(
         "div",
         { class: "lane" },
         h("span", { class: `lane-name l${lane}`, "aria-hidden": "true" }, NAMES[lane]!),
-        ...cells,
+        cells,
       );
     });
     const kind = `line${line.same ? "" : " differing"}${row === this.at ? " here" : ""}`;
     return h("div", { class: kind }, ...lanes);
+  }
+
+  /** Name the token under the pointer: its id, and for bytes the characters that they belong to. */
+  private explain(event: Event): void {
+    const cell = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-cut]") : null;
+    if (cell === null || this.shown === null || cell.title !== "") return;
+    const { aligned, encodings, bytes, text } = this.shown;
+    const [lane, cut] = [Number(cell.dataset.lane), Number(cell.dataset.cut)];
+    const { ends, ids } = encodings[lane]!;
+    const token = firstAbove(ends, aligned.cuts[cut]!);
+    const first = token > 0 ? ends[token - 1]! : 0;
+    const own = bytes.subarray(first, ends[token]!);
+    let [from, to] = [cut, cut + 1]; // the characters that the token is in
+    while (aligned.inside[from] || aligned.cuts[from]! > first) from--;
+    while (aligned.inside[to] || aligned.cuts[to]! < ends[token]!) to++;
+    const characters = text.slice(aligned.units[from]!, aligned.units[to]!);
+    const whole = toText(own) !== null;
+    cell.title = whole
+      ? `${visible(characters, false)}: id ${ids[token]}`
+      : `The bytes ${hex(own)} of ${visible(characters, false)} (${codes(characters)}): id ${ids[token]}`;
   }
 
   private jump(by: 1 | -1): void {
@@ -229,13 +213,36 @@ export class CompareTab {
   }
 }
 
-/** The text between two neighbouring cuts, or its bytes if either cut is inside a character. */
-function stretch(shown: Shown, cut: number): string {
-  const { cuts, units, inside } = shown.aligned;
-  if (inside[cut] || inside[cut + 1]) return partial(shown.bytes.subarray(cuts[cut]!, cuts[cut + 1]!), "");
-  return visible(shown.text.slice(units[cut]!, units[cut + 1]!), false);
+/** The cells of one tokenizer between two cuts that are not inside a character: one with text, or several with bytes. */
+function drawColumn(shown: Shown, lane: number, from: number, to: number): HTMLElement {
+  const { aligned, text, bytes } = shown;
+  const all = (1 << aligned.lanes) - 1;
+  const common = aligned.makers.subarray(from, to + 1).every((makers) => makers === all);
+  const made = (cut: number) => (aligned.makers[cut]! >> lane) & 1;
+  const cuts = [from];
+  for (let cut = from + 1; cut < to; cut++) if (made(cut)) cuts.push(cut);
+  const cells = cuts.map((cut, i) => {
+    const next = cuts[i + 1] ?? to;
+    let kind = "cell";
+    if (made(cut)) kind += aligned.makers[cut] === all || aligned.inside[cut] ? " starts" : " starts odd";
+    if (made(next)) kind += " ends";
+    if (!common) kind += " differs";
+    const whole = cuts.length === 1;
+    const shownText = whole
+      ? visible(text.slice(aligned.units[from]!, aligned.units[to]!), false)
+      : partial(bytes.subarray(aligned.cuts[cut]!, aligned.cuts[next]!), "");
+    return h("span", { class: whole ? kind : `${kind} part`, "data-lane": lane, "data-cut": cut }, shownText);
+  });
+  if (to === from + 1) return cells[0]!;
+  // Another tokenizer shows bytes here, which are wider than the text: all take the room of all bytes and their edges.
+  const column = h("span", { class: "unit" }, ...cells);
+  const digits = 2 * (aligned.cuts[to]! - aligned.cuts[from]!);
+  column.style.width = `calc(${(digits * 11) / 14}ch + ${3 * (to - from)}px)`;
+  return column;
 }
 
-function signed(value: number): string {
-  return `${value > 0 ? "+" : value < 0 ? "\u2212" : "\u00b1"}${Math.abs(value).toFixed(1)}`;
+function codes(characters: string): string {
+  return Array.from(characters, (char) => `U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}`).join(
+    " ",
+  );
 }

@@ -83,3 +83,15 @@ export async function copy(button: HTMLElement, text: string): Promise<void> {
     button.textContent = label;
   }, 1200);
 }
+
+/** The index of the first of ascending numbers above `value`. */
+export function firstAbove(numbers: Int32Array, value: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle]! > value) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,179 +1,194 @@
-// The text box. The browser lays out all of its text on each key press. Beyond a size the box therefore holds only one
-// part of the text, and buttons go to the other parts. The whole text is kept here.
+// The text box: CodeMirror, which holds the whole text and draws only the lines near the window. It lives in a shadow root,
+// because there it sets its styles as constructed style sheets, which the page's Content-Security-Policy allows.
 
-const WHOLE = 60_000; // UTF-16 units that the box may hold at once
-const PART = 32_000;
+import { history, historyKeymap, standardKeymap } from "@codemirror/commands";
+import { EditorState, RangeSetBuilder, Transaction } from "@codemirror/state";
+import {
+  Decoration,
+  type DecorationSet,
+  Direction,
+  EditorView,
+  highlightSpecialChars,
+  keymap,
+  placeholder,
+  ViewPlugin,
+  type ViewUpdate,
+} from "@codemirror/view";
+import type { Top } from "./linked";
 
 /** Longer texts are refused. */
 export const LONGEST = 16_000_000;
 
-export interface EditorElements {
-  box: HTMLTextAreaElement;
-  bar: HTMLElement;
-  back: HTMLButtonElement;
-  on: HTMLButtonElement;
-  where: HTMLElement;
+const THEME = EditorView.theme({
+  "&": { height: "100%", backgroundColor: "transparent", color: "var(--ink)" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--mono)", fontSize: "14px", lineHeight: "26px", overflow: "auto" },
+  ".cm-content": { padding: "12px 14px", caretColor: "var(--ink)" },
+  ".cm-line": { padding: "0" },
+  ".cm-placeholder": { color: "var(--soft)" },
+  ".cm-specialChar": { color: "var(--warn)" },
+});
+
+// Each line has the direction of its first letter, as each paragraph of the tokens has.
+const DIRECTION = Decoration.line({ attributes: { dir: "auto" } });
+const directions = ViewPlugin.fromClass(
+  class {
+    decorations: DecorationSet;
+
+    constructor(view: EditorView) {
+      this.decorations = visibleLines(view);
+    }
+
+    update(update: ViewUpdate): void {
+      if (update.docChanged || update.viewportChanged) this.decorations = visibleLines(update.view);
+    }
+  },
+  { decorations: (plugin) => plugin.decorations },
+);
+
+function visibleLines(view: EditorView): DecorationSet {
+  const lines = new RangeSetBuilder<Decoration>();
+  let at = 0;
+  for (const { from, to } of view.visibleRanges) {
+    for (at = Math.max(at, from); at <= to; ) {
+      const line = view.state.doc.lineAt(at);
+      lines.add(line.from, line.from, DIRECTION);
+      at = line.to + 1;
+    }
+  }
+  return lines.finish();
 }
 
 export class Editor {
-  private head = ""; // the text before the part in the box, the part, and the text after it
-  private part = "";
-  private tail = "";
+  private readonly view: EditorView;
+  /** The whole text, with its carriage returns. */
+  text = "";
+  private wanted: Top | null = null;
+  private moved: () => void = () => {};
 
   constructor(
-    private readonly elements: EditorElements,
-    private readonly onText: (text: string) => void,
+    host: HTMLElement,
+    private readonly onText: (text: string, typed: boolean) => void,
     private readonly onTooLong: () => void,
   ) {
-    const { box, back, on } = elements;
-    box.addEventListener("input", () => this.edited());
-    box.addEventListener("paste", (event) => this.insertLong(event, event.clipboardData?.getData("text/plain")));
-    box.addEventListener("beforeinput", (event) => {
-      if (event.inputType === "insertFromDrop") this.insertLong(event, event.dataTransfer?.getData("text/plain"));
-    });
-    back.addEventListener("click", () => this.go(this.head.length - 1));
-    on.addEventListener("click", () => this.go(this.head.length + this.part.length));
-    box.addEventListener("keydown", (event) => this.acrossParts(event));
+    const shadow = host.attachShadow({ mode: "open" });
+    this.view = new EditorView({ parent: shadow, root: shadow, state: this.state("") });
   }
 
-  get text(): string {
-    return this.head + this.part + this.tail;
-  }
-
-  set text(text: string) {
-    this.head = "";
-    this.tail = "";
-    this.part = text;
-    this.show(0, 0);
+  /** Replace the whole text. The change can be undone, but not the first one. */
+  set(text: string, typed = false): void {
+    if (text.length > LONGEST) {
+      this.onTooLong();
+    } else if (this.text === "" && !typed) {
+      this.view.setState(this.state(text));
+      this.text = text;
+      this.onText(text, false);
+    } else {
+      const [from, to, insert] = difference(this.text, text);
+      const changes = { from, to, insert: this.view.state.toText(insert) };
+      this.view.dispatch({ changes, ...(typed ? { userEvent: "input" } : {}) });
+      if (!typed) this.view.scrollDOM.scrollTop = 0;
+    }
   }
 
   /** Select a range of the text, in UTF-16 units, and go there. */
   select(start: number, end: number): void {
-    this.show(start, Math.min(end, start + PART / 4));
-    this.elements.box.focus();
+    this.view.dispatch({ selection: { anchor: start, head: end }, scrollIntoView: true });
+    this.view.focus();
   }
 
-  private edited(): void {
-    const value = this.elements.box.value;
-    this.part = this.part.includes("\r") ? withReturns(this.part, value) : value;
-    if (this.head.length + this.part.length + this.tail.length > LONGEST) this.refuse();
-    else if (this.part.length > WHOLE) {
-      const caret = this.head.length + this.rawOffset(this.elements.box.selectionStart);
-      this.show(caret, caret);
-    }
-    this.onText(this.text);
+  /** What is at the top of the window; see linked.ts. */
+  top(): Top {
+    const { scrollDOM, contentDOM } = this.view;
+    const { top } = scrollDOM.getBoundingClientRect();
+    const end = scrollDOM.scrollTop > 0 && scrollDOM.scrollTop + scrollDOM.clientHeight > scrollDOM.scrollHeight - 2;
+    const { left, right } = contentDOM.getBoundingClientRect();
+    const block = this.view.lineBlockAtHeight(Math.max(0, top + 1 - this.view.documentTop));
+    const rtl = this.view.textDirectionAt(block.from) === Direction.RTL;
+    const place = this.view.posAtCoords({ x: rtl ? right - 15 : left + 15, y: top + 1 }, false);
+    const at = this.view.coordsAtPos(place, 1);
+    return { place, below: at ? (at.top + at.bottom) / 2 - top : 0, end };
   }
 
-  private refuse(): void {
-    this.part = this.part.slice(0, Math.max(0, LONGEST - this.head.length - this.tail.length));
-    this.show(this.head.length, this.head.length);
+  /** Scroll so that this is at the top of the window. */
+  scrollTo(wanted: Top): void {
+    const { scrollDOM } = this.view;
+    this.wanted = wanted;
+    const line = this.view.lineBlockAt(Math.min(wanted.place, this.view.state.doc.length));
+    scrollDOM.scrollTop = wanted.end ? scrollDOM.scrollHeight : line.top;
+    this.approach(wanted, 4);
+  }
+
+  /** Correct the scrolling once the lines there are drawn, because undrawn lines have estimated heights. */
+  private approach(wanted: Top, rounds: number): void {
+    const { view } = this;
+    const { scrollDOM } = view;
+    view.requestMeasure({
+      key: this,
+      read: () => {
+        if (wanted.end) return scrollDOM.scrollHeight;
+        const at = view.coordsAtPos(Math.min(wanted.place, view.state.doc.length), 1);
+        return at ? (at.top + at.bottom) / 2 - wanted.below - scrollDOM.getBoundingClientRect().top : 0;
+      },
+      write: (by) => {
+        if (this.wanted !== wanted) return;
+        scrollDOM.scrollTop += by;
+        if (rounds > 1) requestAnimationFrame(() => this.approach(wanted, rounds - 1));
+      },
+    });
+  }
+
+  onScroll(run: () => void): void {
+    this.moved = run;
+    this.view.scrollDOM.addEventListener("scroll", run, { passive: true });
+  }
+
+  private state(text: string): EditorState {
+    return EditorState.create({
+      doc: text,
+      extensions: [
+        EditorState.lineSeparator.of("\n"), // a carriage return is a character, so the text stays as it is
+        EditorState.changeFilter.of((change) => this.fits(change)),
+        history({ minDepth: 1000 }),
+        keymap.of([...standardKeymap, ...historyKeymap]),
+        highlightSpecialChars(),
+        placeholder("Type or paste text, or drop a file here."),
+        EditorView.lineWrapping,
+        EditorView.perLineTextDirection.of(true),
+        directions,
+        EditorView.contentAttributes.of({
+          "aria-label": "Text",
+          spellcheck: "false",
+          autocapitalize: "off",
+          tabindex: "0",
+        }),
+        EditorView.updateListener.of((update) => this.updated(update)),
+        THEME,
+      ],
+    });
+  }
+
+  private fits(change: Transaction): boolean {
+    if (change.newDoc.length <= LONGEST) return true;
     this.onTooLong();
+    return false;
   }
 
-  /** Insert a long text without a layout of the box first. */
-  private insertLong(event: Event, text: string | undefined): void {
-    if (text === undefined || text.length < PART) return;
-    event.preventDefault();
-    const { box } = this.elements;
-    const start = this.rawOffset(box.selectionStart);
-    const end = this.rawOffset(box.selectionEnd);
-    this.part = this.part.slice(0, start) + text + this.part.slice(end);
-    if (this.head.length + this.part.length + this.tail.length > LONGEST) {
-      this.refuse();
-    } else {
-      const caret = this.head.length + start + text.length;
-      this.show(caret, caret);
-    }
-    this.onText(this.text);
-  }
-
-  private go(place: number): void {
-    const at = Math.max(0, place);
-    this.show(at, at);
-    this.elements.box.focus();
-  }
-
-  /** Let the arrow keys move past the edge of a part. */
-  private acrossParts(event: KeyboardEvent): void {
-    const { box } = this.elements;
-    if (box.selectionStart !== box.selectionEnd || event.shiftKey) return;
-    const end = this.head.length + this.part.length;
-    const all = end + this.tail.length;
-    const command = event.ctrlKey || event.metaKey;
-    let place = -1;
-    if (command && event.key === "Home" && this.head !== "") place = 0;
-    else if (command && event.key === "End" && this.tail !== "") place = all;
-    else if (
-      /^(ArrowRight|ArrowDown|PageDown)$/.test(event.key) &&
-      box.selectionEnd === box.value.length &&
-      this.tail !== ""
-    )
-      place = end;
-    else if (/^(ArrowLeft|ArrowUp|PageUp)$/.test(event.key) && box.selectionStart === 0 && this.head !== "")
-      place = this.head.length;
-    if (place < 0) return;
-    event.preventDefault();
-    this.go(place);
-  }
-
-  /** Put the part around `start` into the box, and select from there to `end`. */
-  private show(start: number, end: number): void {
-    const { box, bar, back, on, where } = this.elements;
-    const all = this.text;
-    let from = 0;
-    let to = all.length;
-    if (all.length > WHOLE) {
-      from = lineStart(all, Math.max(0, Math.min(start, all.length) - PART / 2));
-      to = lineStart(all, Math.min(all.length, from + PART));
-      if (to <= from) to = Math.min(all.length, from + PART);
-    }
-    this.head = all.slice(0, from);
-    this.part = all.slice(from, to);
-    this.tail = all.slice(to);
-    box.value = this.part;
-    const offset = (place: number) => this.part.slice(0, Math.max(0, place - from)).replace(/\r\n/g, "\n").length;
-    box.setSelectionRange(offset(start), offset(end));
-    bar.hidden = from === 0 && to === all.length;
-    back.disabled = from === 0;
-    on.disabled = to === all.length;
-    const percent = (place: number) => Math.round((100 * place) / all.length);
-    where.textContent = bar.hidden
-      ? ""
-      : `Here: ${percent(from)} % to ${percent(to)} % of ${all.length.toLocaleString("en-US")} characters`;
-  }
-
-  /** The offset in the part for an offset in the box, which contains no carriage returns. */
-  private rawOffset(offset: number): number {
-    return rawOffset(this.part, offset);
+  private updated(update: ViewUpdate): void {
+    if (update.geometryChanged || update.viewportChanged) this.moved(); // new lines have other heights than estimated
+    if (!update.docChanged) return;
+    this.text = update.state.doc.toString();
+    const typed = update.transactions.some((one) => one.annotation(Transaction.userEvent) !== undefined);
+    this.onText(this.text, typed);
   }
 }
 
-/** Text boxes turn CR LF and CR into LF. The offset in `raw` for `offset` in the text of the box. */
-export function rawOffset(raw: string, offset: number): number {
-  if (!raw.includes("\r")) return offset;
-  let at = 0;
-  for (let seen = 0; seen < offset && at < raw.length; seen++) at += raw[at] === "\r" && raw[at + 1] === "\n" ? 2 : 1;
-  return at;
-}
-
-/** `raw`, which contains carriage returns, after the edit that changed the box to `value`. */
-export function withReturns(raw: string, value: string): string {
-  const before = raw.replace(/\r\n?/g, "\n");
-  const most = Math.min(before.length, value.length);
+/** The edit that makes `after` of `before`: the range that it replaces, and by what. */
+function difference(before: string, after: string): [from: number, to: number, insert: string] {
+  const most = Math.min(before.length, after.length);
   let start = 0;
-  while (start < most && before[start] === value[start]) start++;
+  while (start < most && before[start] === after[start]) start++;
   let end = 0;
-  while (end < most - start && before[before.length - 1 - end] === value[value.length - 1 - end]) end++;
-  const from = rawOffset(raw, start);
-  const to = rawOffset(raw, before.length - end);
-  return raw.slice(0, from) + value.slice(start, value.length - end) + raw.slice(to);
-}
-
-/** The start of the line of `place`, or `place` itself in a long line; never inside a surrogate pair. */
-function lineStart(text: string, place: number): number {
-  if (place <= 0 || place >= text.length) return place;
-  const feed = text.lastIndexOf("\n", place - 1);
-  if (feed >= 0 && place - feed < PART / 4) return feed + 1;
-  const code = text.charCodeAt(place);
-  return code >= 0xdc00 && code < 0xe000 ? place - 1 : place;
+  while (end < most - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end++;
+  return [start, before.length - end, after.slice(start, after.length - end)];
 }

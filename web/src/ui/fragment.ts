@@ -2,9 +2,14 @@
 
 export interface Place {
   view: string;
+  /** The chosen tokenizer; empty for the first. */
+  tokenizer: string;
+  /** The compared tokenizers. */
   tokenizers: string[];
   text: string | null;
   words: string | null;
+  /** The switches, choices and fields that differ from a fresh page, by element id. */
+  controls: Record<string, string>;
 }
 
 /** Longer texts are omitted from links. */
@@ -13,17 +18,23 @@ export const LONGEST_LINKED = 100_000;
 export async function toFragment(place: Place): Promise<string> {
   const parts = new URLSearchParams();
   parts.set("view", place.view);
+  if (place.tokenizer !== "") parts.set("tokenizer", place.tokenizer);
   if (place.tokenizers.length > 0) parts.set("with", place.tokenizers.join(","));
   if (place.text !== null) parts.set("text", await packed(place.text));
   if (place.words !== null) parts.set("words", place.words);
+  for (const [id, value] of Object.entries(place.controls)) parts.set(`set.${id}`, value);
   return `#${parts}`;
 }
 
 export async function fromFragment(fragment: string): Promise<Place> {
   const parts = new URLSearchParams(fragment.replace(/^#/, ""));
   const text = parts.get("text");
+  const controls: Record<string, string> = {};
+  for (const [name, value] of parts) if (name.startsWith("set.")) controls[name.slice(4)] = value;
   return {
     view: parts.get("view") ?? "",
+    tokenizer: parts.get("tokenizer") ?? "",
+    controls,
     tokenizers: (parts.get("with") ?? "").split(",").filter((name) => name !== ""),
     text: text === null ? null : await unpacked(text),
     words: parts.get("words"),

@@ -58,20 +58,20 @@ export class Opening {
       sign.hidden = true;
       if (!holdsFiles(event)) return;
       event.preventDefault();
-      void filesOf(event.dataTransfer!).then((files) => this.open(files));
+      void filesOf(event.dataTransfer!).then(([files, folder]) => this.open(files, folder));
     });
   }
 
   /** Open dropped or chosen files: one text, one packed vocabulary, or the files of one tokenizer. */
-  async open(files: File[]): Promise<void> {
+  async open(files: File[], folder = ""): Promise<void> {
     try {
-      await this.tryToOpen(files);
+      await this.tryToOpen(files, folder);
     } catch (error) {
       this.notify(error instanceof Error ? error.message : String(error), true);
     }
   }
 
-  private async tryToOpen(files: File[]): Promise<void> {
+  private async tryToOpen(files: File[], folder: string): Promise<void> {
     const [first] = files;
     if (first === undefined) return;
     if (files.length === 1 && first.name.endsWith(".tmpack")) {
@@ -88,12 +88,12 @@ export class Opening {
       this.setText(await first.text());
       this.notify(`The text of ${first.name}.`);
     } else {
-      await this.send(files);
+      await this.send(files, folder);
     }
   }
 
   /** Send a tokenizer's files to the server, which answers with a packed vocabulary. */
-  private async send(files: File[]): Promise<void> {
+  private async send(files: File[], folder: string): Promise<void> {
     const { opens } = this.catalog;
     if (!opens) {
       throw new Error(
@@ -109,16 +109,13 @@ export class Opening {
     const length = new Uint8Array(4);
     new DataView(length.buffer).setUint32(0, head.length, true);
     const body = new Blob([length, head, ...files]);
-    await this.request(
-      "open",
-      body,
-      files.length === 1 ? files[0]!.name : (files[0]!.webkitRelativePath.split("/")[0] ?? ""),
-    );
+    const name = folder || files.map((file) => file.name).join(" + ");
+    await this.request(`open?folder=${encodeURIComponent(folder)}`, body, name);
   }
 
   private async openPath(path: string): Promise<void> {
     try {
-      if (path.trim() !== "") await this.request("open-path", JSON.stringify({ path: path.trim() }), path.trim());
+      if (path.trim() !== "") await this.request("open-path?", JSON.stringify({ path: path.trim() }), path.trim());
     } catch (error) {
       this.notify(error instanceof Error ? error.message : String(error), true);
     }
@@ -127,7 +124,7 @@ export class Opening {
   private async request(address: string, body: BodyInit, name: string): Promise<void> {
     this.notify(`Opening ${name || "the files"}…`);
     for (let split = ""; ; ) {
-      const query = split === "" ? "" : `?split=${encodeURIComponent(split)}`;
+      const query = split === "" ? "" : `&split=${encodeURIComponent(split)}`;
       const response = await fetch(address + query, {
         method: "POST",
         body,
@@ -159,7 +156,9 @@ export class Opening {
     }
     this.session.choose(choice.key);
     this.session.tell("choices");
-    this.notify(`Opened ${choice.name}.`);
+    const { family, tokens, source } = await this.session.ready(choice.key);
+    const from = source === "" || source === choice.name ? "" : ` from ${source}`;
+    this.notify(`Opened ${choice.name}${from}: ${family}, ${tokens.toLocaleString("en-US")} tokens.`);
   }
 }
 
@@ -176,12 +175,12 @@ function askForSplit(names: string[]): Promise<string | null> {
   });
 }
 
-/** All dropped files; of a dropped folder, the files directly in it. */
-async function filesOf(data: DataTransfer): Promise<File[]> {
+/** All dropped files; of a dropped folder, the files directly in it and its name. */
+async function filesOf(data: DataTransfer): Promise<[files: File[], folder: string]> {
   const entries = Array.from(data.items, (item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
   const plain = Array.from(data.files);
   const folder = entries.find((entry) => entry.isDirectory) as FileSystemDirectoryEntry | undefined;
-  if (folder === undefined) return plain;
+  if (folder === undefined) return [plain, ""];
   const reader = folder.createReader();
   const inside: FileSystemEntry[] = [];
   for (;;) {
@@ -190,5 +189,6 @@ async function filesOf(data: DataTransfer): Promise<File[]> {
     inside.push(...more);
   }
   const files = inside.filter((entry) => entry.isFile) as FileSystemFileEntry[];
-  return Promise.all(files.map((entry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject))));
+  const opened = files.map((entry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject)));
+  return [await Promise.all(opened), folder.name];
 }

@@ -3,6 +3,7 @@
 import { h } from "./dom";
 
 const MARGIN = 300; // pixels
+const MOST_PRINTED = 400; // rows
 
 export class Rows {
   private count = 0;
@@ -15,6 +16,8 @@ export class Rows {
     root.replaceChildren(this.body);
     root.addEventListener("scroll", () => this.draw(), { passive: true });
     new ResizeObserver(() => this.draw()).observe(root);
+    addEventListener("beforeprint", () => this.draw(MOST_PRINTED));
+    addEventListener("afterprint", () => this.draw());
   }
 
   /** Show `count` rows of `height` pixels; `render` makes one. */
@@ -26,6 +29,11 @@ export class Rows {
     this.body.replaceChildren();
     this.body.style.height = `${count * height}px`;
     this.draw();
+  }
+
+  /** Show a sentence in place of rows. */
+  say(text: string): void {
+    this.body.replaceChildren(h("p", { class: "hint nothing" }, text));
   }
 
   /** The element of a row, if it exists. */
@@ -43,10 +51,13 @@ export class Rows {
     this.draw();
   }
 
-  private draw(): void {
+  /** Draw the rows near the window, and the first `more`. */
+  private draw(more = 0): void {
     const { root, height, count } = this;
-    const first = Math.max(0, Math.floor((root.scrollTop - MARGIN) / height));
-    const last = Math.min(count, Math.ceil((root.scrollTop + root.clientHeight + MARGIN) / height));
+    const first = more > 0 ? 0 : Math.max(0, Math.floor((root.scrollTop - MARGIN) / height));
+    const last = Math.min(count, Math.max(more, Math.ceil((root.scrollTop + root.clientHeight + MARGIN) / height)));
+    if (more > 0) this.body.style.height = `${last * height}px`;
+    else this.body.style.height = `${count * height}px`;
     for (const [row, element] of this.drawn) {
       if (row >= first && row < last) continue;
       element.remove();

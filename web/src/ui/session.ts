@@ -12,7 +12,7 @@ export interface Choice {
   summary: Summary | null;
 }
 
-export type Change = "choices" | "tokenizer" | "text" | "special" | "view" | "words";
+export type Change = "choices" | "tokenizer" | "text" | "special" | "view" | "words" | "token";
 
 export const MOST_COMPARED = 4;
 
@@ -26,6 +26,8 @@ export class Session {
   special = false;
   view = "tokens";
   words = "";
+  /** The id that the Vocabulary view shows; -1 for none. */
+  token = -1;
   private readonly listeners = new Map<Change, (() => void)[]>();
   private readonly loading = new Map<string, Promise<Summary>>();
 

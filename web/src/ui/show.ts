@@ -6,9 +6,14 @@ const SIGNS: Record<string, string> = {
   " ": "\u00b7",
   "\n": "\u23ce",
   "\t": "\u21e5",
-  "\r": "\u240d",
+  "\r": "\u27e8CR\u27e9",
   "\u00a0": "\u237d",
 };
+
+const CONTROLS =
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(
+    " ",
+  );
 
 // Control characters, format characters, separators other than the space, and unassigned code points.
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Cn}\p{Co}]/gu;
@@ -22,8 +27,8 @@ export function visible(text: string, breakLines = true): string {
 }
 
 function sign(code: number): string {
-  if (code < 0x20) return String.fromCharCode(0x2400 + code); // control pictures
-  if (code === 0x7f) return "\u2421";
+  if (code < 0x20) return `\u27e8${CONTROLS[code]}\u27e9`; // the control pictures of Unicode are too small to read
+  if (code === 0x7f) return "\u27e8DEL\u27e9";
   return `\u27e8${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
 }
 

@@ -3,9 +3,10 @@
 import type { Encoded } from "../encoder/encoder";
 import { byId, copy, fill, grouped, h, latest } from "./dom";
 import { Editor, LONGEST } from "./editor";
+import { linkScrolling } from "./linked";
 import { NearEncoder } from "./near";
 import type { Notify } from "./notices";
-import { SAMPLES } from "./samples";
+import { GROUPS, SAMPLES, type Sample } from "./samples";
 import type { Session } from "./session";
 import { hex, label, quoted, visible } from "./show";
 import { isAdded, pretokenOf, tokenBytes, tokenText } from "./tokentext";
@@ -19,6 +20,7 @@ export class TokensTab {
   private readonly asIds = byId<HTMLInputElement>("as-ids");
   private readonly near: NearEncoder;
   private readonly askWorker: () => Promise<void>;
+  private failed = false; // whether the message is about the encoding
   private overtaken = 0; // how often the page's encoder was faster than a pending answer of the worker
 
   constructor(
@@ -31,32 +33,40 @@ export class TokensTab {
       (token) => this.showInText(token),
     );
     this.editor = new Editor(
-      {
-        box: byId("text"),
-        bar: byId("parts"),
-        back: byId("part-back"),
-        on: byId("part-on"),
-        where: byId("part-of"),
-      },
-      (text) => {
-        samples.value = "";
+      byId("text"),
+      (text, typed) => {
+        if (typed) {
+          samples.value = "";
+          notify("");
+        }
         session.setText(text);
       },
-      () => notify(`A text may have at most ${grouped(LONGEST)} characters here; the rest was omitted.`, true),
+      () => notify(`A text may have at most ${grouped(LONGEST)} characters here, so this change was not made.`, true),
     );
+    byId("clear").addEventListener("click", () => {
+      this.edit("");
+      this.editor.select(0, 0);
+    });
+    linkScrolling([
+      [byId("text"), this.editor],
+      [byId("tokens"), this.view],
+    ]);
     this.near = new NearEncoder(session);
     this.askWorker = latest(() => this.encodeFar());
     session.on(["text", "tokenizer", "special"], () => this.encode());
 
     const samples = byId<HTMLSelectElement>("sample");
+    const option = (sample: Sample) => h("option", { value: SAMPLES.indexOf(sample) }, sample.name);
     fill(
       samples,
       h("option", { value: "" }, "Your own"),
-      ...SAMPLES.map(([name], i) => h("option", { value: i }, name)),
+      ...GROUPS.map(([label, group]) => h("optgroup", { label }, ...group.map(option))),
     );
     samples.addEventListener("change", () => {
       const sample = SAMPLES[Number(samples.value)];
-      if (samples.value !== "" && sample) this.setText(sample[1]);
+      if (samples.value === "" || sample === undefined) return;
+      if (sample.special && !special.checked) special.click();
+      this.setText(sample.text);
     });
     const special = byId<HTMLInputElement>("special");
     special.addEventListener("change", () => {
@@ -71,12 +81,19 @@ export class TokensTab {
 
   /** Set the text from a sample, a file or a link. */
   setText(text: string): void {
-    byId<HTMLSelectElement>("sample").value = String(SAMPLES.findIndex((sample) => sample[1] === text)).replace(
-      "-1",
-      "",
-    );
-    this.editor.text = text;
-    this.session.setText(text);
+    const sample = SAMPLES.findIndex((one) => one.text === text);
+    byId<HTMLSelectElement>("sample").value = sample < 0 ? "" : String(sample);
+    this.editor.set(text);
+  }
+
+  /** Replace the text as the user would. */
+  edit(text: string): void {
+    this.editor.set(text, true);
+  }
+
+  /** Select a range of the text, in UTF-16 units. */
+  select(start: number, end: number): void {
+    this.editor.select(start, end);
   }
 
   /** Encode the current text and draw it. */
@@ -89,8 +106,13 @@ export class TokensTab {
         this.take(encoded);
       }
     } catch (error) {
-      this.notify(error instanceof Error ? error.message : String(error), true);
+      this.fail(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  private fail(message: string): void {
+    this.failed = true;
+    this.notify(message, true);
   }
 
   private async encodeFar(): Promise<void> {
@@ -100,16 +122,17 @@ export class TokensTab {
     try {
       const [result] = await session.encode([key]);
       if (result === undefined || key !== session.current || overtaken !== this.overtaken) return;
-      if ("error" in result) this.notify(result.error, true);
+      if ("error" in result) this.fail(result.error);
       else this.take(result);
       await this.near.fetch();
     } catch (error) {
-      this.notify(error instanceof Error ? error.message : String(error), true);
+      this.fail(error instanceof Error ? error.message : String(error));
     }
   }
 
   private take(encoded: Encoded): void {
-    this.notify("");
+    if (this.failed) this.notify("");
+    this.failed = false;
     this.encoded = encoded;
     this.draw();
   }
@@ -148,6 +171,8 @@ export class TokensTab {
       pretoken.push(h("span", { class: i === token ? "mini here" : "mini" }, whole ? visible(text, false) : text));
     }
     const start = token > 0 ? encoded.ends[token - 1]! : 0;
+    // Without a split pattern, what merges on its own is found from the tokens.
+    const whole = this.session.choice(this.session.current)?.summary?.patterns.length === 0;
     fill(
       byId("detail"),
       h(
@@ -160,7 +185,7 @@ export class TokensTab {
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
         ),
         fact(
-          isAdded(encoded, token) ? "Added token" : `Pretoken of ${after - first}`,
+          isAdded(encoded, token) ? "Added token" : `${whole ? "Part" : "Pretoken"} of ${after - first}`,
           h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
         ),
         fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),

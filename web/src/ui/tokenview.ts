@@ -3,13 +3,16 @@
 
 import type { Encoded } from "../encoder/encoder";
 import { PRETOKEN_START } from "../encoder/flags";
+import { directionMarks, directionOf, hasRtl, LTR_MARK, RTL_MARK } from "./bidi";
 import { Blocks } from "./blocks";
-import { h } from "./dom";
+import { firstAbove, h } from "./dom";
+import type { Pane, Top } from "./linked";
 import { visible } from "./show";
 import { isAdded, pretokenOf, tokenText } from "./tokentext";
 
 const MARGIN = 400; // pixels drawn beyond the window
 const COLOURS = 5;
+const MOST_PRINTED = 20_000; // tokens
 const LONG = 32; // characters; a longer token may span lines
 
 /** The class and the text of a token's element. */
@@ -22,6 +25,7 @@ interface Block {
   text: string;
   ids: Int32Array;
   looks: Look[];
+  bidi: boolean;
   measured: boolean;
 }
 
@@ -30,7 +34,7 @@ export interface TokenViewOptions {
   asIds: boolean;
 }
 
-export class TokenView {
+export class TokenView implements Pane {
   /** The selected token, or -1. */
   active = -1;
   private encoded: Encoded | null = null;
@@ -55,6 +59,8 @@ export class TokenView {
     };
     root.addEventListener("scroll", scrolled, { passive: true });
     new ResizeObserver(() => this.resized()).observe(root);
+    addEventListener("beforeprint", () => this.draw(MOST_PRINTED));
+    addEventListener("afterprint", () => this.draw());
     root.addEventListener("pointerover", (event) => {
       const token = this.tokenAt(event.target);
       if (token >= 0) this.activate(token, false);
@@ -94,17 +100,67 @@ export class TokenView {
     if (count === 0) return;
     if (this.active >= 0) this.mark(false);
     this.active = Math.max(0, Math.min(count - 1, token));
-    if (show) this.scrollTo(this.active);
+    if (show) this.reveal(this.active);
     this.mark(true);
     this.onActive(this.active);
   }
 
-  private draw(): void {
+  /** What is at the top of the window; see linked.ts. */
+  top(): Top | null {
+    const { encoded, root, blocks } = this;
+    const block = this.drawn.get(blocks.at(root.scrollTop));
+    if (encoded === null || block === undefined) return null;
+    const { top } = root.getBoundingClientRect();
+    const spans = block.element.children;
+    let low = 0;
+    let high = spans.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (spans[middle]!.getBoundingClientRect().bottom > top) high = middle;
+      else low = middle + 1;
+    }
+    const token = block.from + low;
+    const first = spans[low]?.getClientRects()[0];
+    return {
+      place: token > 0 ? encoded.units[token - 1]! : 0,
+      below: first ? (first.top + first.bottom) / 2 - top : 0,
+      end: root.scrollTop > 0 && root.scrollTop + root.clientHeight > root.scrollHeight - 2,
+    };
+  }
+
+  /** Scroll so that this is at the top of the window. */
+  scrollTo({ place, below, end }: Top): void {
+    const { encoded, root, blocks } = this;
+    if (encoded === null || encoded.ids.length === 0) return;
+    const token = Math.min(encoded.ids.length - 1, firstAbove(encoded.units, place));
+    root.scrollTop = end ? root.scrollHeight : blocks.offsets[this.blockOf(token)]!;
+    // Blocks above the token may have other heights than estimated, once they are drawn and measured.
+    for (let round = 0; round < 3; round++) {
+      this.draw();
+      this.measure();
+      this.draw();
+      const rect = this.spanOf(token)?.getClientRects()[0];
+      if (end) root.scrollTop = root.scrollHeight;
+      else if (rect) root.scrollTop += (rect.top + rect.bottom) / 2 - below - root.getBoundingClientRect().top;
+    }
+  }
+
+  onScroll(run: () => void): void {
+    this.root.addEventListener("scroll", run, { passive: true });
+  }
+
+  private blockOf(token: number): number {
+    return Math.max(0, firstAbove(this.blocks.starts.subarray(0, this.blocks.count), token) - 1);
+  }
+
+  /** Draw the blocks near the window, or for printing those of the first `printed` tokens. */
+  private draw(printed = 0): void {
     const { encoded, blocks, options } = this;
     if (encoded === null) return;
     const { scrollTop, clientHeight } = this.root;
-    let first = blocks.at(Math.max(0, scrollTop - MARGIN));
+    let first = printed > 0 ? 0 : blocks.at(Math.max(0, scrollTop - MARGIN));
     let last = first;
+    while (last < blocks.count && blocks.starts[last]! < printed) last++;
     while (last < blocks.count && (blocks.offsets[last]! < scrollTop + clientHeight + MARGIN || last === first)) last++;
     if (first > 0 && last === blocks.count) first = Math.min(first, blocks.count - 1);
 
@@ -119,7 +175,7 @@ export class TokenView {
     );
     this.drawn = new Map(drawn.map((block, i) => [first + i, block]));
     this.above.style.height = `${blocks.offsets[first]!}px`;
-    this.below.style.height = `${blocks.offsets[blocks.count]! - blocks.offsets[last]!}px`;
+    this.below.style.height = printed > 0 ? "" : `${blocks.offsets[blocks.count]! - blocks.offsets[last]!}px`;
     if (this.active >= 0) this.mark(true);
   }
 
@@ -144,9 +200,15 @@ export class TokenView {
     if (before) old.delete(before);
     const element = before?.element ?? h("div", { class: "block", role: "presentation" });
     const looks = looksOf(encoded, from, to, this.options);
-    showLooks(element, before?.looks ?? [], looks);
     const [text, ids] = [textOf(encoded, from, to), encoded.ids.slice(from, to)];
-    return { element, from, to, text, ids, looks, measured: false };
+    const lead = paragraphDirection(encoded, from);
+    const bidi = lead === "rtl" || hasRtl(text);
+    const keep = before !== undefined && !bidi && !before.bidi;
+    if (!keep) element.replaceChildren();
+    showLooks(element, keep ? before.looks : [], looks);
+    element.classList.toggle("bidi", bidi);
+    if (bidi) addMarks(element, encoded, from, lead);
+    return { element, from, to, text, ids, looks, bidi, measured: false };
   }
 
   /**
@@ -229,10 +291,9 @@ export class TokenView {
     return this.blocks.starts[this.blocks.at(this.root.scrollTop)] ?? 0;
   }
 
-  private scrollTo(token: number): void {
+  private reveal(token: number): void {
     const { blocks } = this;
-    let block = 0;
-    while (block + 1 < blocks.count && blocks.starts[block + 1]! <= token) block++;
+    const block = this.blockOf(token);
     if (!this.drawn.has(block)) {
       this.root.scrollTop = blocks.offsets[block]! - this.root.clientHeight / 2;
       this.draw();
@@ -275,6 +336,27 @@ function textOf({ text, units }: Encoded, from: number, to: number): string {
   return to > from ? text.slice(from > 0 ? units[from - 1] : 0, units[to - 1]) : "";
 }
 
+/** The direction of the paragraph in whose middle a block begins with token `from`; null at its beginning. */
+function paragraphDirection({ text, units }: Encoded, from: number): "ltr" | "rtl" | null {
+  const unit = from > 0 ? units[from - 1]! : 0;
+  if (unit === 0 || text[unit - 1] === "\n") return null;
+  const start = text.lastIndexOf("\n", unit - 1) + 1;
+  return directionOf(text.slice(start, Math.min(unit, start + 1000)));
+}
+
+/** Write the direction marks between the elements of tokens; see bidi.ts. */
+function addMarks(element: Element, { text, units }: Encoded, from: number, lead: "ltr" | "rtl" | null): void {
+  const spans = Array.from(element.children);
+  const marks = directionMarks(
+    spans.map((_, i) => text.slice(from + i > 0 ? units[from + i - 1] : 0, units[from + i])),
+  );
+  if (lead !== null) element.prepend(lead === "rtl" ? RTL_MARK : LTR_MARK);
+  for (const [i, span] of spans.entries()) {
+    span.before(marks[i]![0]);
+    span.after(marks[i]![1]);
+  }
+}
+
 /** The looks of the tokens `from` to `to`, which form a block. */
 function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewOptions): Look[] {
   const looks: Look[] = [];
@@ -288,6 +370,7 @@ function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewO
     let kind = `t c${colour}`;
     if (!whole) kind += " part";
     if (text.length > LONG) kind += " long";
+    if (whole && text.includes("\n")) kind += " feed";
     if (isAdded(encoded, token)) kind += " added";
     if (encoded.flags[token]! & PRETOKEN_START) kind += " first";
     if (options.asIds) looks.push([`${kind} id`, String(id) + (text.endsWith("\n") && whole ? "\n" : "")]);

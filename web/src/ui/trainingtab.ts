@@ -20,9 +20,12 @@ export class TrainingTab {
   private readonly speed = byId<HTMLInputElement>("speed");
   private readonly playButton = byId("play");
   private started = false;
+  private wanted = 0; // the step to go to once the training has run
 
   constructor(private readonly session: Session) {
-    const again = () => void this.restart();
+    const again = () => {
+      if (this.started) void this.restart();
+    };
     this.words.value = DEFAULT_WORDS;
     this.words.addEventListener(
       "input",
@@ -50,16 +53,17 @@ export class TrainingTab {
     this.playButton.addEventListener("click", () => (this.timer === undefined ? this.play() : this.pause()));
     session.on(["choices"], () => this.drawSplits());
     session.on(["view"], () => {
-      if (session.view === "training" && !this.started) again();
+      if (session.view === "training" && !this.started) void this.restart();
       if (session.view !== "training") this.pause();
     });
     this.drawSplits();
   }
 
-  /** Take words from a link. */
-  setWords(words: string): void {
-    this.words.value = words;
-    this.session.words = words;
+  /** Take the words and the step of a link. */
+  take(words: string | null, step: number): void {
+    if (words !== null) this.words.value = words;
+    this.session.words = words ?? "";
+    this.wanted = step;
     this.started = false;
   }
 
@@ -109,7 +113,8 @@ export class TrainingTab {
     };
     this.history = new History(pretokens, options);
     this.slider.max = String(this.history.runTo(Number.POSITIVE_INFINITY));
-    this.go(0);
+    this.go(this.wanted);
+    this.wanted = 0;
   }
 
   private go(step: number): void {
@@ -124,6 +129,7 @@ export class TrainingTab {
     byId<HTMLButtonElement>("first").disabled = moment.step === 0;
     byId<HTMLButtonElement>("on").disabled = atEnd;
     byId<HTMLButtonElement>("last").disabled = atEnd;
+    this.slider.dispatchEvent(new Event("change")); // for the link
     drawMoment(byId("training"), moment, history.past, (to) => this.go(to));
     if (atEnd) this.pause();
   }

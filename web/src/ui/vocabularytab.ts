@@ -1,6 +1,6 @@
 // The Vocabulary view: find tokens and show how they were built.
 
-import type { Details, SearchKind, TreeNode, Where } from "../encoder/lookup";
+import type { Details, Order, Row, SearchKind, TreeNode, Where } from "../encoder/lookup";
 import { byId, debounced, fill, grouped, h, latest } from "./dom";
 import type { Notify } from "./notices";
 import { Rows } from "./rows";
@@ -13,13 +13,14 @@ const BATCH = 128; // rows whose bytes are requested together
 export class VocabularyTab {
   private readonly rows = new Rows(byId("results"));
   private found: Int32Array = new Int32Array(0);
-  private bytes = new Map<number, Uint8Array>();
+  private known = new Map<number, Row>();
   private asked = new Set<number>();
   private active = -1; // a row
   private shownFor = "";
   private readonly query = byId<HTMLInputElement>("search");
   private readonly kind = byId<HTMLSelectElement>("search-kind");
   private readonly where = byId<HTMLSelectElement>("search-where");
+  private readonly order = byId<HTMLSelectElement>("search-order");
   readonly refresh: () => Promise<void>;
   private readonly describe = latest((id: number) => this.showDetails(id));
 
@@ -35,6 +36,7 @@ export class VocabularyTab {
     this.query.addEventListener("input", soon);
     this.kind.addEventListener("change", () => void this.refresh());
     this.where.addEventListener("change", () => void this.refresh());
+    this.order.addEventListener("change", () => void this.refresh());
     byId("search-form").addEventListener("submit", (event) => {
       event.preventDefault();
       void this.refresh();
@@ -55,9 +57,11 @@ export class VocabularyTab {
     if (key === "") return;
     this.where.disabled = this.kind.value === "id";
     try {
-      await session.ready(key);
+      const summary = await session.ready(key);
+      this.offer("use", summary.counted !== null);
+      this.offer("ios", summary.ios);
       const [kind, where] = [this.kind.value as SearchKind, this.where.value as Where];
-      this.found = await session.line.ask("search", key, this.query.value, kind, where);
+      this.found = await session.line.ask("search", key, this.query.value, kind, where, this.order.value as Order);
       byId("search-found").textContent =
         `${grouped(this.found.length)} ${this.found.length === 1 ? "token" : "tokens"}`;
       this.notify("");
@@ -65,21 +69,30 @@ export class VocabularyTab {
       this.found = new Int32Array(0);
       byId("search-found").textContent = error instanceof Error ? error.message : String(error);
     }
-    if (this.shownFor !== key)
+    if (this.shownFor !== key || session.token < 0)
       fill(byId("sheet"), h("p", { class: "hint" }, "Choose a token to see how it was built."));
     this.shownFor = key;
-    this.bytes.clear();
+    this.known.clear();
     this.asked.clear();
     this.active = -1;
     this.rows.root.scrollTop = 0;
     this.rows.root.removeAttribute("aria-activedescendant");
     this.rows.set(this.found.length, ROW, (row) => this.drawRow(row));
+    if (session.token >= 0 && key !== "") void this.describe(session.token);
+    if (this.found.length === 0) this.rows.say("No token matches. Try “contains”, another spelling, or bytes.");
+  }
+
+  /** Offer an order, or not where the tokenizer has no counts. */
+  private offer(order: Order, possible: boolean): void {
+    const option = this.order.querySelector<HTMLOptionElement>(`[value="${order}"]`)!;
+    option.disabled = !possible;
+    if (!possible && option.selected) this.order.value = "id";
   }
 
   private drawRow(row: number): HTMLElement {
     const id = this.found[row]!;
-    const bytes = this.bytes.get(id);
-    if (bytes === undefined) void this.fetch(row);
+    const known = this.known.get(id);
+    if (known === undefined) void this.fetch(row);
     const active = row === this.active;
     return h(
       "div",
@@ -93,22 +106,29 @@ export class VocabularyTab {
         "aria-setsize": this.found.length,
       },
       h("span", { class: "number" }, String(id)),
-      h("code", { class: "shown" }, bytes ? label(bytes) : "…"),
-      h("span", { class: "size" }, bytes ? `${bytes.length} B` : ""),
+      h("code", { class: "shown" }, known ? label(known.bytes) : "…"),
+      h("span", { class: "size" }, known ? this.size(known) : ""),
     );
   }
 
-  /** Request the bytes of the rows around one, and draw them when they arrive. */
+  /** What the order is by, or the length. */
+  private size({ bytes, count, ios }: Row): string {
+    if (this.order.value === "use" && count !== null) return `${grouped(count)} ×`;
+    if (this.order.value === "ios") return ios === null ? "\u2013" : `IoS ${ios.toFixed(2)}`;
+    return bytes.length === 1 ? "1 byte" : `${grouped(bytes.length)} bytes`;
+  }
+
+  /** Request the rows around one, and draw them when they arrive. */
   private async fetch(row: number): Promise<void> {
     const start = row - (row % BATCH);
     if (this.asked.has(start)) return;
     this.asked.add(start);
     const { found } = this;
     const ids = Array.from(found.subarray(start, start + BATCH));
-    const all = await this.session.line.ask("bytes", this.shownFor, ids);
+    const all = await this.session.line.ask("rows", this.shownFor, ids);
     if (found !== this.found) return;
     for (const [i, id] of ids.entries()) {
-      this.bytes.set(id, all[i]!);
+      this.known.set(id, all[i]!);
       this.redraw(start + i);
     }
   }
@@ -152,6 +172,8 @@ export class VocabularyTab {
 
   private async showDetails(id: number): Promise<void> {
     const key = this.shownFor;
+    this.session.token = id;
+    this.session.tell("token");
     const details = await this.session.line.ask("describe", key, id);
     const near = Array.from({ length: 9 }, (_, i) => id - 4 + i).filter((one) => one >= 0);
     const nearBytes = await this.session.line.ask("bytes", key, near);

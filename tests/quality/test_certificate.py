@@ -1,0 +1,45 @@
+"""The certificate counts what both sides encode alike, and refuses an output that is not what the id map says."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from quality_examples import BYTES, make_vocabulary
+
+from tokenmill import Tokenizer, WordCounts
+from tokenmill.errors import TokenmillError
+from tokenmill.quality import prune
+from tokenmill.quality.certificate import Certificate, certify
+
+TOKENS = [*BYTES, b"ow", b"low", b"er"]
+OLD = Tokenizer(make_vocabulary(TOKENS, [(111, 119, 256), (108, 256, 257), (101, 114, 258)]))
+COUNTS = WordCounts.from_mapping({b"low": 5, b"lower": 2, b"how": 3, b"": 1})
+
+
+def test_worked_example():
+    smaller = prune(OLD, [257])
+    found = certify(OLD, smaller.tok, smaller.id_map, COUNTS)
+    # 258 ids stay; 259 old and new tokens and 4 pretokens; "how" (3) and "" (1) keep their tokens; "low" is "l" and "ow" now
+    assert found == Certificate(258, 263, 11, 4, 5 + 4 + 6, 10 + 6 + 6)
+    assert "Of 11 pretokens 4 (36.364%) keep their tokens; 22 tokens instead of 15 (+46.667%)" in str(found)
+    nothing = certify(OLD, smaller.tok, smaller.id_map, WordCounts.from_mapping({}))
+    assert nothing.pretokens == 0 and str(nothing).endswith("are encoded alike")
+
+
+def test_a_token_with_other_bytes():
+    other = Tokenizer(make_vocabulary([*BYTES, b"ow", b"er"], [(111, 119, 256), (101, 114, 257)]))
+    id_map = np.array([*range(256), 256, -1, 257], np.int32)
+    certify(OLD, other, id_map, COUNTS)
+    id_map[[257, 258]] = [257, -1]
+    with pytest.raises(TokenmillError, match="token 257 does not mean the same as the new token 257"):
+        certify(OLD, other, id_map, COUNTS)
+
+
+def test_a_text_that_should_be_encoded_alike():
+    """The same tokens, but the second merges in another order."""
+    other = Tokenizer(dataclasses.replace(OLD.vocabulary, events=OLD.vocabulary.events[[2, 0, 1]]))
+    certify(OLD, other, np.arange(259, dtype=np.int32), COUNTS)
+    first, second = ([(97, 98, 256), (98, 99, 257)], [(98, 99, 257), (97, 98, 256)])
+    old, new = (Tokenizer(make_vocabulary([*BYTES, b"ab", b"bc"], merges)) for merges in (first, second))
+    with pytest.raises(TokenmillError, match="b'abc' uses only tokens that stay, and is encoded otherwise"):
+        certify(old, new, np.arange(258, dtype=np.int32), WordCounts.from_mapping({b"ab": 1, b"abc": 1}))
