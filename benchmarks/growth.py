@@ -57,7 +57,14 @@ def job(verb: str, path: str) -> dict:
 
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         source = ["text", path] if verb == "clean" else [path]
-        sys.argv = ["tokenmill", verb, *source, *VERBS[verb], "-o", os.path.join(folder, "out")]
+        sys.argv = [
+            "tokenmill",
+            verb,
+            *source,
+            *VERBS[verb],
+            "-o",
+            os.path.join(folder, "out.bin" if verb == "encode" else "out"),
+        ]
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:

@@ -15,6 +15,7 @@ from .stages import STAGES
 
 TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2", "tokenizers": "tokenmill", "bpeasy": "tokenmill"}
 CORPORA = ("en", "multi", "code")
+FILE_ROWS = {"file": "a text file", "lines": "text by lines", "jsonl": "JSON lines", "parquet": "Parquet"}
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -383,12 +384,19 @@ def figures() -> str:
         row("encode 100 characters", latency),
         row("encode a megabyte of the letter a", letters),
     ]
+    files = saved("token_files")
+    for name, what in FILE_ROWS.items() if files else ():
+        commands, size = files["results"][name]["commands"], files["results"][name]["bytes"] / 1e6
+        cells = {peer: f"{size / min(each['wall'] for each in commands[peer]):,.0f} MB/s" for peer in peers[:2]}
+        slower = ratio(commands["short tokenizers"], commands["short tokenmill"])
+        rows.append(row(f"{what} to a token file, whole command", cells | {"tokenizers": f"{slower:.0f}x the time"}))
     return "\n".join(
         [
             *table(["", *peers], rows),
             "",
             f"Measured on {taken_on(encoded['environment'])}. English text. Encoding uses cl100k_base and one core; "
-            "training uses both cores. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same pattern.",
+            "training and token files use both cores. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same "
+            "pattern. tokenizers writes token files by `map` of datasets.",
         ]
     )
 

@@ -241,7 +241,16 @@ def _build() -> list[tuple[str, int, int]]:
     package = Path(__file__).parents[1]
     folders = [
         package / name
-        for name in ("kernels", "vocabulary", "split", "events", "formats", "tokenizer", "tokenizer/merging", "tokenizer/encoding")
+        for name in (
+            "kernels",
+            "vocabulary",
+            "split",
+            "events",
+            "formats",
+            "tokenizer",
+            "tokenizer/merging",
+            "tokenizer/encoding",
+        )
     ]
     entries = sorted((entry for folder in folders for entry in os.scandir(folder)), key=lambda entry: entry.path)
     return [(entry.name, (found := entry.stat()).st_size, found.st_mtime_ns) for entry in entries if entry.is_file()]
