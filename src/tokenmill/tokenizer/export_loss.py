@@ -8,19 +8,22 @@ is measured on a sample.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from .core import Core
+from .pipeline.models import WordPiece
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
     from ..sources.blocks import ReadOptions
+    from ..vocabulary import Vocabulary
     from .tokenizer import Tokenizer
 
+    Encode = Callable[[bytes], list[int]]
     Sample = str | os.PathLike | Iterable[str | os.PathLike] | WordCounts
 
 
@@ -31,7 +34,7 @@ class ExportLoss:
     pretokens, tokens: of the text, by events.
     differing, other_tokens: the pretokens with other ids, and the number of tokens, where present tokens merge by rank, as
         in tiktoken and in Hugging Face's BPE.
-    longest_differing, longest_tokens: the same for `LongestMatch`.
+    longest_differing, longest_tokens: the same for `longest_match`.
     """
 
     pretokens: int
@@ -53,30 +56,15 @@ class ExportLoss:
         return f"{by_rank}\n{told('by longest match', self.longest_differing, self.longest_tokens)}"
 
 
-class LongestMatch:
+def longest_match(vocabulary: Vocabulary) -> Encode:
     """Encodes a pretoken by the longest token that it begins with, again and again: Hugging Face's WordPiece model.
 
-    >>> LongestMatch({b"l": 0, b"o": 1, b"w": 2, b"lo": 3, b"ow": 4}).encode_pretoken(b"lowow")
-    [3, 2, 4]
+    >>> longest_match(Vocabulary([*BYTES, b"lo", b"ow"], ()))(b"lowow")
+    [256, 119, 257]
     """
-
-    def __init__(self, ids: Mapping[bytes, int], unknown: int | None = None):
-        self.ids, self.unknown, self.longest = ids, unknown, max(map(len, ids), default=0)
-
-    def encode_pretoken(self, pretoken: bytes) -> list[int]:
-        """The ids. A pretoken that tokens cannot spell is one unknown token, or a UsageError if there is none."""
-        found, start = [], 0
-        while start < len(pretoken):
-            end = min(len(pretoken), start + self.longest)
-            while end > start and pretoken[start:end] not in self.ids:
-                end -= 1
-            if end == start:
-                if self.unknown is None:
-                    raise UsageError(f"no token begins with the byte 0x{pretoken[start]:02x}")
-                return [self.unknown]
-            found.append(self.ids[pretoken[start:end]])
-            start = end
-        return found
+    ids = {token.decode("latin-1"): id for id, token in enumerate(vocabulary.tokens) if token is not None}
+    model = WordPiece(ids, vocabulary.unknown, {"continuing_subword_prefix": ""})
+    return lambda pretoken: model(pretoken.decode("latin-1"))[0]
 
 
 def export_loss(
@@ -97,20 +85,20 @@ def export_loss(
         return None
     counts = _counts(tok, sample, progress, read)
     present = present_by_rank(tok.vocabulary)
-    ids = {token: id for id, token in enumerate(present.tokens) if token is not None}
-    return compare_on_counts(tok.core, Core(present, 64 << 20), LongestMatch(ids, present.unknown), counts)
+    by_rank = Core(present, 64 << 20).encode_pretoken
+    return compare_on_counts(tok.core.encode_pretoken, by_rank, longest_match(present), counts)
 
 
-def compare_on_counts(core: Core, by_rank: Core, longest: LongestMatch, counts: WordCounts) -> ExportLoss:
+def compare_on_counts(by_events: Encode, by_rank: Encode, longest: Encode, counts: WordCounts) -> ExportLoss:
     """Encode the pretokens of `counts` in three ways. Each counts as often as it was seen."""
     pretokens = tokens = 0
     differing, others = [0, 0], [0, 0]
     for pretoken, count in counts.items():
-        ids = core.encode_pretoken(pretoken)
+        ids = by_events(pretoken)
         pretokens += count
         tokens += count * len(ids)
         for n, other in enumerate((by_rank, longest)):
-            other_ids = other.encode_pretoken(pretoken)
+            other_ids = other(pretoken)
             differing[n] += count * (ids != other_ids)
             others[n] += count * len(other_ids)
     return ExportLoss(pretokens, differing[0], tokens, others[0], differing[1], others[1])
