@@ -8,6 +8,7 @@ from .api import load as load
 from .api import train as train
 from .api import train_from_counts as train_from_counts
 from .api import train_from_iterator as train_from_iterator
+from .api import train_parity as train_parity
 from .corpus import CleaningReport as CleaningReport
 from .corpus import CleanOptions as CleanOptions
 from .corpus import Document as Document

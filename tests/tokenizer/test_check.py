@@ -8,6 +8,7 @@ import pytest
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
+from tokenmill.formats.libraries import LibraryEncoder
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.tokenizer.check import _Trial, check, document_texts, proof
 from tokenmill.tokenizer.export_loss import compare_on_counts, longest_match
@@ -132,7 +133,7 @@ def test_the_offset_is_where_the_tokens_part():
     def encode(text):
         return (library if text == "ababcd" else agreeing).encode(text)
 
-    found = check(agreeing, library, [("t", "ababcd")], library=encode, fuzz=0)
+    found = check(agreeing, library, [("t", "ababcd")], library=LibraryEncoder("other", encode), fuzz=0)
     assert found.difference.text == "ababcd" and found.difference.offset == 4
 
 

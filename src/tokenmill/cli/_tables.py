@@ -56,7 +56,7 @@ class Forms(opt.Group):
         elif self.html is None:
             _print_verdict(found)
             for table in found.tables:
-                _print_table(table.head(length))
+                print_table(table.head(length))
 
 
 def _print_verdict(found: Report) -> None:
@@ -71,7 +71,7 @@ def _print_verdict(found: Report) -> None:
         console.print(Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}", "dim")))
 
 
-def _print_table(table: Table) -> None:
+def print_table(table: Table) -> None:
     from rich.console import Console
     from rich.table import Table as Drawn
     from rich.text import Text

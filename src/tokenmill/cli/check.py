@@ -40,8 +40,8 @@ def check(
     first, other = _load(tokenizer, opening), _load(against, opening)
     encoder = encode_with_library(against, other.vocabulary) if library else None
     with progress_bar() as progress:
-        texts, encode = document_texts(sources or [], documents.read), encoder.encode if encoder else None
-        found = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encode, progress=progress)
+        texts = document_texts(sources or [], documents.read)
+        found = check_tokenizers(first, other, texts, fuzz=fuzz, seed=seed, library=encoder, progress=progress)
     rows: dict[str, Any] = {"agree": found.difference is None, **agreement_rows(found)}
     if json:
         report(rows | {"difference": difference_json(found.difference)}, True)

@@ -12,19 +12,19 @@ from ._console import cost_of_export, progress_bar, report, say
 from .check import agreement_rows, difference_json, show_difference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from ..formats.libraries import LibraryEncoder
 
 
 def convert(
     tokenizer: opt.Tokenizer,
-    output: Annotated[Path, opt.Argument(help="The file (for tiktoken) or the folder to write.")],
+    output: Annotated[Path, opt.Argument(help="The file (for tiktoken, gguf, sentencepiece) or the folder to write.")],
     opening: opt.Opening,
     documents: opt.Documents,
     result: opt.Result,
     to: Annotated[
         str,
         opt.Option(
-            help="huggingface, tiktoken, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that "
+            help="huggingface, tiktoken, gguf, sentencepiece, merges (vocab.json, merges.txt) or ddtok; longest-match: a tokenizer.json that "
             "takes the longest token each time, for a Picky tokenizer with --lossy."
         ),
     ],
@@ -63,10 +63,10 @@ def convert(
     if vocabulary.order != "events" or not lossy:
         certificate["readers"] = {}
         again = Tokenizer(formats.read(output))
-        readers: list[tuple[str, Callable[[str], list[int]] | None]] = [("tokenmill", None)]
+        readers: list[tuple[str, LibraryEncoder | None]] = [("tokenmill", None)]
         encoder = formats.encode_with_library(output, again.vocabulary, missing_ok=True)
         if encoder is not None and vocabulary.order != "events":
-            readers.append(encoder)
+            readers.append((encoder.library, encoder))
         for name, library in readers:
             with progress_bar() as progress:
                 found = check(first, again, document_texts(sample or [], read), library=library, progress=progress)

@@ -4,6 +4,8 @@
     tiktoken      a .tiktoken file
     merges        a folder with vocab.json and merges.txt
     ddtok         a folder with vocab.ddtok and merges.ddtok
+    gguf          a .gguf file, without weights
+    sentencepiece a .model file
 
 `read` tells the format by content. `write` returns what the format does not hold, item by item, and refuses what would
 change ids.

@@ -1,17 +1,31 @@
-"""Find the file of a tokenizer: by its path, in its folder, or by the name of a published encoding."""
+"""Find the file of a tokenizer: by its path, in its folder, by the name of a published encoding, or by its name on the hub."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import FormatError, InputError
 from ..vocabulary.names import encoding_name, nearest
-from . import published_encodings
+from . import hub, published_encodings
 from .file_content import read_bytes
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
+
+
+class Origin(NamedTuple):
+    """What a tokenizer was loaded from.
+
+    path: the file, or the name of the published encoding.
+    revision: the commit in the repository on the Hugging Face hub; None for other files.
+    sha256: the SHA-256 of the content, decompressed, as hex digits; that of several files one after the other.
+    """
+
+    path: str
+    revision: str | None
+    sha256: str
 
 
 class Found(NamedTuple):
@@ -20,15 +34,31 @@ class Found(NamedTuple):
     place: Path
     name: str | None
     contents: list[bytes]
+    revision: str | None = None
+
+    def origin(self) -> Origin:
+        digest = hashlib.sha256()
+        for content in self.contents:
+            digest.update(content)
+        return Origin(self.name or str(self.place), self.revision, digest.hexdigest())
 
 
 def find(path: str | os.PathLike, download: bool = False) -> Found:
     """Find what `read_write.read` reads; arguments as there."""
     place = Path(path)
-    name = None if place.exists() else encoding_name(os.fspath(path))
+    name = None if place.exists() or "/" in os.fspath(path) else encoding_name(os.fspath(path))
     if name is not None:
         return Found(place, name, published_encodings.published_files(name, download))
+    on_hub = None if place.exists() else hub.hub_name(path)
+    if on_hub is not None and (folder := _hub_folder(on_hub, download)) is not None:
+        place = _file_in(folder)
+        return Found(place, None, [read_bytes(place)], folder.name)
     place = _file_in(place) if place.is_dir() else place
+    if on_hub is not None:
+        raise InputError(
+            f"{place}: no such file or folder, and not in the Hugging Face cache ({hub.cache_folder()}). Check the path, or "
+            "allow the download from the hub with download=True (--download)."
+        )
     if not place.exists():
         known = ", ".join(published_encodings.PUBLISHED)
         raise InputError(
@@ -38,12 +68,26 @@ def find(path: str | os.PathLike, download: bool = False) -> Found:
     return Found(place, None, [read_bytes(place)])
 
 
+def _hub_folder(name: hub.HubName, download: bool) -> Path | None:
+    """The folder of a repository of the hub that has a tokenizer, from the cache, or downloaded if allowed."""
+    folder = hub.cached(name)
+    if folder is not None and (_files_in(folder) or not download):
+        return folder
+    return hub.download(name) if download else None
+
+
+_NAMES = ("tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab, _ in PAIRS))
+
+
+def _files_in(folder: Path) -> list[Path]:
+    found = [folder / name for name in _NAMES if (folder / name).is_file()]
+    return found or [*sorted(folder.glob("*.tiktoken")), *sorted(folder.glob("*.gguf"))]
+
+
 def _file_in(folder: Path) -> Path:
     """The file of `folder` to begin with."""
-    names = ["tokenizer.json", "tekken.json", "tokenizer.model", *(vocab for vocab, _ in PAIRS)]
-    found = [folder / name for name in names if (folder / name).is_file()]
-    found = found or [*sorted(folder.glob("*.tiktoken")), *sorted(folder.glob("*.gguf"))]
+    found = _files_in(folder)
     if not found:
-        wanted = f"{', '.join(names)}, a .tiktoken or a .gguf file"
+        wanted = f"{', '.join(_NAMES)}, a .tiktoken or a .gguf file"
         raise FormatError(f"{folder}: no tokenizer in this folder. It needs {wanted}.")
     return found[0]

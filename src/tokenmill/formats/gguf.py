@@ -10,6 +10,8 @@ gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens,
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import struct
 from typing import Any
 
@@ -17,7 +19,7 @@ from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.patterns import PATTERNS
 from . import tokens_and_merges as table
 from .file_content import Json, fail, show
-from .sentencepiece_model import BYTE, CONTROL, MARK, UNKNOWN, USER_DEFINED, Pieces, added_tokens, scored_vocabulary
+from .sentencepiece_model import BYTE, CONTROL, MARK, UNKNOWN, USER_DEFINED, Pieces, scored_vocabulary
 
 MAGIC = b"GGUF"
 _ARRAY, _STRING = 9, 8
@@ -42,9 +44,23 @@ _DEEPSEEK = (
     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"
     + _ENDS
 )
+# Letters with case, as deepseek-llm's pattern lists them.
+_CASED = (
+    "A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-ώᾀ"
+    "-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰"
+    "-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
+)
+_SIGNS_OF_DEEPSEEK = "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+"
 _QWEN35 = (
     rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*{_ENDS}"
 )
+# Tokens that llama.cpp takes for the end of a text or a turn, whatever kind the file gives them.
+ENDS_OF_TEXT = frozenset((
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>",
+    "<|calls|>", "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>",
+    "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>", "<end_of_utterance>", "<eos>",
+    "<turn|>", "<|tool_response>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "[e~[",
+))  # fmt: skip
 _BLOOM = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
 
 # The split patterns by their names, in the words of llama.cpp. Of the same patterns one has the names of all.
@@ -61,13 +77,21 @@ _PRE: dict[str, tuple[str, ...]] = {
     "qwen35": (_QWEN35,),
     "deepseek-v3 hunyuan-dense joyai-llm": (r"\p{N}{1,3}", _CJK, _DEEPSEEK),
     "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}"),
+    "deepseek-llm": (
+        "[\r\n]",
+        rf"\s?[{_CASED}]+",
+        _SIGNS_OF_DEEPSEEK,
+        r"\s+$",
+        "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
+        r"\p{N}+",
+    ),
     "tekken": _cased("", r"\p{N}"),
     "gpt-4o llama4 kanana2 minimax-m2": _cased(f"{_CONTRACTIONS}?", r"\p{N}{1,3}"),
     "bloom poro-chat gpt3-finnish": (_BLOOM,),
     "viking": (_BLOOM, r"\p{N}"),
 }
-_BY_NAME = {name: patterns for names, patterns in _PRE.items() for name in names.split()}
-_WHOLE = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "tekken", "gpt-4o",
+NAMES_OF_PATTERNS = {name: patterns for names, patterns in _PRE.items() for name in names.split()}
+WHOLE_PRETOKENS = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "tekken", "gpt-4o",
           "llama4", "youtu"}  # fmt: skip
 
 
@@ -91,7 +115,8 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     pieces = Pieces(tokens, scores, [1 if kind == 5 else kind for kind in kinds], file)
     merges = get("merges", list, [])
     if model == "llama" and not merges:
-        return _scored(pieces, get("add_space_prefix", bool, True))
+        is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
+        return _scored(pieces, get("add_space_prefix", bool, True), rstrip=is_phi)
     if model in ("gpt2", "gemma4") and merges:
         return _merged(pieces, merges, model, get("pre", str, "default"), get("add_space_prefix", bool, False))
     words = {"bert": "WordPiece", "t5": "Unigram", "rwkv": "RWKV"}
@@ -102,7 +127,7 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     )
 
 
-def _scored(pieces: Pieces, prefix: bool) -> Vocabulary:
+def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     steps: tuple = (("Replace", " ", MARK),)
     made = scored_vocabulary(
         pieces,
@@ -110,15 +135,14 @@ def _scored(pieces: Pieces, prefix: bool) -> Vocabulary:
         normalizers=(("Prepend", MARK), *steps) if prefix else steps,
         strip_decoded="space" if prefix else "",
     )
-    return _raw_added(made)
-
-
-def _raw_added(vocabulary: Vocabulary) -> Vocabulary:
-    """llama.cpp finds added tokens in the text as it is, those that the user defined too."""
-    import dataclasses
-
-    added = tuple(dataclasses.replace(token, normalized=False) for token in vocabulary.added_tokens)
-    return dataclasses.replace(vocabulary, added_tokens=added)
+    # llama.cpp finds added tokens in the text as it is, those that the user defined too.
+    added = (
+        dataclasses.replace(
+            token, normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>")
+        )
+        for token in made.added_tokens
+    )
+    return dataclasses.replace(made, added_tokens=tuple(added))
 
 
 def _merged(pieces: Pieces, merges: list[str], model: str, pre: str, prefix: bool) -> Vocabulary:
@@ -127,9 +151,9 @@ def _merged(pieces: Pieces, merges: list[str], model: str, pre: str, prefix: boo
     if len(vocab) < len(pieces.texts):
         node.fail("a token occurs twice")
     added = [
-        AddedToken(token.content, token.id, special=token.special)
-        for token in added_tokens(pieces)
-        if pieces.kinds[token.id] in (CONTROL, USER_DEFINED, UNKNOWN)
+        AddedToken(text, id, special=kind != USER_DEFINED or text in ENDS_OF_TEXT)
+        for id, (text, kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True))
+        if text and (kind in (CONTROL, USER_DEFINED, UNKNOWN) or text in ENDS_OF_TEXT)
     ]
 
     def bad(n: int, what: str) -> Any:
@@ -139,9 +163,9 @@ def _merged(pieces: Pieces, merges: list[str], model: str, pre: str, prefix: boo
     rows = table.read_rows([side[0] for side in sides], [side[2] for side in sides], vocab, bad)
     bytes_apart = [id for id, kind in enumerate(pieces.kinds) if kind == BYTE]
     if model == "gpt2":
-        patterns = _BY_NAME.get(pre)
+        patterns = NAMES_OF_PATTERNS.get(pre)
         if patterns is None:
-            known = ", ".join(sorted(_BY_NAME))
+            known = ", ".join(sorted(NAMES_OF_PATTERNS))
             fail(
                 pieces.file, "tokenizer.ggml.pre", f"the split pattern {pre!r} is not one that tokenmill knows: {known}"
             )
@@ -156,7 +180,7 @@ def _merged(pieces: Pieces, merges: list[str], model: str, pre: str, prefix: boo
         order="merges",
         events=events,
         added_tokens=tuple(added),
-        whole_pretokens=model == "gpt2" and pre in _WHOLE,
+        whole_pretokens=model == "gpt2" and pre in WHOLE_PRETOKENS,
         alphabet="bytes" if model == "gpt2" else "characters",
         space_mark="" if model == "gpt2" else MARK,
         normalizers=() if model == "gpt2" else (("Replace", " ", MARK),),

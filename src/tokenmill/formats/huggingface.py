@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 _TO_EVERY_TEXT = (
     "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
 )
-_END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
+_MODEL_MEMBER = re.compile(rb'"model"\s*:\s*\{')
+END_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|bos|>")
 _MODEL = {
     "type": "BPE",
     "dropout": None,
@@ -223,7 +225,7 @@ def tokenizer_config_json(vocabulary: Vocabulary) -> bytes:
             for token in _one_name_each(vocabulary, [])
         },
     }
-    end = next((text for text in _END_OF_TEXT if text in special), None)
+    end = next((text for text in END_OF_TEXT if text in special), None)
     if end is not None:
         config["eos_token"] = end
     if vocabulary.unknown is not None:
@@ -246,6 +248,12 @@ def _read_config(folder: Path) -> dict[str, Any]:
     if (template := read_beside(folder / "chat_template.jinja")) is not None:
         kept["chat_template"] = decode_utf8(template, str(folder / "chat_template.jinja"))
     return {name: value for name, value in kept.items() if value is not None}
+
+
+def looks_like_tokenizer_json(data: bytes) -> bool:
+    """Whether `data` is an object of JSON with a model, which has a vocabulary."""
+    is_object = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    return is_object and b'"vocab"' in data and _MODEL_MEMBER.search(data) is not None
 
 
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:

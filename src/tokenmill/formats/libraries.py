@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import MissingExtraError, UsageError
 from ..vocabulary import Vocabulary
-from .file_content import read_bytes
-from .huggingface import tokenizer_json
+from .finding import find
+from .huggingface import looks_like_tokenizer_json, tokenizer_json
 from .rank_merges import present_by_rank
-from .tiktoken_file import covering_pattern, looks_like_tiktoken, parse_tiktoken, tiktoken_tokens
+from .sentencepiece_model import looks_like_sentencepiece
+from .tiktoken_file import covering_pattern, looks_like_tiktoken, tiktoken_tokens
 
 if TYPE_CHECKING:
     import tiktoken
@@ -21,43 +21,53 @@ if TYPE_CHECKING:
 
 
 class LibraryEncoder(NamedTuple):
-    """The name and version of a library, and its encoding of text with all special tokens allowed."""
+    """The name and version of a library, and its encoding of text.
+
+    specials: whether it finds the special tokens in text, all of them.
+    """
 
     library: str
     encode: Callable[[str], list[int]]
+    specials: bool = True
 
 
 def encode_with_library(
     path: str | os.PathLike, vocabulary: Vocabulary, *, missing_ok: bool = False
 ) -> LibraryEncoder | None:
-    """The file or folder at `path` opened by tokenizers (tokenizer.json) or tiktoken (.tiktoken).
+    """The file or folder at `path` opened by the library that it is for.
 
+    That is tokenizers for tokenizer.json, sentencepiece for tokenizer.model, and tiktoken for ranks, which are .tiktoken, tekken.json
+    and the ranks in JSON of npm's tiktoken.
     vocabulary: what tokenmill reads from it; tiktoken takes the split pattern and the special tokens from there.
     missing_ok: return None if no library reads the file, or it is not installed, instead of an error.
     """
-    from importlib.metadata import version
-
-    place = Path(path)
-    if place.is_dir():
-        place /= "tokenizer.json"
-    data = read_bytes(place) if place.is_file() else b""
+    found = find(path)
+    data = found.contents[0]
     try:
-        if data.lstrip().startswith(b"{") and b'"model"' in data:
+        if looks_like_tokenizer_json(data):
             hf = _hf_tokenizer(data)
-            return LibraryEncoder(
-                f"tokenizers {version('tokenizers')}", lambda text: hf.encode(text, add_special_tokens=False).ids
-            )
-        if looks_like_tiktoken(data):
-            encoding = _encoding("file", parse_tiktoken(data, str(place)), vocabulary)
-            return LibraryEncoder(
-                f"tiktoken {version('tiktoken')}", lambda t: encoding.encode(t, allowed_special="all")
-            )
+            return _named("tokenizers", lambda text: hf.encode(text, add_special_tokens=False).ids)
+        if looks_like_sentencepiece(data):
+            model = _imported("sentencepiece").SentencePieceProcessor(model_proto=data)
+            return _named("sentencepiece", model.encode, specials=False)
+        if looks_like_tiktoken(data) or vocabulary.order == "ranks":
+            encoding = _encoding("file", vocabulary.tokens, vocabulary)
+            return _named("tiktoken", lambda text: encoding.encode(text, allowed_special="all"))
     except MissingExtraError:
         if not missing_ok:
             raise
     if missing_ok:
         return None
-    raise UsageError(f"{path}: no other library reads this: tokenizer.json is for tokenizers, .tiktoken for tiktoken")
+    raise UsageError(
+        f"{path}: no other library reads this here: tokenizer.json is for tokenizers, tokenizer.model for sentencepiece, ranks "
+        "are for tiktoken"
+    )
+
+
+def _named(library: str, encode: Callable[[str], list[int]], specials: bool = True) -> LibraryEncoder:
+    from importlib.metadata import version
+
+    return LibraryEncoder(f"{library} {version(library)}", encode, specials)
 
 
 def _imported(library: str) -> Any:

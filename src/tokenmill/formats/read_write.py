@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -16,14 +15,23 @@ from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, gguf, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_beside, read_bytes
 from .finding import PAIRS, Found, find
-from .huggingface import longest_match_json, parse_tokenizer_json, tokenizer_config_json, tokenizer_json
+from .gguf_writer import gguf_bytes
+from .huggingface import (
+    longest_match_json,
+    looks_like_tokenizer_json,
+    parse_tokenizer_json,
+    tokenizer_config_json,
+    tokenizer_json,
+)
 from .merges_txt import pair_bytes, parse_pair, read_side_files
 from .rank_json import parse_rank_json
 from .rank_merges import present_by_rank
 from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
+from .sentencepiece_writer import model_bytes
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
-FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
+FORMATS = ("huggingface", "tiktoken", "merges", "ddtok", "gguf", "sentencepiece")
+_ONE_FILE = {"gguf": gguf_bytes, "sentencepiece": model_bytes}
 LONGEST_MATCH = "longest-match"  # read back as WordPiece
 
 # A vocabulary, and whether its file tells how text is split.
@@ -58,7 +66,7 @@ def read(
 
 def parse(found: Found, split: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Vocabulary:
     """The vocabulary in a file that is found; options as for `read`."""
-    place, name, contents = found
+    place, name, contents, _ = found
     try:
         if name is not None:
             known = published_encodings.PUBLISHED[name]
@@ -79,7 +87,7 @@ def _read_file(place: Path, data: bytes) -> _Found:
     has_ranks = start.startswith(b"{") and (b'"bpe_ranks"' in data or b'"token_bytes"' in data)
     if has_ranks and (ranks := parse_rank_json(data, str(place))) is not None:
         return ranks, True
-    if start.startswith(b"{") and re.search(rb'"model"\s*:\s*\{', data) and b'"vocab"' in data:
+    if looks_like_tokenizer_json(data):
         return _read_huggingface(place, data)
     if start.startswith(b"#version") or (start.startswith(b"{") and unknown_files.describe(data) is None):
         return _read_pair(place, parse_pair)
@@ -93,10 +101,11 @@ def _read_file(place: Path, data: bytes) -> _Found:
 
 def _read_huggingface(place: Path, data: bytes) -> _Found:
     vocabulary = parse_tokenizer_json(data, str(place))
+    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
     events = place.with_name(events_file.NAME)
     if (listed := read_beside(events)) is not None:
-        vocabulary = events_file.parse_events(listed, str(events), vocabulary)
-    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
+        patterns = beside.fields["split_patterns"] if beside else None
+        vocabulary = events_file.parse_events(listed, str(events), vocabulary, patterns)
     if beside and (counts := read_beside(place.with_name(events_file.COUNTS))) is not None:
         beside.fields["event_counts"] = events_file.parse_counts(counts, vocabulary)
     return beside.complete(vocabulary) if beside else vocabulary, True
@@ -184,7 +193,7 @@ def write(
 ) -> list[str]:
     """Write `vocabulary` to `path`, whole or not at all. Returns what the format itself does not hold, item by item.
 
-    path: a file for "tiktoken", a folder for the others, which may hold other files, such as a model.
+    path: a file for "tiktoken", "gguf" and "sentencepiece", a folder for the others, which may hold other files, such as a model.
     overwrite: replace a tokenizer that is there. Without it that is an OutputError.
     lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
         "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
@@ -210,10 +219,15 @@ def write(
     if vocabulary.order == "events" and lossy:
         left_out = f"{len(vocabulary.removed)} removed tokens and the events are left out"
         notes = [f"{left_out}: text is encoded by rank, and some texts get other ids"]
+        if len(vocabulary.superwords):
+            notes.append("text is split by the pattern of SuperBPE, since superwords span pretokens")
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
         data, more = tiktoken_bytes(vocabulary)
         _write_files({companion_path(target): tokenmill_json.companion_bytes(vocabulary, data), target: data})
+    elif format in _ONE_FILE:
+        data, more = _ONE_FILE[format](vocabulary)
+        _write_files({target: data})
     else:
         files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
         _write_folder(target, files)
@@ -223,7 +237,9 @@ def write(
 def check_output(path: str | os.PathLike, format: str = "huggingface", *, overwrite: bool = False) -> None:
     """Raise an OutputError if there is a tokenizer at `path` that `write` must not replace; before long work."""
     target = Path(path)
-    if format == "tiktoken":
+    if format in _ONE_FILE:
+        refuse_existing(target, overwrite=overwrite)
+    elif format == "tiktoken":
         refuse_existing(target, companion_path(target), overwrite=overwrite)
     else:
         refuse_existing(*([target / name for name in _OURS] if target.is_dir() else [target]), overwrite=overwrite)

@@ -20,7 +20,7 @@ from .file_content import MAX_ID, fail, show
 
 MARK = "\u2581"  # stands for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
-_UNIGRAM, _BPE = 1, 2
+UNIGRAM, BPE = 1, 2
 _ALGORITHMS = {3: "word", 4: "character"}
 
 
@@ -52,7 +52,7 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     if not model.pieces:
         fail(file, "", "holds no pieces")
     training, normalizer = model.trainer_spec, model.normalizer_spec
-    if training.model_type not in (_BPE, _UNIGRAM):
+    if training.model_type not in (BPE, UNIGRAM):
         name = _ALGORITHMS.get(training.model_type, "unknown")
         fail(file, "", f"this is a SentencePiece model of the algorithm {name}; tokenmill reads BPE and Unigram")
     if training.treat_whitespace_as_suffix:
@@ -63,33 +63,25 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         [piece.type for piece in model.pieces],
         file,
     )
-    steps = _steps(normalizer)
-    if training.model_type == _UNIGRAM:
+    if training.model_type == UNIGRAM:
         if USER_DEFINED in pieces.kinds and normalizer.precompiled_charsmap:
-            fail(
-                file,
-                "",
-                "has user-defined symbols and a character map, which SentencePiece applies together; tokenmill does not",
-            )
-        if normalizer.add_dummy_prefix:  # before the map: the prefix stays where the map leaves nothing of the text
-            steps.insert(len(steps) if normalizer.remove_extra_whitespaces else 0, ("Prepend", MARK))
-        return _unigram(pieces, (*steps, ("Replace", " ", MARK)), training.byte_fallback, normalizer.add_dummy_prefix)
-    added = added_tokens(pieces)
-    in_text = any(not token.special for token in added)
+            both = "has user-defined symbols and a character map"
+            fail(file, "", f"{both}, which SentencePiece applies together; tokenmill does not")
+        return _unigram(pieces, normalizer_steps(normalizer), training.byte_fallback, normalizer.add_dummy_prefix)
+    in_text = any(not token.special for token in added_tokens(pieces))
     prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
-    if normalizer.add_dummy_prefix and not in_text:
-        steps.insert(len(steps) if normalizer.remove_extra_whitespaces else 0, ("Prepend", MARK))
-    steps.append(("Replace", " ", MARK))
+    steps = normalizer_steps(normalizer, in_text)
     return scored_vocabulary(
         pieces,
-        normalizers=tuple(steps),
+        normalizers=steps,
         add_prefix_space=prefix,
         strip_decoded="space" if normalizer.add_dummy_prefix else "",
         fallback=training.byte_fallback,
     )
 
 
-def _steps(normalizer: Any) -> list[Step]:
+def normalizer_steps(normalizer: Any, in_text: bool = False) -> tuple[Step, ...]:
+    """The steps of a `normalizer_spec`. in_text: whether the space before a text is not one of them, but `add_prefix_space`."""
     import base64
 
     steps: list[Step] = []
@@ -97,7 +89,9 @@ def _steps(normalizer: Any) -> list[Step]:
         steps.append(("CharacterMap", base64.b64encode(normalizer.precompiled_charsmap).decode()))
     if normalizer.remove_extra_whitespaces:
         steps += [("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " ")]
-    return steps
+    if normalizer.add_dummy_prefix and not in_text:  # before a map that may leave nothing of the text
+        steps.insert(len(steps) if normalizer.remove_extra_whitespaces else 0, ("Prepend", MARK))
+    return (*steps, ("Replace", " ", MARK))
 
 
 def _unigram(pieces: Pieces, steps: tuple[Step, ...], fallback: bool, prefix: bool) -> Vocabulary:

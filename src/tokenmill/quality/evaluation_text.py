@@ -108,28 +108,38 @@ class EvaluationText:
         return list(self.parts)
 
     def counts(self, name: str, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
-        """The word counts of one domain, split as `tok` splits. Text is counted again only for another way of splitting."""
+        """The word counts of one domain, split as `tok` splits. Text is counted again only for another way of splitting.
+
+        Pretokens that superwords may join are counted together, as one.
+        """
         return self._counts(name, tok, progress)[0]
 
     def together(self, tok: Tokenizer, progress: Progress | None = None) -> WordCounts:
-        """The word counts of all domains, split as `tok` splits."""
-        return WordCounts.merge([self.counts(name, tok, progress) for name in self.names])
+        """The word counts of all domains, split as `tok` splits, each pretoken apart."""
+        return WordCounts.merge([self._counts(name, tok, progress, apart=True)[0] for name in self.names])
 
-    def _counts(self, name: str, tok: Tokenizer, progress: Progress | None) -> tuple[WordCounts, Counter[int]]:
+    def _counts(
+        self, name: str, tok: Tokenizer, progress: Progress | None, apart: bool = False
+    ) -> tuple[WordCounts, Counter[int]]:
         """The word counts of one domain, and how often it contains each added token that is not special."""
         part = self.parts[name]
+        joins = None if apart else tok.vocabulary.joined_bytes()
         if isinstance(part, WordCounts):
             require_same_split(tok, part)
+            if joins is not None:
+                raise UsageError(
+                    f"{name} holds word counts, which do not tell where the superwords of {tok.name} are; give the text"
+                )
             return part, Counter()
         vocabulary = tok.vocabulary
         searched = tuple(token for token in vocabulary.added_tokens if not token.special)
         changes = (vocabulary.normalizers, vocabulary.add_prefix_space, vocabulary.space_mark, tok.core.cutter)
-        key = (name, vocabulary.split_patterns, *changes, searched)
+        key = (name, vocabulary.split_patterns, joins, *changes, searched)
         if key not in self._counted:
             if any(changes) or searched:
-                self._counted[key] = self._count_sections(part, tok, progress)
+                self._counted[key] = self._count_sections(part, tok, joins, progress)
             else:
-                self._counted[key] = self._count(part, vocabulary.split_patterns, progress), Counter()
+                self._counted[key] = self._count(part, vocabulary.split_patterns, progress, joins), Counter()
         return self._counted[key]
 
     def usages(self, tok: Tokenizer, progress: Progress | None = None, words: bool = True) -> dict[str, Usage]:
@@ -169,21 +179,25 @@ class EvaluationText:
                     self._words[name] = survey(part, self.read, sample)
             self._sample = sample
 
-    def _splitter(self, patterns: tuple[str, ...]) -> Splitter:
-        return Splitter(*patterns, special_tokens=self.special_tokens)
+    def _splitter(self, patterns: tuple[str, ...], joins: bytes | None) -> Splitter:
+        return Splitter(*patterns, special_tokens=self.special_tokens, joins=joins)
 
     def _count(
-        self, part: list[Path | str] | Texts, patterns: tuple[str, ...], progress: Progress | None
+        self,
+        part: list[Path | str] | Texts,
+        patterns: tuple[str, ...],
+        progress: Progress | None,
+        joins: bytes | None = None,
     ) -> WordCounts:
         from ..counting import CountOptions, count, count_iterator
 
         if isinstance(part, Texts):
-            return count_iterator(part, self._splitter(patterns), num_threads=1)
+            return count_iterator(part, self._splitter(patterns, joins), num_threads=1)
         options = CountOptions(read=self.read)
-        return count(part, self._splitter(patterns), options, num_threads=self.num_threads, progress=progress)
+        return count(part, self._splitter(patterns, joins), options, num_threads=self.num_threads, progress=progress)
 
     def _count_sections(
-        self, part: list[Path | str] | Texts, tok: Tokenizer, progress: Progress | None
+        self, part: list[Path | str] | Texts, tok: Tokenizer, joins: bytes | None, progress: Progress | None
     ) -> tuple[WordCounts, Counter[int]]:
         """Count text that is normalised or searched for added tokens before it is split, one whole document at a time.
 
@@ -205,8 +219,8 @@ class EvaluationText:
                     else:
                         yield from cutter.parts(prefix + section.encode())
 
-        patterns, threads = tok.vocabulary.split_patterns, self.num_threads
-        return count_iterator(sections(), split=self._splitter(patterns), num_threads=threads, progress=progress), added
+        splitter, threads = self._splitter(tok.vocabulary.split_patterns, joins), self.num_threads
+        return count_iterator(sections(), split=splitter, num_threads=threads, progress=progress), added
 
 
 def _apart(files: list[Path | str]) -> str:

@@ -88,7 +88,12 @@ def measure_usage(
 
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
     """The tokenizer that takes any text as one pretoken: no split, no added tokens, no normalisation."""
-    plain = replace(without_added(tok), split_patterns=(), normalizers=(), add_prefix_space=False, **changes)
+    vocabulary = without_added(tok)
+    if len(vocabulary.superwords):
+        made = {*vocabulary.superwords[:, 2].tolist()}
+        tokens = (None if id in made else token for id, token in enumerate(vocabulary.tokens))
+        changes |= {"tokens": tuple(tokens), "superwords": ()}
+    plain = replace(vocabulary, split_patterns=(), normalizers=(), add_prefix_space=False, **changes)
     return Tokenizer(plain)
 
 

@@ -27,6 +27,7 @@ from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_
 from .encoding._finder_cy import Finder
 
 if TYPE_CHECKING:
+    from ..formats.libraries import LibraryEncoder
     from .tokenizer import Tokenizer
 
 Encode = Callable[[str], list[int]]
@@ -98,14 +99,14 @@ def check(
     *,
     fuzz: int = 5000,
     seed: int = 0,
-    library: Encode | None = None,
+    library: LibraryEncoder | None = None,
     progress: Progress | None = None,
 ) -> Agreement:
     """Look for a text on which two tokenizers give different ids.
 
     texts: the caller's own texts, as (source, text).
     fuzz: how many texts to generate besides the built-in sample. The same seed generates the same texts.
-    library: encodes in place of `other`, from whose file another library has read it; allows all special tokens.
+    library: encodes in place of `other`, from whose file another library has read it.
 
     >>> check(load("cl100k_base"), load("cl100k-as-huggingface/")).difference is None
     True
@@ -169,11 +170,14 @@ def _parts_of_documents(source: Source, read: ReadOptions) -> Iterator[tuple[str
 class _Trial:
     """Encodes texts on both sides and counts what was encoded."""
 
-    def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: Encode | None):
+    def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: LibraryEncoder | None):
         self.tokenizer, self.other = tokenizer, other
         self.texts = self.bytes = self.tokens = 0
         self.of_bytes: list[_Mode] = [(True, tokenizer.encode_bytes, other.encode_bytes)]
-        self.of_text: list[_Mode] = [(True, _with_specials(tokenizer), library or _with_specials(other))]
+        self.of_text: list[_Mode] = [(True, _with_specials(tokenizer), _with_specials(other))]
+        if library is not None:
+            own = _with_specials(tokenizer) if library.specials else tokenizer.encode_ordinary
+            self.of_text = [(library.specials, own, library.encode)]
         if library is None and (tokenizer.special_tokens_set or other.special_tokens_set):
             self.of_text.append((False, tokenizer.encode_ordinary, other.encode_ordinary))
         allowed = ("all", frozenset[str]())[: len(self.of_text)]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import tokenizers
 
     from ..counting import WordCounts
+    from ..formats.finding import Origin
     from ..jobs.progress import Progress
     from .display import TokenView
     from .export_loss import ExportLoss, Sample
@@ -45,6 +46,7 @@ class Tokenizer:
 
     name: the name of the encoding, for people; the path or name it was loaded from.
     cache_bytes: the memory limit of the pretoken caches, of all threads together; 0 means no caches.
+    source: what it was loaded from.
     The encoding tables are built on first use, which takes 0.1 to 0.3 s for 100,000 tokens. `tokenmill.load` builds them
     at once.
 
@@ -53,8 +55,15 @@ class Tokenizer:
     'low lower lowest'
     """
 
-    def __init__(self, vocabulary: Vocabulary, *, name: str = "tokenmill", cache_bytes: int = 256 << 20):
-        self._name = name
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        name: str = "tokenmill",
+        cache_bytes: int = 256 << 20,
+        source: Origin | None = None,
+    ):
+        self._name, self._source = name, source
         self._core = Core(vocabulary, cache_bytes)
         self._default, self._ordinary = self._core.plan(NONE, "all"), self._core.plan(NONE, NONE)
 
@@ -174,7 +183,12 @@ class Tokenizer:
         return self._core.count(text, self._core.plan(**special))
 
     def count_tokens_in(self, counts: WordCounts) -> int:
-        """The number of tokens of the counted text: the tokens of each pretoken times its count."""
+        """The number of tokens of the counted text: the tokens of each pretoken times its count.
+
+        UsageError for superwords of whole pretokens: the counts do not tell where they are.
+        """
+        if len(self.vocabulary.superwords):
+            raise UsageError("word counts do not tell where superwords are; count the tokens of the text")
         encode = self._core.encode_pretoken
         data, bounds, numbers = counts.arena.tobytes(), counts.offsets.tolist(), counts.counts.tolist()
         pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))
@@ -258,6 +272,11 @@ class Tokenizer:
     def name(self) -> str:
         """The name of the encoding, for people."""
         return self._name
+
+    @property
+    def source(self) -> Origin | None:
+        """The file it was loaded from: path, revision on the hub, and SHA-256; None for one that was not loaded."""
+        return self._source
 
     @property
     def n_vocab(self) -> int:
@@ -371,7 +390,7 @@ class Tokenizer:
     ) -> list[str]:
         """Write a folder that `tokenmill.load` and transformers' AutoTokenizer open, or another format.
 
-        format: "huggingface", "tiktoken" (one file), "merges" or "ddtok".
+        format: "huggingface", "tiktoken", "gguf" or "sentencepiece" (one file), "merges" or "ddtok".
         lossy: write the present tokens of a Picky tokenizer without its events; `export_loss` measures the effect.
         overwrite: replace a tokenizer that is there. Without it that is an OutputError.
         Returns notes on what the format does not hold. Raises ConversionError if ids would change.
@@ -391,7 +410,7 @@ class Tokenizer:
     ) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         saved = Saved(path, split, special_tokens, download)
-        tok = cls(saved.vocabulary(), name=printable(path))
+        tok = cls(saved.vocabulary(), name=printable(path), source=saved.found.origin())
         tok.core.pipeline or tok.core.kernel  # noqa: B018  a loaded tokenizer will encode: build the tables now
         saved.save(tok.core)
         return tok
@@ -422,7 +441,7 @@ class Tokenizer:
         return export_loss(self, sample, progress)
 
     def __reduce__(self) -> tuple:
-        make = functools.partial(Tokenizer, name=self._name, cache_bytes=self._core.cache_bytes)
+        make = functools.partial(Tokenizer, name=self._name, cache_bytes=self._core.cache_bytes, source=self._source)
         return make, (self.vocabulary,)
 
     def __copy__(self) -> Tokenizer:

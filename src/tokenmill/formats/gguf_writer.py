@@ -1,0 +1,187 @@
+"""A vocabulary as a GGUF file without weights: the metadata that llama.cpp reads its tokenizer from.
+
+    gpt2    byte-level merges, whose split pattern llama.cpp has a name for
+    llama   scores, as in SentencePiece, with byte fallback
+
+What decides ids and has no place in the metadata is a ConversionError. llama.cpp finds added tokens in the text as it is.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from functools import reduce
+
+from ..errors import ConversionError
+from ..vocabulary import Vocabulary
+from ..vocabulary.dialects import canonical
+from ..vocabulary.patterns import PATTERNS
+from .byte_alphabet import to_text
+from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
+from .huggingface import END_OF_TEXT
+from .sentencepiece_model import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
+from .sentencepiece_writer import piece_scores
+from .tokens_and_merges import tokens_and_merges
+
+_ALIGNMENT = 32
+_UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
+_FORMS = {_UINT32: "I", _INT32: "i", _FLOAT32: "f", _BOOL: "?"}
+_SPECIAL = {"bos_token": "bos", "eos_token": "eos", "pad_token": "padding", "unk_token": "unknown"}
+
+
+def gguf_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
+    """`vocabulary` as the content of a GGUF file, and what that file does not hold, item by item.
+
+    ConversionError if llama.cpp would give other ids.
+    """
+    _check_added(vocabulary)
+    if vocabulary.pipeline is None and vocabulary.alphabet == "bytes":
+        fields, notes = _byte_level(vocabulary)
+    elif vocabulary.pipeline is None and vocabulary.order == "scores":
+        fields, notes = _scored(vocabulary)
+    else:
+        raise ConversionError(
+            "GGUF holds byte-level merges, and tokens with scores (tokenizer.model), and this vocabulary is neither: "
+            f"order {vocabulary.order!r}, alphabet {vocabulary.alphabet!r}. Write tokenizer.json instead."
+        )
+    known = vocabulary.special_tokens
+    roles = {"eos_token": next((text for text in END_OF_TEXT if text in known), None)} | {**vocabulary.config}
+    ids = {name: known[text] for role, name in _SPECIAL.items() if (text := roles.get(role)) in known}
+    values = [_value(f"tokenizer.ggml.{name}", kind, value) for name, (kind, value) in fields.items()]
+    values += [_value(f"tokenizer.ggml.{name}_token_id", _UINT32, id) for name, id in ids.items()]
+    values += [_value(f"tokenizer.ggml.add_{name}_token", _BOOL, False) for name in ("bos", "eos")]
+    if vocabulary.config.get("chat_template"):
+        values.append(_value("tokenizer.chat_template", _STRING, vocabulary.config["chat_template"]))
+    values.insert(0, _value("general.architecture", _STRING, "llama"))
+    data = MAGIC + struct.pack("<IQQ", 3, 0, len(values)) + b"".join(values)
+    return data + bytes(-len(data) % _ALIGNMENT), notes
+
+
+def _check_added(vocabulary: Vocabulary) -> None:
+    for token in vocabulary.added_tokens:
+        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
+            raise ConversionError(f"the added token {token.content!r} has {', '.join(flags)}, which GGUF cannot hold")
+
+
+def _byte_level(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list[str]]:
+    if vocabulary.normalizers or vocabulary.add_prefix_space:
+        what = "normalises text" if vocabulary.normalizers else "puts a space before a text"
+        raise ConversionError(f"this vocabulary {what}, which GGUF cannot hold. Write tokenizer.json instead.")
+    pre, whole = _pre_of(vocabulary)
+    tokens, rows, notes = tokens_and_merges(vocabulary, "GGUF", whole_pretokens=whole)
+    texts, kinds = _with_added(vocabulary, [None if token is None else to_text(token) for token in tokens])
+    merges = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
+    return {
+        "model": (_STRING, "gpt2"),
+        "pre": (_STRING, pre),
+        "tokens": (_STRING, texts),
+        "token_type": (_INT32, kinds),
+        "merges": (_STRING, merges),
+    }, notes
+
+
+def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
+    """The name of the split patterns in llama.cpp, and whether a pretoken that is a token is not merged there."""
+    patterns = _comparable(vocabulary.split_patterns)
+    found = [
+        name
+        for name, theirs in NAMES_OF_PATTERNS.items()
+        if patterns in (_comparable(theirs), _comparable(_in_full(theirs)))
+    ]
+    if not found:
+        held = " then ".join(vocabulary.split_patterns) or "none"
+        raise ConversionError(
+            f"GGUF holds the name of a split pattern, and llama.cpp has none for this one: {held}. Write tokenizer.json instead."
+        )
+    same = [name for name in found if (name in WHOLE_PRETOKENS) == vocabulary.whole_pretokens]
+    name = [*same, *found][0]
+    return name, name in WHOLE_PRETOKENS
+
+
+def _comparable(patterns: Iterable[str]) -> list[str]:
+    """The patterns in one spelling: newlines and quotation marks may be escaped."""
+    spellings = (("\n", "\\n"), ("\r", "\\r"), ('\\"', '"'))
+    return [reduce(lambda text, pair: text.replace(*pair), spellings, canonical(pattern)) for pattern in patterns]
+
+
+def _in_full(patterns: Iterable[str]) -> list[str]:
+    """The patterns with GPT-2's as other files write it: llama.cpp leaves out alternatives for what no other matches."""
+    short = NAMES_OF_PATTERNS["gpt-2"][0]
+    return [PATTERNS["gpt2"] if pattern == short else pattern for pattern in patterns]
+
+
+def _scored(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list[str]]:
+    steps = vocabulary.normalizers
+    prefix = ("Prepend", MARK) in steps
+    late = [token.content for token in vocabulary.added_tokens if token.normalized]
+    if late or vocabulary.add_prefix_space:
+        raise ConversionError(
+            f"the added token {late[0]!r} is found after spaces are replaced, and llama.cpp finds it in the text as it is"
+            if late
+            else "GGUF cannot hold where this vocabulary puts a space before a text"
+        )
+    if {*steps} - {("Prepend", MARK), ("Replace", " ", MARK)} or vocabulary.space_mark != MARK:
+        raise ConversionError(
+            "this vocabulary changes text by more than spaces (a character map, or white space that is removed), which GGUF "
+            "cannot hold"
+        )
+    if len(vocabulary.byte_tokens) != 256 or None in vocabulary.byte_tokens:
+        raise ConversionError(
+            "this vocabulary has no byte fallback, and llama.cpp needs the 256 tokens <0x00> to <0xFF>"
+        )
+    apart = {*vocabulary.byte_tokens}
+    texts = [
+        None if token is None or id in apart else token.decode().replace(" ", MARK)
+        for id, token in enumerate(vocabulary.tokens)
+    ]
+    for byte, id in enumerate(vocabulary.byte_tokens):
+        texts[id] = f"<0x{byte:02X}>"  # type: ignore[index]
+    texts, kinds = _with_added(vocabulary, texts)
+    for id in vocabulary.byte_tokens:
+        kinds[id] = BYTE  # type: ignore[index]
+    ranks = piece_scores(vocabulary)
+    scores = [ranks[id] if kind == NORMAL else 0.0 for id, kind in enumerate(kinds)]
+    return {
+        "model": (_STRING, "llama"),
+        "pre": (_STRING, "default"),
+        "tokens": (_STRING, texts),
+        "scores": (_FLOAT32, scores),
+        "token_type": (_INT32, kinds),
+        "add_space_prefix": (_BOOL, prefix),
+    }, ["scores are ranks: only their order is known"]
+
+
+def _with_added(vocabulary: Vocabulary, texts: Sequence[str | None]) -> tuple[list[str], list[int]]:
+    """The text and the kind of each id. No text gives an id that is unused."""
+    size = max(len(texts), vocabulary.n_vocab)
+    names = {token.id: token for token in vocabulary.added_tokens}
+    others = {id: token.decode() for id, token in vocabulary.decode_only}
+    found: list[str] = []
+    kinds: list[int] = []
+    for id in range(size):
+        text = texts[id] if id < len(texts) else None
+        if id in names:
+            found.append(names[id].content)
+            kinds.append(UNKNOWN if id == vocabulary.unknown else CONTROL if names[id].special else USER_DEFINED)
+        else:
+            found.append(others.get(id, f"<unused {id}>") if text is None else text)
+            kinds.append(UNUSED if text is None else NORMAL)
+        if found[-1] in ENDS_OF_TEXT and id not in names:
+            raise ConversionError(
+                f"llama.cpp takes {found[-1]!r} for the end of a text, and here it is an ordinary token (id {id})"
+            )
+    return found, kinds
+
+
+def _value(key: str, kind: int, value: object) -> bytes:
+    if isinstance(value, list):
+        head = struct.pack("<IIQ", _ARRAY, kind, len(value))
+        items = b"".join(map(_text, value)) if kind == _STRING else struct.pack(f"<{len(value)}{_FORMS[kind]}", *value)
+        return _text(key) + head + items
+    body = _text(str(value)) if kind == _STRING else struct.pack(f"<{_FORMS[kind]}", value)
+    return _text(key) + struct.pack("<I", kind) + body
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data

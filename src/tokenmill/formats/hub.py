@@ -1,0 +1,68 @@
+"""Tokenizers by their name on the Hugging Face hub: "org/name" or "org/name@revision".
+
+They are looked for in the hub's cache on this machine (HF_HUB_CACHE, else hub in HF_HOME, else ~/.cache/huggingface/hub), which has
+    models--org--name/refs/main                 the commit of a branch or a tag
+    models--org--name/snapshots/<commit>/...    the files
+Without a revision it is `main`. huggingface_hub downloads, and only where the caller allows it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import InputError, require
+
+_NAME = re.compile(r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*))?")
+_COMMIT = re.compile("[0-9a-f]{40}")
+# What may hold a tokenizer, or says more about it.
+FILES = ("*.json", "*.model", "*.txt", "*.tiktoken", "*.jinja", "events.txt")
+
+
+class HubName(NamedTuple):
+    """A repository of the hub, and the revision to read."""
+
+    repository: str
+    revision: str
+
+
+def hub_name(path: str | os.PathLike) -> HubName | None:
+    """The name on the hub that `path` may be, or None.
+
+    >>> hub_name("org/name@v1.0"), hub_name("/org/name")
+    (HubName(repository='org/name', revision='v1.0'), None)
+    """
+    found = _NAME.fullmatch(os.fspath(path))
+    return HubName(found[1], found[2] or "main") if found else None
+
+
+def cache_folder() -> Path:
+    """Where huggingface_hub keeps its files."""
+    if own := os.environ.get("HF_HUB_CACHE"):
+        return Path(own)
+    if home := os.environ.get("HF_HOME"):
+        return Path(home) / "hub"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface" / "hub"
+
+
+def cached(name: HubName) -> Path | None:
+    """The folder of a revision in the cache; its name is the commit. None if it is not there."""
+    folder = cache_folder() / f"models--{name.repository.replace('/', '--')}"
+    ref = folder / "refs" / name.revision
+    commit = ref.read_text().strip() if ref.is_file() else name.revision
+    found = folder / "snapshots" / commit
+    return found if _COMMIT.fullmatch(commit) and found.is_dir() else None
+
+
+def download(name: HubName) -> Path:
+    """Download the tokenizer files of a repository into the cache. The folder of the revision."""
+    hub: Any = require("huggingface_hub", "hub", f"downloading {name.repository}")
+    try:
+        return Path(hub.snapshot_download(name.repository, revision=name.revision, allow_patterns=list(FILES)))
+    except Exception as error:  # of the network, of the hub, of its cache: many classes, whose common base is Exception
+        raise InputError(
+            f"cannot download {name.repository} at {name.revision}: {error}. Check the name, the revision, the network, and "
+            "whether the repository needs a token."
+        ) from error

@@ -1,0 +1,113 @@
+"""A vocabulary with scores as SentencePiece's tokenizer.model. A vocabulary of merges or ranks has no place there."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from ..errors import ConversionError, require
+from ..vocabulary import Vocabulary
+from .sentencepiece_model import BPE, BYTE, CONTROL, MARK, NORMAL, UNIGRAM, UNKNOWN, USER_DEFINED, normalizer_steps
+
+
+def piece_scores(vocabulary: Vocabulary) -> list[float]:
+    """A score for each token by id that gives the order of the merges: 0 for the first token that is made, then -1 and so on."""
+    places: dict[int, int] = {}
+    for new in vocabulary.events[:, 2].tolist():
+        places.setdefault(new, len(places))
+    return [float(-places.get(id, len(places))) for id in range(len(vocabulary.tokens))]
+
+
+def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
+    """`vocabulary` as the content of a tokenizer.model, and what that file does not hold, item by item.
+
+    ConversionError if sentencepiece would give other ids.
+    """
+    pipeline = vocabulary.pipeline
+    unigram = pipeline is not None and bool(pipeline.model.get("single_precision"))
+    if not unigram and (pipeline is not None or vocabulary.order != "scores"):
+        raise ConversionError(
+            f"tokenizer.model holds tokens with scores, and this vocabulary is of order {vocabulary.order!r}: sentencepiece would "
+            "give other ids. Write tokenizer.json instead."
+        )
+    if vocabulary.unknown is None and not unigram:
+        raise ConversionError("tokenizer.model needs an unknown token, and this vocabulary has none")
+    messages: Any = require("sentencepiece.sentencepiece_model_pb2", "sentencepiece", "writing tokenizer.model")
+    model = messages.ModelProto()
+    if pipeline is not None:
+        user = {*pipeline.model["user_defined"]}
+        special = {token.id for token in vocabulary.added_tokens}
+        for id, (text, score) in enumerate(zip(pipeline.texts, pipeline.scores, strict=True)):
+            kind = UNKNOWN if id == pipeline.model["unk_id"] else CONTROL if id in special else NORMAL
+            if id in user:
+                kind = USER_DEFINED
+            elif kind == NORMAL and id in pipeline.model["left_out"]:
+                kind = BYTE if vocabulary.tokens[id] is not None else CONTROL
+            model.pieces.add(piece=text, score=score, type=kind)
+        notes: list[str] = []
+    else:
+        notes = _add_pieces(model, vocabulary)
+    spec = model.trainer_spec
+    spec.model_type, spec.vocab_size = UNIGRAM if unigram else BPE, len(model.pieces)
+    spec.byte_fallback = bool(pipeline.model["byte_fallback"] if pipeline is not None else vocabulary.byte_tokens)
+    for role, id in _roles(vocabulary, model).items():
+        setattr(spec, f"{role}_id", id)
+        if id >= 0:
+            setattr(spec, f"{role}_piece", model.pieces[id].piece)
+    _set_normalizer(model.normalizer_spec, vocabulary)
+    return model.SerializeToString(deterministic=True), notes
+
+
+def _roles(vocabulary: Vocabulary, model: Any) -> dict[str, int]:
+    """The ids of the tokens with a role; -1 for a role that none has."""
+    known = vocabulary.special_tokens
+    roles = {role: known.get(vocabulary.config.get(f"{role}_token", text), -1) for role, text in
+             (("bos", "<s>"), ("eos", "</s>"), ("pad", "<pad>"))}  # fmt: skip
+    return roles | {"unk": next((id for id, piece in enumerate(model.pieces) if piece.type == UNKNOWN), -1)}
+
+
+def _add_pieces(model: Any, vocabulary: Vocabulary) -> list[str]:
+    """Add the pieces of a BPE model. Notes on what is not held."""
+    names = {token.id: token for token in vocabulary.added_tokens}
+    raw = [token.content for token in names.values() if not token.special and not token.normalized]
+    if raw:
+        raise ConversionError(
+            f"the added token {raw[0]!r} is found in the text as it is, and sentencepiece finds it after spaces are replaced"
+        )
+    for token in names.values():
+        if flags := [flag for flag in ("lstrip", "rstrip", "single_word") if getattr(token, flag)]:
+            raise ConversionError(
+                f"the added token {token.content!r} has {', '.join(flags)}, which tokenizer.model cannot hold"
+            )
+    bytes_of = {id: byte for byte, id in enumerate(vocabulary.byte_tokens)}
+    others, scores = dict(vocabulary.decode_only), piece_scores(vocabulary)
+    for id in range(max(len(vocabulary.tokens), vocabulary.n_vocab)):
+        token = vocabulary.tokens[id] if id < len(vocabulary.tokens) else None
+        if id == vocabulary.unknown:
+            text, kind = names[id].content if id in names else (vocabulary.token_bytes(id) or b"").decode(), UNKNOWN
+        elif id in names:
+            text, kind = names[id].content, CONTROL if names[id].special else USER_DEFINED
+        elif id in bytes_of:
+            text, kind = f"<0x{bytes_of[id]:02X}>", BYTE
+        elif token is not None:
+            text, kind = token.decode().replace(" ", MARK), NORMAL
+        elif id in others:
+            text, kind = others[id].decode(), USER_DEFINED  # one with a space, which is never found
+        else:
+            text, kind = f"<unused {id}>", CONTROL
+        model.pieces.add(piece=text, score=scores[id] if kind == NORMAL else 0.0, type=kind)
+    return ["scores are ranks: only their order is known"]
+
+
+def _set_normalizer(spec: Any, vocabulary: Vocabulary) -> None:
+    """Set what the normalizer does; ConversionError for steps that no settings of it give."""
+    steps = vocabulary.normalizers
+    names = [step[0] for step in steps]
+    spec.add_dummy_prefix = "Prepend" in names or vocabulary.add_prefix_space == "text"
+    spec.remove_extra_whitespaces = "ReplaceRegex" in names
+    spec.escape_whitespaces = True
+    if "CharacterMap" in names:
+        spec.precompiled_charsmap = base64.b64decode(steps[names.index("CharacterMap")][1])
+    in_text = vocabulary.add_prefix_space == "text"
+    if normalizer_steps(spec, in_text) != steps or vocabulary.add_prefix_space not in (False, "text"):
+        raise ConversionError("the normalizer of this vocabulary is not one that tokenizer.model can hold")

@@ -1,0 +1,129 @@
+"""GGUF files and SentencePiece models that tokenmill writes, read back by tokenmill and by the libraries that they are for."""
+
+import io
+
+import pytest
+from test_files_of_engines import GPT2, gguf
+
+import tokenmill
+from tokenmill.errors import ConversionError, OutputError
+
+CORPUS = ["the low lower lowest, the newest and the widest row", "été 漢字 123 the  low"] * 9
+TEXTS = [*CORPUS[:2], "", " a  b", "<s> the </s>", "\u2581x \n\n 😀", "the<|endoftext|>low", "e\u0301 it's 1234567"]
+
+
+def same(tok, other):
+    return all(tok.encode(text, allowed_special="all") == other.encode(text, allowed_special="all") for text in TEXTS)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """model(**options): a trained SentencePiece model, as bytes."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    pytest.importorskip("google.protobuf")
+
+    def train(**options):
+        written = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(CORPUS), model_writer=written, vocab_size=340, byte_fallback=True, hard_vocab_limit=False,
+            minloglevel=2, **{"model_type": "bpe", "normalization_rule_name": "identity", "remove_extra_whitespaces": False} | options,
+        )  # fmt: skip
+        return written.getvalue()
+
+    return train
+
+
+@pytest.mark.parametrize("split", ["gpt2", "llama3", "qwen2", "starcoder", "deepseek-v3"])
+def test_byte_level_gguf(tmp_path, split):
+    trained = tokenmill.train_from_iterator(CORPUS, 300, split=split, special_tokens=["<|endoftext|>"])
+    path = tmp_path / "it.gguf"
+    trained.save(path, format="gguf")
+    again = tokenmill.load(path)
+    assert same(trained, again) and again.vocabulary.special_tokens == trained.vocabulary.special_tokens
+    with pytest.raises(OutputError):
+        trained.save(path, format="gguf")
+    again.save(tmp_path / "twice.gguf", format="gguf")
+    assert (tmp_path / "twice.gguf").read_bytes() == path.read_bytes()
+
+
+def test_gguf_by_its_own_reader(tmp_path):
+    library = pytest.importorskip("gguf")
+    trained = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2", special_tokens=["<|endoftext|>"])
+    trained.save(tmp_path / "it.gguf", format="gguf")
+    fields = library.GGUFReader(tmp_path / "it.gguf").fields
+    tokens = fields["tokenizer.ggml.tokens"].contents()
+    assert tokens == [trained.id_to_token(id) for id in range(trained.n_vocab)]
+    assert fields["tokenizer.ggml.pre"].contents() == "gpt-2"
+    assert fields["tokenizer.ggml.eos_token_id"].contents() == trained.eot_token
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"split": "cl100k"}, "llama.cpp has none for this one"),
+        ({"split": "gpt2", "refine": 0.9}, "lossy=True"),
+    ],
+)
+def test_what_gguf_cannot_hold(tmp_path, options, message):
+    trained = tokenmill.train_from_iterator(CORPUS, 300, **options)
+    with pytest.raises(ConversionError, match=message):
+        trained.save(tmp_path / "it.gguf", format="gguf")
+    with pytest.raises(ConversionError, match="holds tokens with scores"):
+        trained.save(tmp_path / "it.model", format="sentencepiece")
+    assert not any(tmp_path.iterdir())
+
+
+MODELS = {
+    "llama 2": {},
+    "user symbols": {"user_defined_symbols": ["<sep>", "low", "  "]},
+    "nmt_nfkc": {"normalization_rule_name": "nmt_nfkc", "remove_extra_whitespaces": True},
+    "no prefix": {"add_dummy_prefix": False},
+    "unigram": {"model_type": "unigram"},
+    "unigram, nmt_nfkc": {"model_type": "unigram", "normalization_rule_name": "nmt_nfkc", "remove_extra_whitespaces": True},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sentencepiece_models(tmp_path, model, name):
+    import sentencepiece
+
+    (tmp_path / "first.model").write_bytes(model(**MODELS[name]))
+    first = tokenmill.load(tmp_path / "first.model")
+    first.save(tmp_path / "second.model", format="sentencepiece")
+    engine = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "second.model"))
+    assert all(engine.encode(text) == first.encode_ordinary(text) for text in TEXTS)
+    assert tokenmill.load(tmp_path / "second.model") == first
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_in_gguf(tmp_path, model, name):
+    (tmp_path / "first.model").write_bytes(model(**MODELS[name]))
+    first = tokenmill.load(tmp_path / "first.model")
+    if name not in ("llama 2", "no prefix"):
+        with pytest.raises(ConversionError):
+            first.save(tmp_path / "second.gguf", format="gguf")
+        return
+    first.save(tmp_path / "second.gguf", format="gguf")
+    again = tokenmill.load(tmp_path / "second.gguf")
+    assert all(again.encode_ordinary(text) == first.encode_ordinary(text) for text in TEXTS)
+    again.save(tmp_path / "third.model", format="sentencepiece")
+    assert same(tokenmill.load(tmp_path / "third.model"), first)
+
+
+def test_tokens_that_llama_cpp_finds_whatever_their_kind(tmp_path):
+    """A user's token with a space in it, and an end of text that the file calls an ordinary token."""
+    count = len(GPT2["tokens"])
+    more = GPT2 | {"tokens": [*GPT2["tokens"], "  ", "<|endoftext|>"], "token_type": [*[1] * count, 4, 1]}
+    (tmp_path / "it.gguf").write_bytes(gguf(**more))
+    tok = tokenmill.load(tmp_path / "it.gguf")
+    assert tok.encode("a  b<|endoftext|>", allowed_special="all")[1:] == [count, tok.encode("b")[0], count + 1]
+
+
+def test_an_ordinary_token_that_llama_cpp_takes_for_the_end_of_a_text(tmp_path):
+    vocabulary = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2").vocabulary
+    with pytest.raises(ConversionError, match="for the end of a text"):
+        tokenmill.Tokenizer(
+            tokenmill.Vocabulary(
+                (*vocabulary.tokens, b"</s>"), ("gpt2",), "merges", vocabulary.events, whole_pretokens=False
+            )
+        ).save(tmp_path / "it.gguf", format="gguf")
