@@ -1,14 +1,19 @@
-"""SuperBPE against plain BPE: the command that trains 49,152 tokens, with and without the exact cut, and encoding.
+"""Superwords against plain BPE: the command that trains 49,152 tokens, with and without the exact cut, and encoding.
 
-python -m benchmarks.superwords                          # English; saves the results
-python -m benchmarks.superwords job plain|superbpe|uncut|encode|tokenizers FILE    # one job, as JSON
+python -m benchmarks.superwords                          # English, and up to 1 GB; saves the results
+python -m benchmarks.superwords job plain|superbpe|uncut|boundless|encode|tokenizers FILE    # one job, as JSON
+
+The text of 1 GB is the three corpora, then the same with the letters a to z renamed by a seeded permutation, which makes
+new words with the same lengths and frequencies.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import random
 import shutil
+import string
 import sys
 import tempfile
 import time
@@ -19,24 +24,47 @@ from .harness import CACHE, alternate, corpus_file, median, ratio, save
 SIZES = (32_768, 49_152)
 ENCODED = 60_000_000  # bytes
 TOKENIZER = CACHE / "superbpe-en"
+SIZE = 1_000_000_000  # bytes of the largest text
+WAYS = ("plain", "superbpe", "uncut", "boundless")
+
+
+def large_file(size: int) -> Path:
+    """The first `size` bytes of the large text."""
+    path = CACHE / f"superwords-{size}.txt"
+    if path.exists():
+        return path
+    letters = string.ascii_lowercase.encode()
+    names = letters
+    left = size
+    with open(path.with_suffix(".part"), "wb") as file:
+        while left > 0:
+            for corpus in ("en", "multi", "code"):
+                table = bytes.maketrans(letters + letters.upper(), names + names.upper())
+                with open(corpus_file(corpus), "rb") as text:
+                    while left > 0 and (part := text.read(min(left, 1 << 24))):
+                        left -= file.write(part.translate(table))
+            names = bytes(random.Random(1).sample(letters, 26))
+    path.with_suffix(".part").rename(path)
+    return path
 
 
 def train(path: str, way: str) -> dict:
     """The whole command, with what it prints and saves."""
     from tokenmill.cli.main import app
-    from tokenmill.superwords import superbpe
+    from tokenmill.superwords import passes
 
     if way == "uncut":
-        superbpe._guess = lambda totals, wanted: 1
-    options = [] if way == "plain" else ["--superwords", "superbpe", "--stage1-size", str(SIZES[0])]
+        passes.guess = lambda totals, wanted: 1
+    options = ["--superwords", "superbpe", "--stage1-size", str(SIZES[0])]
+    options = {"plain": [], "boundless": ["--superwords", "boundless"]}.get(way, options)
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "tokenizer"
         command = ["train", path, "--vocab-size", str(SIZES[1]), "-o", str(output), "--json"]
         app([*command, *options], standalone_mode=False)
         found = (output / "tokenizer.json").read_bytes()
-        if way == "superbpe" and not TOKENIZER.exists():
+        if way == "superbpe" and not TOKENIZER.exists() and path == str(corpus_file("en")):
             shutil.copytree(output, TOKENIZER)
-    return {} if way == "plain" else {"check": hashlib.sha256(found).hexdigest()[:16]}
+    return {"check": hashlib.sha256(found).hexdigest()[:16]} if way in ("superbpe", "uncut") else {}
 
 
 def encode(path: str) -> dict:
@@ -70,23 +98,26 @@ def tokenizers(path: str) -> dict:
 
 
 def job(way: str, path: str) -> None:
-    result = {"encode": encode, "tokenizers": tokenizers}[way](path) if way[0] in "et" else train(path, way)
+    result = train(path, way) if way in WAYS else {"encode": encode, "tokenizers": tokenizers}[way](path)
     print(json.dumps(result))
 
 
 def run(rounds: int = 3) -> dict:
     text, part = str(corpus_file("en")), str(corpus_file("en", ENCODED))
-    trained = alternate(
-        {way: ["benchmarks.superwords", "job", way, text] for way in ("plain", "superbpe", "uncut")}, rounds
-    )
+    trained = alternate({way: ["benchmarks.superwords", "job", way, text] for way in WAYS}, rounds)
     encoded = alternate({way: ["benchmarks.superwords", "job", way, part] for way in ("encode", "tokenizers")}, rounds)
-    for way in ("superbpe", "uncut"):
+    for way in WAYS[1:]:
         cost = {key: round(ratio(trained[way], trained["plain"], key), 2) for key in ("wall", "cpu", "peak_mib")}
         print(f"  {way}: {cost} times plain training", file=sys.stderr)
     for way, kept in encoded.items():
         speeds = [round(median(kept, key), 1) for key in ("cold_mb_per_s", "warm_mb_per_s")]
         print(f"  {way}: cold and warm {speeds} MB/s", file=sys.stderr)
-    return {"en": trained | encoded}
+    grown = {}
+    for size in (SIZE // 2, SIZE):
+        file = str(large_file(size))
+        jobs = {way: ["benchmarks.superwords", "job", way, file] for way in (WAYS if size == SIZE else WAYS[:2])}
+        grown[f"{size // 10**6} MB"] = alternate(jobs, 2)
+    return {"en": trained | encoded, "grown": grown}
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from .api import load as load
 from .api import train as train
 from .api import train_from_counts as train_from_counts
 from .api import train_from_iterator as train_from_iterator
+from .api import train_parity as train_parity
 from .corpus import CleaningReport as CleaningReport
 from .corpus import CleanOptions as CleanOptions
 from .corpus import Document as Document
@@ -25,11 +26,13 @@ from .quality import Inspection as Inspection
 from .quality import InspectionOptions as InspectionOptions
 from .quality import Pruned as Pruned
 from .quality import Replaced as Replaced
+from .quality import Report as Report
 from .quality import compare as compare
 from .quality import extend as extend
 from .quality import inspect as inspect
 from .quality import prune as prune
 from .quality import replace as replace
+from .quality import report as report
 from .quality import shrink as shrink
 from .sources.blocks import ReadOptions as ReadOptions
 from .split import Splitter as Splitter

@@ -51,7 +51,8 @@ class TrainingOptions(MergeOptions, total=False):
     unknown_token: the token that stands for the other characters.
     special_tokens_as_text: learn the texts of special tokens like other text, but never a token that is one of them.
     algorithm: "heap", or "naive" for the textbook loop.
-    superwords: "superbpe" for tokens that span words, trained in a second stage; None for none.
+    superwords: "superbpe" for tokens that span words, trained in a second stage, or "boundless" for tokens of whole pretokens;
+        None for neither.
     stage1_size: the number of tokens after stage 1, including the 256 bytes and the special tokens.
     stage2_split: the split pattern of stage 2, and of the tokenizer.
     max_words: the most words in a token of stage 2 (default 4); 0 for no limit.
@@ -63,7 +64,7 @@ class TrainingOptions(MergeOptions, total=False):
     unknown_token: str | None
     special_tokens_as_text: bool
     algorithm: Literal["heap", "naive"]
-    superwords: Literal["superbpe"] | None
+    superwords: Literal["superbpe", "boundless"] | None
     stage1_size: int
     stage2_split: str
     max_words: int
@@ -132,6 +133,42 @@ def train_from_counts(
     if (text is not None) != (options.get("superwords") is not None):
         raise UsageError("text and superwords go together: stage 2 of superwords reads the text, and nothing else does")
     return _train(lambda splitter, **run: counts, (), vocab_size, options, partial(_file_text, text or ()))
+
+
+@suggests_options("development", "ratios", "window", "alpha", "global_merges", *MergeOptions.__optional_keys__)
+def train_parity(
+    languages: Mapping[str, Sources | WordCounts],
+    vocab_size: int,
+    *,
+    development: Mapping[str, Sources | WordCounts] | None = None,
+    ratios: Mapping[str, Weight] | None = None,
+    window: int | None = None,
+    alpha: Weight = 2,
+    global_merges: int = 0,
+    split: str | Iterable[str] | None = None,
+    **options: Unpack[MergeOptions],
+) -> Tokenizer:
+    """Train by parity-aware BPE: at each step, the language that is compressed worst chooses the merge.
+
+    The result is an ordinary tokenizer. Source: Foroutan et al. 2025 (arXiv 2508.04796).
+
+    languages: the training text of each language by name: sources as for `train`, saved word counts, or WordCounts.
+    development: a text of each language, best the same text in each; the language with the most tokens chooses.
+    ratios: in place of development texts, the bytes per token that each language should have, relative to the others.
+    window, alpha: a language chooses at most alpha / n of any `window` merges, n being the number of languages.
+    global_merges: how many merges of plain BPE on all languages together come first.
+    split: as for `train`; by default that of saved word counts, or "cl100k".
+    Raises UsageError for invalid options, InputError for a source that cannot be read.
+    """
+    from .training import Options
+    from .training.parity import Parity
+    from .training.parity import train_parity as counted
+
+    given: dict[str, Any] = {**options}
+    progress = given.pop("progress", None)
+    parity = Parity(ratios=ratios, window=window, alpha=alpha, global_merges=global_merges)
+    made = counted(languages, development, Options(vocab_size=vocab_size, **given), parity, split, progress=progress)
+    return Tokenizer(made.run())
 
 
 @suggests_options()

@@ -109,7 +109,7 @@ def sentencepiece(**changes):
     fields = {
         "normalizers": (("Prepend", "▁"), ("Replace", " ", "▁")), "space_mark": "▁", "alphabet": "characters",
         "byte_tokens": tuple(range(1, 257)), "unknown": 0, "fuse_unknown": True, "whole_pretokens": False,
-        "added_tokens": (AddedToken("<s>", len(tokens)), AddedToken("new", len(tokens) + 1, special=False)),
+        "added_tokens": (AddedToken("<unk>", 0), AddedToken("<s>", len(tokens)), AddedToken("new", len(tokens) + 1, special=False)),
     }  # fmt: skip
     return Vocabulary((None, *tokens[1:]), (), "scores", np.array(rows, np.int32), **{**fields, **changes})
 

@@ -28,6 +28,8 @@ def show(page, view):
             page.click("#on")
     elif view == "compare":
         page.wait_for_selector(".lane")
+        page.wait_for_selector("#parity summary")
+        page.evaluate("() => { document.querySelector('#parity details').open = true; }")
     else:
         page.hover("#tokens .t >> nth=3")
 
@@ -41,8 +43,18 @@ def test_axe_finds_nothing(open_page, local, theme, width):
         local.address, viewport={"width": width, "height": 800}, color_scheme=theme, reduced_motion="reduce"
     )
     page.evaluate(AXE.read_text())
-    for view in VIEWS:
-        show(page, view)
+    for view in (*VIEWS, "steps", "help"):
+        if view == "steps":
+            page.click("#tab-tokens")
+            page.focus("#tokens")
+            page.keyboard.press("s")
+            page.wait_for_selector("#steps[open] table")
+        elif view == "help":
+            page.keyboard.press("Escape")
+            page.keyboard.press("?")
+            page.wait_for_selector("#help[open]")
+        else:
+            show(page, view)
         found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
         problems = [
             f"{v['impact']} {v['id']}: {v['help']}: {[n['html'][:150] for n in v['nodes'][:3]]} {v['nodes'][0]['failureSummary'][:300]}"

@@ -157,3 +157,56 @@ def test_plain_text_is_split_and_counted(open_page, local):
     page.fill("#words", "")
     page.wait_for_timeout(400)
     assert page.inner_text("#step-of") == "0 of 0"
+
+
+def test_the_seam_and_the_words_of_one_merge(open_page, local):
+    page = open_page(local.address, "#view=training")
+    set_up(page, {"xaby": 3, "ab": 9, "abab": 2}, 4, None)
+    page.click("#word-on")
+    assert page.inner_text("#step-of").startswith("1 of")
+    assert page.locator(".pretoken-row.waits").count() == 2 and page.locator(".pretoken-row.visited").count() == 1
+    changes = [" ".join(text.split()) for text in page.locator(".seam-change").all_inner_texts()]
+    assert changes == ["xa −3", "ab −3", "by −3", "xab +3", "aby +3"]
+    assert page.locator(".seam-row >> nth=0").inner_text().split() == ["x", "X", "a", "A", "b", "B", "y", "Y"]
+
+    def count(pair):
+        rows = page.locator(".pairs tbody tr").all_inner_texts()
+        return next(int(row.split("\t")[1]) for row in rows if "".join(row.split("\t")[0].split()) == pair)
+
+    assert count("ab") == 9 + 4  # the other words still have theirs
+    assert "2, 3" in page.locator(".pairs tbody tr >> nth=0").inner_text()
+    page.click("#word-on")
+    assert count("ab") == 4
+    page.click("#word-on")
+    assert count("ab") == 0 and page.locator(".pretoken-row.waits").count() == 0
+    page.click("#word-back")
+    page.click("#word-back")
+    assert count("ab") == 9 + 4
+    page.click("#word-back")
+    assert page.locator(".pretoken-row.waits").count() == 3 and count("ab") == 3 + 9 + 4
+    page.click("#word-back")
+    assert page.inner_text("#step-of").startswith("0 of")
+    while page.is_enabled("#word-on"):
+        page.click("#word-on")
+    assert page.is_disabled("#on")
+
+
+@pytest.mark.parametrize("fault", ["repush", "seam"])
+def test_a_fault_makes_the_merges_drift_from_the_right_ones(open_page, local, fault):
+    words = {**LONGER, "low": 5, "lower": 2, "newer": 6, "wider": 3}
+    expected = library_events(words, 30, None)
+    page = open_page(local.address, "#view=training")
+    set_up(page, words, 30, None)
+    page.select_option("#fault", fault)
+    page.click("#last")
+    shown = shown_events(page)
+    same = next(i for i, event in enumerate(shown) if event != expected[i])
+    assert f"the first {same} event" in page.inner_text(".drift")
+    wrong = page.locator(".event.wrong")
+    assert wrong.count() == sum(event != expected[i] for i, event in enumerate(shown) if i < len(expected)) + max(
+        0, len(shown) - len(expected)
+    )
+    assert "is right" in wrong.first.inner_text()
+    page.select_option("#fault", "none")
+    page.click("#last")
+    assert shown_events(page) == expected and page.locator(".drift, .event.wrong").count() == 0

@@ -242,7 +242,7 @@ def test_keys_of_json_are_in_snake_case(folder, tmp_path):
 def test_no_table_cuts_a_value(folder, columns, monkeypatch):
     wide = json.loads(run(folder, "inspect", "tok", "a.txt", "--json").stdout)
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    from tokenmill.cli._tables import _print_table
+    from tokenmill.cli._tables import print_table
     from tokenmill.quality.inspection import inspect as inspect_tokenizer
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -250,7 +250,7 @@ def test_no_table_cuts_a_value(folder, columns, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     for table in inspect_tokenizer(tokenmill.load(folder / "tok"), folder / "a.txt").tables:
-        _print_table(table.head(5))
+        print_table(table.head(5))
     shown = re.sub(r"\s+", "", sys.stdout.getvalue())
     assert "…" not in shown
     for table in wide["tables"]:

@@ -176,6 +176,17 @@ def test_what_weights_do_not_go_with(corpus):
         CountOptions(weights={"a.txt": 2}, approximate_prune=True)
     with pytest.raises(UsageError, match="not for superwords"):
         tokenmill.train(corpus, 400, weights={"a.txt": 2}, superwords="superbpe", stage1_size=300)
+    counts = count(corpus, "cl100k", CountOptions(weights={"a.txt": 2}))
+    with pytest.raises(UsageError, match="not for weighted word counts"):
+        tokenmill.train_from_counts(counts, 400, text=corpus, superwords="superbpe", stage1_size=300)
+
+
+def test_extend_compares_weighted_counts_with_its_limits(corpus):
+    plain = count(corpus, WORDS)
+    tok = tokenmill.train_from_counts(plain, 270)
+    weights = CountOptions(weights=dict.fromkeys(corpus, "1/2"))
+    half = tokenmill.extend(tok, count(corpus, WORDS, weights), 300, min_count=2, min_pair_count=10)
+    assert half == tokenmill.extend(tok, plain, 300, min_count=4, min_pair_count=20)
 
 
 def test_counts_that_pass_64_bits_are_an_error(tmp_path, monkeypatch):

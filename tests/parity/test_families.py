@@ -205,6 +205,25 @@ def test_long_texts_are_encoded_and_cut_alike(document, tmp_path, text):
     assert tok.encode_batch([text, "the"]) == [ids, tok.encode("the")]
 
 
+@pytest.mark.parametrize("name", SECTIONS)
+def test_bytes_are_encoded_like_str(document, tmp_path, name):
+    (tmp_path / "tokenizer.json").write_text(json.dumps(document(**SECTIONS[name])))
+    tok = tokenmill.load(tmp_path / "tokenizer.json")
+    for data in (
+        b"",
+        b" ",
+        b"the low",
+        b" the low",
+        "\u2581low the".encode(),
+        b"low \xff\xfe the",
+        "漢 low".encode()[1:],
+    ):
+        if tok.core.whole_texts and "\ufffd" in data.decode("utf-8", "replace"):
+            continue  # the kernel takes bytes as they are
+        ids = tok.encode_to_numpy(data, disallowed_special=()).tolist()
+        assert ids == tok.encode_ordinary(data.decode("utf-8", "replace"))
+
+
 def test_offsets_truncation_and_streams_leave_the_prefix_out(document, tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(document(**steps(PREPEND, REPLACE))))
     tok = tokenmill.load(tmp_path / "tokenizer.json")

@@ -13,6 +13,7 @@ from tokenmill.playground.server import page_files
 from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, Vocabulary
 from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.vocabulary.pipeline import Pipeline
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,9 @@ def test_what_the_page_cannot_do_is_refused(vocabulary):
     lower = dataclasses.replace(vocabulary, normalizers=("Lowercase",))
     with pytest.raises(ConversionError, match="normalizer Lowercase"):
         pack(lower, "mine")
+    words = Vocabulary((b"a", b"b"), (), "words", pipeline=Pipeline(("a", "b"), {"type": "WordLevel"}), unknown=0)
+    with pytest.raises(ConversionError, match=r"kind of vocabulary \(words\)"):
+        pack(words, "mine")
     huge = dataclasses.replace(vocabulary, added_tokens=(AddedToken("<far>", 1 << 22),))
     with pytest.raises(ConversionError, match="at most"):
         pack(huge, "mine")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tokenmill
 from naive_superwords import STAGE2, train_superbpe
 from tokenmill.errors import UsageError
-from tokenmill.superwords import superbpe
+from tokenmill.superwords import passes
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
 WORDS = r" ?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+"
@@ -55,10 +55,10 @@ def test_random_corpora(seed, monkeypatch):
     """With tables of totals that collide, blocks of a few bytes, and guesses of the cut that are far too high."""
     rng = random.Random(seed)
     for _ in range(40):
-        monkeypatch.setattr(superbpe, "_MOST_TOTALS", rng.choice([1, 1 << 24]))
-        monkeypatch.setattr(superbpe, "_KEPT", rng.choice([0, 25]))
+        monkeypatch.setattr(passes, "_MOST_TOTALS", rng.choice([1, 1 << 24]))
+        monkeypatch.setattr(passes, "_KEPT", rng.choice([0, 25]))
         guess = rng.choice([1, 2, 5, 1000])
-        monkeypatch.setattr(superbpe, "_guess", lambda totals, wanted, guess=guess: guess)
+        monkeypatch.setattr(passes, "guess", lambda totals, wanted, guess=guess: guess)
         same(
             random_texts(rng),
             (256 + (first := rng.choice([0, 1, 5, 20])), 256 + first + rng.choice([0, 1, 10, 60])),
@@ -134,9 +134,9 @@ def test_the_cut_and_the_kept_ids_change_nothing(tmp_path, monkeypatch):
     found = set()
     for guess, kept, threads in [(None, 25, 1), (1, 25, 2), (None, 0, 2), (10**6, 0, 1), (10**6, 25, 2)]:
         with monkeypatch.context() as patch:
-            patch.setattr(superbpe, "_KEPT", kept)
+            patch.setattr(passes, "_KEPT", kept)
             if guess is not None:
-                patch.setattr(superbpe, "_guess", lambda totals, wanted, guess=guess: guess)
+                patch.setattr(passes, "guess", lambda totals, wanted, guess=guess: guess)
             options = {"stage1_size": 400, "num_threads": threads}
             tok = tokenmill.train(tmp_path / "text.txt", 700, superwords="superbpe", **options)
             found.add(tok.vocabulary.fingerprint())
@@ -145,5 +145,5 @@ def test_the_cut_and_the_kept_ids_change_nothing(tmp_path, monkeypatch):
 
 def test_the_guess_of_the_cut_is_a_rank():
     totals = np.arange(1 << 12, dtype=np.uint32)
-    assert superbpe._guess(totals, 96) == (4095 - 96) // 2
-    assert superbpe._guess(totals, 1 << 13) == 1
+    assert passes.guess(totals, 96) == (4095 - 96) // 2
+    assert passes.guess(totals, 1 << 13) == 1

@@ -171,6 +171,15 @@ def test_it_can_be_turned_off(path, tmp_path, monkeypatch):
     assert not (tmp_path / ".cache").exists()
 
 
+def test_a_user_without_a_home_loads_too(path, monkeypatch):
+    monkeypatch.setattr(saved, "FEWEST_TOKENS", 0)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # as where no home is known
+    monkeypatch.delenv("TOKENMILL_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert not is_saved(tokenmill.load(path))
+    assert not os.path.exists("~")
+
+
 def test_the_least_recently_used_files_go(folder, path, tok, monkeypatch):
     tokenmill.load(path)
     [oldest] = folder.iterdir()

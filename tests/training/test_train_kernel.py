@@ -100,8 +100,8 @@ def test_a_threshold_that_was_raised_too_far(monkeypatch):
     rng = random.Random(1)
     words = {bytes(rng.sample(range(256), 40)): count for count in [1000, 10] for _ in range(20)}
     phases = []
-    build = loops._build
-    monkeypatch.setattr(loops, "_build", lambda *arguments: (phases.append(1), build(*arguments)))
+    build = loops.build_index
+    monkeypatch.setattr(loops, "build_index", lambda *arguments: (phases.append(1), build(*arguments)))
     merges = same(words, vocab_size=256 + 600, max_token_bytes=2)
     assert len(merges) == 600
     assert len(phases) > 1
@@ -113,9 +113,9 @@ def test_a_phase_that_fell_short_does_not_raise_its_threshold_at_once(monkeypatc
     rng = random.Random(3)
     words = {bytes(rng.sample(range(256), 60)): int(1e6 / 2.1**group) for group in range(10) for _ in range(2)}
     phases = []
-    build = loops._build
+    build = loops.build_index
     monkeypatch.setattr(loops, "_FIRST_LOOK", 80)
-    monkeypatch.setattr(loops, "_build", lambda *arguments: (phases.append(1), build(*arguments)))
+    monkeypatch.setattr(loops, "build_index", lambda *arguments: (phases.append(1), build(*arguments)))
     assert len(same(words, vocab_size=256 + 500, max_token_bytes=2)) == 500
     assert len(phases) <= 2
 

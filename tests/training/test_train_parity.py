@@ -96,6 +96,26 @@ def test_the_order_of_languages_matters_only_for_equals():
         assert train(**case)[0].fingerprint() == train(**(case | backwards))[0].fingerprint()
 
 
+def test_the_cut_into_shards_does_not_matter():
+    rng = random.Random(8)
+    for _ in range(20):
+        case = random_case(rng) | {"n_merges": 30}
+        whole, _ = train(**case)
+        parity = Parity(**{name: case[name] for name in ("ratios", "window", "alpha", "global_merges") if name in case})
+
+        def sharded(texts):
+            cut = {}
+            for name, words in texts.items():
+                shards = [{word: rng.randrange(count + 1) for word, count in words.items()}]
+                shards.append({word: count - shards[0][word] for word, count in words.items()})
+                cut[name] = WordCounts.merge(map(WordCounts.from_mapping, rng.sample(shards, 2)))
+            return cut
+
+        judged = sharded(case["development"]) if case.get("development") else None
+        made = ParityTraining(sharded(case["training"]), judged, Options(vocab_size=286, num_threads=3), parity)
+        assert made.run().fingerprint() == whole.fingerprint()
+
+
 def test_global_merges_alone_are_plain_bpe():
     rng = random.Random(3)
     for _ in range(30):

@@ -3,6 +3,7 @@
 import type { Encoded } from "./encoder/encoder";
 import type { Details, Order, Row, SearchKind, Where } from "./encoder/lookup";
 import type { Header, Pack } from "./encoder/pack";
+import type { Trace } from "./encoder/trace";
 
 export interface Summary {
   name: string;
@@ -35,6 +36,8 @@ export interface Calls {
   rows(key: string, ids: number[]): Row[];
   bytes(key: string, ids: number[]): Uint8Array[];
   describe(key: string, id: number): Details;
+  /** The steps in which a pretoken is encoded; null if it is too long. */
+  trace(key: string, pretoken: Uint8Array): Trace | null;
 }
 
 export interface Request {

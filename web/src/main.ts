@@ -45,6 +45,11 @@ Object.assign(globalThis, {
     select: (start: number, end: number) => tokens.select(start, end),
     samples: SAMPLES,
     names: () => session.choices.map((choice) => choice.name),
+    /** The steps in which a pretoken is encoded. */
+    async trace(pretoken: string, tokenizer = session.current) {
+      await session.ready(tokenizer);
+      return session.line.ask("trace", tokenizer, new TextEncoder().encode(pretoken));
+    },
     async encode(text: string, options: { tokenizer?: string; special?: boolean } = {}): Promise<number[]> {
       const key = options.tokenizer ?? session.current;
       await session.ready(key);

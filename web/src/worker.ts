@@ -5,6 +5,7 @@ import { Encoder } from "./encoder/encoder";
 import { Lookup } from "./encoder/lookup";
 import { type Header, type Pack, readPack } from "./encoder/pack";
 import { splitterOf } from "./encoder/split";
+import { trace } from "./encoder/trace";
 
 interface Loaded {
   pack: Pack;
@@ -68,6 +69,9 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
   },
   describe(key, id) {
     return find(key).lookup.describe(id);
+  },
+  trace(key, pretoken) {
+    return trace(find(key).pack, pretoken);
   },
 };
 

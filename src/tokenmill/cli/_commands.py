@@ -91,13 +91,13 @@ class Group:
 
 
 class Verb(click.Command):
-    """A command whose options with the metavar SRC... take every value up to the next option, with its help in panels.
+    """A command whose options with a metavar that ends with ... take every value up to the next option, with its help in panels.
 
     So the shell may expand a glob there: `--on SRC SRC ...`.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        several = {name for param in self.params if param.metavar == "SRC..." for name in param.opts}
+        several = {name for param in self.params if (param.metavar or "").endswith("...") for name in param.opts}
         repeated: list[str] = []
         after = ""
         for arg in args:

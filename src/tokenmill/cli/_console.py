@@ -206,16 +206,18 @@ def cost_of_export(
 
     if tok.vocabulary.order != "events":
         if sample:
-            say("--sample is not used: this is not a Picky tokenizer, so every program gives the same ids")
+            say("--sample is not used: this tokenizer has no events, so every program gives the same ids")
         return {}
-    text = sample or (None if trained_on is None else sample_counts(trained_on, SAMPLE_PRETOKENS))
+    superwords = len(tok.vocabulary.superwords)  # which word counts do not hold
+    text = sample or (None if trained_on is None or superwords else sample_counts(trained_on, SAMPLE_PRETOKENS))
     advice = (
         "note: merged by rank, a Picky vocabulary usually needs more tokens than plain BPE does. Better for Hugging Face: "
         "`tokenmill convert TOKENIZER OUT --to longest-match --lossy`. Better for tiktoken and other programs that know only "
         "merges: a plain tokenizer (train without --refine)."
     )
     if text is None:
-        say(advice)
+        if tok.vocabulary.removed:
+            say(advice)
         say("give --sample SRC to measure how often the ids differ from event order, and what that costs in tokens")
         return {}
     with progress_bar() as progress:
@@ -223,6 +225,6 @@ def cost_of_export(
     if cost is None:
         return {}
     say(str(cost) if sample else f"{cost}, on a share of the text trained on (--sample SRC: on other text)")
-    if cost.other_tokens > max(cost.tokens, cost.longest_tokens):
+    if tok.vocabulary.removed and cost.other_tokens > max(cost.tokens, cost.longest_tokens):
         say(advice)
     return {"without_events": dataclasses.asdict(cost)} if as_json else {}

@@ -7,20 +7,26 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from . import _options as opt
 from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
+from ._parity import Languages, Parity, print_languages
 
 if TYPE_CHECKING:
     from ..counting import CountOptions, WordCounts
     from ..jobs.progress import Progress
+    from ..jobs.work import JobOptions
+    from ..jobs.working_folder import WorkingFolder
     from ..superwords import SuperwordTraining, Text
     from ..tokenizer import Tokenizer
     from ..training import Options, Training
+    from ..training.parity import ParityTraining
     from ..training.watching import TrainingEvent
 
 
@@ -41,7 +47,7 @@ class Superwords(opt.Group):
     """Tokens that span words."""
 
     superwords: Annotated[
-        str | None, opt.training(help="superbpe: train tokens that span words, in a second stage.")
+        str | None, opt.training(help="superbpe: tokens that span words; boundless: of whole pretokens.")
     ] = None
     stage1_size: Annotated[
         int | None, opt.training(**opt.number, help="For --superwords: the number of tokens at which stage 2 begins.")
@@ -78,12 +84,6 @@ class Measuring(opt.Group):
 
 
 def train(
-    sources: Annotated[
-        list[str],
-        opt.Argument(
-            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
-        ),
-    ],
     output: Annotated[Path, opt.Option("--output", "-o", help="The folder to write the tokenizer to.")],
     vocab_size: Annotated[
         tuple[int, ...],
@@ -96,9 +96,17 @@ def train(
     merging: opt.Merging,
     start: Alphabet,
     spanning: Superwords,
+    fairness: Parity,
     documents: opt.Documents,
     measuring: Measuring,
+    running: opt.Running,
     result: opt.Result,
+    sources: Annotated[
+        list[str] | None,
+        opt.Argument(
+            help="Files, folders, globs, URLs, plain or compressed; - is standard input; or saved word counts."
+        ),
+    ] = None,
     split: opt.TrainingSplit = None,
     text: Annotated[
         list[str] | None,
@@ -110,37 +118,46 @@ def train(
     memory_limit: Annotated[
         str | None, opt.job(help="Memory for counting text, such as 4GB; by default half of what is free.")
     ] = None,
-    num_threads: opt.Threads = None,
     log: Annotated[
         Path | None,
         opt.output(help="Write all merges and removals to this file, such as merges.tsv; --verbose prints them."),
     ] = None,
 ) -> None:
-    """Train a byte-level BPE tokenizer, or several sizes of it at once.
+    """Train a byte-level BPE tokenizer.
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
 
     tokenmill train corpus/*.txt --vocab-size 16k,32k,64k --held-out other.txt -o tokenizers
+
+    tokenmill train --parity --language en=en/ hi=hi/ --dev en=dev.en hi=dev.hi --vocab-size 32k -o fair
     """
     from ..counting import CountOptions
     from ..training import Options, take_superwords
 
     options = Options(
         vocab_size=vocab_size[-1],
-        num_threads=num_threads,
+        num_threads=running.num_threads,
         superwords=take_superwords(spanning.given),
         **merging.keywords,
         **vars(start),
     )
     reading = CountOptions(read=documents.read, binary=binary, memory_limit=memory_limit, weights=weight or ())  # type: ignore[arg-type]
+    languages = fairness.languages()
+    if languages is not None and (sources or weight or text or sample):
+        raise UsageError(
+            "--parity takes its text from --language; leave out other sources, --weight, --text and --sample"
+        )
+    sources = sources or []
+    if not sources and languages is None:
+        raise UsageError("name the text to train on: files, folders, globs, or - for standard input")
     if weight and (spanning.superwords or _is_saved(sources)):
         raise UsageError(
             "--weight is for text, without --superwords; weight saved word counts with: tokenmill count --merge A B "
             "--weight A=3/2 -o BOTH"
         )
-    if not _is_saved(sources):
+    if sources and not _is_saved(sources):
         say_long_documents(sources, documents.unit)
-    given = Input(sources, split, reading, text or [])
+    given = Input(sources, split, reading, text or [], running.job(overwrite=result.force), languages)
     outputs = Outputs(
         output, result.force, log, result.json, tuple(vocab_size), measuring.held_out or (), measuring.html
     )
@@ -149,12 +166,18 @@ def train(
 
 @dataclass(frozen=True)
 class Input:
-    """What is trained on: text with its split pattern, or word counts, and for superwords the text that was counted."""
+    """What is trained on: text with its split pattern, or word counts, and for superwords the text that was counted.
+
+    job: how superwords are trained; None for the default, without resuming.
+    languages: for parity-aware BPE, in place of sources.
+    """
 
     sources: list[str]
     split: list[str] | None = None
     reading: CountOptions | None = None
     text: Sequence[str] = ()
+    job: JobOptions | None = None
+    languages: Languages | None = None
 
 
 @dataclass(frozen=True)
@@ -191,6 +214,8 @@ class Outputs:
         from ..sources.find import find_sources
         from ._tables import Forms
 
+        if options.superwords == "boundless" and len(self.sizes) > 1:
+            raise UsageError("--superwords boundless depends on the size of the vocabulary: train each size on its own")
         for size, folder in self.folders(options.vocab_size).items():
             replace(options, vocab_size=size)
             check_output(folder, overwrite=self.force)
@@ -221,28 +246,43 @@ def train_and_report(
     check_sample(sample)
     text = _text(given, options)
     seconds: dict[str, float] = {}
-    with progress_bar() as progress, _timed(seconds, "load" if _is_saved(given.sources) else "count"):
-        counts = _counts(given, options, progress)
-    least = scaled(options.min_count, counts.scale)
-    needed = estimate_memory(counts, options.vocab_size, min_count=least, refine=options.refine)
-    if options.algorithm == "heap":
-        state_memory(needed, free_memory(), resident_memory())
-    with _event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
-        training = _training(counts, text, given, options, bar if event is None else _Watching(bar, event))
-        tok = Tokenizer(training.run())
-        n_tokens = training.n_tokens() if options.min_count == 1 else None
-        del training
-    folders = outputs.folders(options.vocab_size)
-    toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in folders}
-    with _timed(seconds, "save"):
-        notes = [note for size in toks for note in toks[size].save(folders[size], overwrite=outputs.force)]
+    with _working_folder(given, options, outputs.folder) as folder:
+        with progress_bar() as progress, _timed(seconds, "load" if _is_saved(given.sources) else "count"):
+            fair = _parity(given, options, progress)
+            counts = _counts(given, options, folder, progress) if fair is None else fair.counts
+        if options.algorithm == "heap":
+            least = scaled(options.min_count, counts.scale)
+            plain = partial(estimate_memory, counts, options.vocab_size, min_count=least, refine=options.refine)
+            state_memory(plain() if fair is None else fair.memory(), free_memory(), resident_memory())
+        with _event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
+            watching = bar if event is None else _Watching(bar, event)
+            if fair is None:
+                training = _training(counts, text, given, options, folder, watching)
+            else:
+                training = fair.watched(watching)
+            tok = Tokenizer(training.run())
+            n_tokens = training.n_tokens() if options.min_count == 1 else None
+            del training
+        folders = outputs.folders(options.vocab_size)
+        toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in folders}
+        with _timed(seconds, "save"):
+            notes = [note for size in toks for note in toks[size].save(folders[size], overwrite=outputs.force)]
     for note in dict.fromkeys(notes):
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, counts, given.reading.read if given.reading else None)
     rows = {"tokenizer": str(outputs.folder), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
+    if options.superwords is not None:  # no word counts tell how often they are used
+        from ..quality.evaluation_text import EvaluationText
+
+        density = EvaluationText(
+            list(given.text or given.sources), options.num_threads, given.reading.read if given.reading else None
+        ).density(tok)
+        rows["bytes_per_token"] = density and round(density, 4)
     rows |= shares_row(shares(counts.mixture), as_json)
-    sizes = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
-    report({**rows, **(cost | sizes if as_json else {})}, as_json)
+    tables = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
+    if fair is not None:
+        tables |= print_languages(fair.languages, fair.parity.ratios is None, as_json)
+    report({**rows, **(cost | tables if as_json else {})}, as_json)
     if rows["tokens"] < options.vocab_size:
         say(f"The corpus ran out of pairs at {rows['tokens']:,} tokens, short of {options.vocab_size:,}.")
         if short := [str(folders[size]) for size in toks if rows["tokens"] < size < options.vocab_size]:
@@ -318,8 +358,46 @@ def _text(given: Input, options: Options) -> Text | None:
     return FileText(given.text or given.sources, given.reading)
 
 
+@contextlib.contextmanager
+def _working_folder(given: Input, options: Options, output: Path) -> Iterator[WorkingFolder | None]:
+    """Where the training of superwords saves how far it came; None for other trainings, and without pyarrow."""
+    from ..counting import CountOptions
+    from ..jobs.work import JobOptions
+    from ..jobs.working_folder import fingerprint, path_beside, working_folder
+    from ..sources.find import find_sources
+    from ._console import resumable
+
+    job = given.job or JobOptions()
+    if options.superwords is None and job.engine != "local":
+        raise UsageError(
+            "--engine ray is for --superwords; for other trainings, count on Ray: tokenmill count --engine ray"
+        )
+    if options.superwords is None or given.job is None or find_spec("pyarrow") is None:
+        yield None
+        return
+    told = asdict(replace(options, num_threads=None)) | {"split": given.split}
+    told |= asdict(replace(given.reading or CountOptions(), memory_limit=None))
+    sources = {
+        name: fingerprint(find_sources(paths))
+        for name, paths in (("sources", given.sources), ("text", given.text))
+        if paths
+    }
+    with (
+        resumable(output),
+        working_folder(
+            path_beside(output), output, sources | {"options": told, "engine": job.engine}, job.resume
+        ) as folder,
+    ):
+        yield folder
+
+
 def _training(
-    counts: WordCounts, text: Text | None, given: Input, options: Options, progress: Progress | None
+    counts: WordCounts,
+    text: Text | None,
+    given: Input,
+    options: Options,
+    folder: WorkingFolder | None,
+    progress: Progress | None,
 ) -> Training | SuperwordTraining:
     if text is None:
         from ..training import Training
@@ -328,18 +406,33 @@ def _training(
     from ..superwords import SuperwordTraining
 
     limit = None if given.reading is None else given.reading.memory_limit
-    return SuperwordTraining(counts, text, options, limit, progress)
+    return SuperwordTraining(counts, text, options, limit, progress, folder, given.job)
 
 
-def _counts(given: Input, options: Options, progress: Progress | None) -> WordCounts:
-    """The saved word counts, or those of text files."""
+def _counts(given: Input, options: Options, folder: WorkingFolder | None, progress: Progress | None) -> WordCounts:
+    """The saved word counts, or those of text files, which a training that resumes saves."""
     sources, split = given.sources, given.split
     from ..counting import WordCounts, count
+    from ..counting.count_jobs import count_to_folder
     from ..split import Splitter
 
     if not _is_saved(sources):
         splitter = options.splitter(split or "cl100k")
-        return count(sources, splitter, given.reading, num_threads=options.num_threads, progress=progress)
+        if folder is None:
+            return count(sources, splitter, given.reading, num_threads=options.num_threads, progress=progress)
+        saved = folder.path / "counts"
+        if folder.load("counted") is not None:
+            return WordCounts.load(saved)
+        if given.job is not None and given.job.engine == "ray":
+            count_to_folder(
+                sources, saved, splitter, given.reading, job=replace(given.job, overwrite=True), progress=progress
+            )
+            counts = WordCounts.load(saved)
+        else:
+            counts = count(sources, splitter, given.reading, num_threads=options.num_threads, progress=progress)
+            counts.save(saved, overwrite=True)
+        folder.save("counted", True)
+        return counts
     counts = WordCounts.load(sources[0], options.min_count)
     if counts.split_patterns and split:
         raise UsageError(f"{sources[0]} holds word counts, whose split pattern is fixed: leave out --split")
@@ -359,7 +452,8 @@ def _summary(
     if n_tokens is not None:
         used = n_tokens
     else:  # tokens that span words are not used in single words
-        used = measure_usage(tok, counts).tokens if vocabulary.split_patterns == counts.split_patterns else 0
+        counted = vocabulary.split_patterns == counts.split_patterns and not len(vocabulary.superwords)
+        used = measure_usage(tok, counts).tokens if counted else 0
     whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
     weighted = int(counts.scale * sum(part.weighted for part in counts.mixture)) or counts.total_bytes
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
@@ -374,6 +468,16 @@ def _summary(
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }
+
+
+def _parity(given: Input, options: Options, progress: Progress | None) -> ParityTraining | None:
+    """The counted languages of parity-aware BPE; None if it is not wanted."""
+    from ..training.parity import train_parity
+
+    if (languages := given.languages) is None:
+        return None
+    texts = languages.training, languages.development
+    return train_parity(*texts, options, languages.options, given.split, given.reading, progress)
 
 
 def _sizes(

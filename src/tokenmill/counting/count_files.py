@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,28 @@ from .text_sources import cut_of
 from .threads import Counter, Threads
 from .weights import scaled
 from .word_counts import WordCounts
+
+
+def count_each(
+    texts: Mapping[str, Paths | WordCounts],
+    split: str | Iterable[str] | Splitter,
+    options: CountOptions | None = None,
+    *,
+    num_threads: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, WordCounts]:
+    """The word counts of several texts by name, each given as for `count`, as saved word counts or as WordCounts."""
+    counts = {}
+    for name, text in texts.items():
+        if isinstance(text, WordCounts):
+            counts[name] = text
+            continue
+        paths = [text] if isinstance(text, (str, os.PathLike)) else list(text)
+        if len(paths) == 1 and WordCounts.is_saved(paths[0]):
+            counts[name] = WordCounts.load(paths[0])
+        else:
+            counts[name] = count(paths, split, options, num_threads=num_threads, progress=progress)
+    return counts
 
 
 def count(

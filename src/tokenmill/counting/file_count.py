@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..sources.blocks import Block, Cut
+from ..sources.blocks import Block, Cut, Span
 from ..sources.find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, size_of
 from ..sources.shared import SharedSources
 from .ddfreq_tsv import is_counts_file
@@ -46,9 +46,17 @@ class FileCount:
     """The sources of one count, which its threads draw from, and what of them was counted before an interruption.
 
     cut: finds where a long text may be cut (see `cut_of`).
+    spans: the part of each source that is counted, None for all of it; not to be resumed.
     """
 
-    def __init__(self, paths: Sequence[Source], cut: Cut | None, options: CountOptions, on_skip: OnSkip | None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Source],
+        cut: Cut | None,
+        options: CountOptions,
+        on_skip: OnSkip | None,
+        spans: Sequence[Span | None] | None = None,
+    ) -> None:
         self.documents = 0
         self.weighing = Weighing(paths, options.weights)
         self.bytes_of = [0] * len(self.weighing.factors)
@@ -56,7 +64,12 @@ class FileCount:
         self._paths = paths
         self._on_skip = on_skip
         self._skipping = threading.Lock()
-        self._sources = SharedSources(paths, opener(cut, options.read, options.binary))
+        open = opener(cut, options.read, options.binary)
+        if spans is None:
+            self._sources = SharedSources(paths, open)
+        else:
+            entries: Sequence[Any] = list(zip(paths, spans, strict=True))
+            self._sources = SharedSources(entries, lambda entry, pause: open(entry[0], pause, entry[1]))
 
     def run(self, threads: Threads, show: Callable[[int], None]) -> None:
         """Count all that is left of the sources. show: called with the bytes read so far."""

@@ -1,4 +1,4 @@
-"""The events of a Picky vocabulary, beside its tokenizer.json: merges and removals in training order.
+"""The events of a Picky vocabulary, beside its tokenizer.json: merges and removals in training order, then superwords.
 
     tokenmill events 1
     sha256 <of all lines below>
@@ -6,8 +6,9 @@
     m 104 101 256
     m 256 121 257
     r 256
+    s 257 258 260
 
-"m LEFT RIGHT NEW" is a merge, "r ID" a removal. `tokens` is the number of ids, those of removed tokens included, whose
+"m LEFT RIGHT NEW" is a merge, "r ID" a removal, "s LEFT RIGHT NEW" a merge of whole pretokens. `tokens` is the number of ids, those of removed tokens included, whose
 bytes follow from the merges. Text, so that it can be read and compared.
 """
 
@@ -21,6 +22,7 @@ from itertools import zip_longest
 from ..vocabulary import Vocabulary
 from ..vocabulary.validation import EventError, VocabularyError
 from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
+from .tokenmill_json import NAME as COMPANION
 
 NAME = "events.txt"
 COUNTS = "event_counts.txt"  # a line for each event: the count of a merge, or the IoS of a removal as "a b"
@@ -28,7 +30,7 @@ _COUNTS_TITLE = "tokenmill event counts 1"
 _TITLE = "tokenmill events 1"
 _FIRST_EVENT = 4  # its line
 _TOKENS = re.compile(r"tokens ([0-9]{1,8})")
-_EVENT = re.compile(r"m ([0-9]{1,8}) ([0-9]{1,8}) ([0-9]{1,8})|r ([0-9]{1,8})")
+_EVENT = re.compile(r"[ms] ([0-9]{1,8}) ([0-9]{1,8}) ([0-9]{1,8})|r ([0-9]{1,8})")
 _MAX_BYTES = 1 << 28  # of all tokens: each event can double the longest token
 
 
@@ -38,12 +40,17 @@ def events_bytes(vocabulary: Vocabulary) -> bytes:
     lines += [
         f"r {left}" if right < 0 else f"m {left} {right} {new}" for left, right, new in vocabulary.events.tolist()
     ]
+    lines += [f"s {left} {right} {new}" for left, right, new in vocabulary.superwords.tolist()]
     body = "\n".join([*lines, ""]).encode()
     return f"{_TITLE}\nsha256 {hashlib.sha256(body).hexdigest()}\n".encode() + body
 
 
-def parse_events(data: bytes, file: str, vocabulary: Vocabulary) -> Vocabulary:
+def parse_events(
+    data: bytes, file: str, vocabulary: Vocabulary, split_patterns: tuple[str, ...] | None = None
+) -> Vocabulary:
     """`vocabulary`, read from the tokenizer.json beside, with these events, its removed tokens and order "events".
+
+    split_patterns: those of the companion, for superwords; None if there is no companion.
 
     FormatError if the file is damaged, if an event is impossible, or if the events do not make the tokens.
     """
@@ -57,18 +64,27 @@ def parse_events(data: bytes, file: str, vocabulary: Vocabulary) -> Vocabulary:
         fail(file, "line 2", "the SHA-256 is not that of the lines below: the file is cut short or changed")
     lines = lines_of(decode_utf8(body, file))
     rows = []
+    n_superwords = 0
     for number, line in enumerate(lines[1:], _FIRST_EVENT):
         event = _EVENT.fullmatch(line)
-        if event is None:
-            fail(file, f"line {number}", f"expected an event, 'm LEFT RIGHT NEW' or 'r ID', found {show(line)}")
+        if event is None or (n_superwords and line[0] != "s"):
+            wanted = "an event, 'm LEFT RIGHT NEW' or 'r ID', or after all events 's LEFT RIGHT NEW'"
+            fail(file, f"line {number}", f"expected {wanted}, found {show(line)}")
+        n_superwords += line[0] == "s"
         rows.append((int(event[4]), -1, -1) if event[4] else (int(event[1]), int(event[2]), int(event[3])))
+    if n_superwords and split_patterns is None:
+        fail(
+            file, "", f"its superwords need the split pattern in {COMPANION}, which is missing or of another tokenizer"
+        )
     count = _TOKENS.fullmatch(lines[0] if lines else "")
     if count is None or int(count[1]) > MAX_ID + 1:
         fail(file, "line 3", f"expected 'tokens N', found {show(lines[0] if lines else '')}")
     tokens = _spelled(rows, int(count[1]), vocabulary, file)
+    events = np.array(rows[: len(rows) - n_superwords])
+    changes = {"superwords": np.array(rows[len(events) :]), "split_patterns": split_patterns} if n_superwords else {}
     try:
         found = dataclasses.replace(
-            vocabulary, tokens=tuple(tokens), order="events", events=np.array(rows), whole_pretokens=False
+            vocabulary, tokens=tuple(tokens), order="events", events=events, whole_pretokens=False, **changes
         )
     except EventError as error:
         fail(file, f"line {error.event + _FIRST_EVENT}", error.what)

@@ -163,8 +163,9 @@ def _tiktoken_folders() -> list[Path]:
 
 
 def our_folder() -> Path | None:
-    """The folder where tokenmill keeps files for later; None if TOKENMILL_CACHE is set to nothing."""
+    """The folder where tokenmill keeps files for later; None if TOKENMILL_CACHE is set to nothing, or there is no home."""
     own = os.environ.get("TOKENMILL_CACHE")
     if own is not None:
         return Path(own) if own else None
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tokenmill"
+    user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(user) / "tokenmill" if os.path.isabs(user) else None

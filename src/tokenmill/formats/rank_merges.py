@@ -28,6 +28,7 @@ import numpy as np
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
+from ..vocabulary.patterns import SUPERWORDS
 from ._rank_merges_cy import Builder
 
 _Part = TypeVar("_Part", bytes, int)
@@ -91,14 +92,18 @@ def _merge(parts: list[_Part], join: Callable[[_Part, _Part], tuple[int, _Part] 
 
 
 def present_by_rank(vocabulary: Vocabulary) -> Vocabulary:
-    """The present tokens of a Picky vocabulary under their ids, encoded by rank instead of by events.
+    """The present tokens of a vocabulary with events under their ids, encoded by rank instead of by events.
 
-    A vocabulary of another order is returned as it is.
+    With superwords, text is split by the pattern of SuperBPE instead, which does not cut between words. A vocabulary of another
+    order is returned as it is.
     """
     if vocabulary.order != "events":
         return vocabulary
     tokens = tuple(None if id in vocabulary.removed else token for id, token in enumerate(vocabulary.tokens))
-    return dataclasses.replace(vocabulary, tokens=tokens, order="ranks", events=(), whole_pretokens=True, refine=None)
+    changes = {"superwords": (), "split_patterns": (SUPERWORDS,)} if len(vocabulary.superwords) else {}
+    return dataclasses.replace(
+        vocabulary, tokens=tokens, order="ranks", events=(), whole_pretokens=True, refine=None, **changes
+    )
 
 
 def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], list[str]]:
@@ -111,8 +116,9 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
         return tokens, []
     if vocabulary.order == "events":
         raise ConversionError(
-            f"{target} has no removals, so its ids would differ from those of this Picky vocabulary, which encodes by its "
-            "events. Pass lossy=True (--lossy) to export the tokens that are present, encoded by rank."
+            f"{target} has no removals and no superwords of whole pretokens, so its ids would differ from those of this "
+            "vocabulary, which encodes by its events. Pass lossy=True (--lossy) to export the tokens that are present, encoded "
+            "by rank."
         )
     rows = [tuple(row) for row in vocabulary.events.tolist()]
     made = {new for _, _, new in rows}

@@ -101,10 +101,11 @@ def _read_file(place: Path, data: bytes) -> _Found:
 
 def _read_huggingface(place: Path, data: bytes) -> _Found:
     vocabulary = parse_tokenizer_json(data, str(place))
+    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
     events = place.with_name(events_file.NAME)
     if (listed := read_beside(events)) is not None:
-        vocabulary = events_file.parse_events(listed, str(events), vocabulary)
-    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
+        patterns = beside.fields["split_patterns"] if beside else None
+        vocabulary = events_file.parse_events(listed, str(events), vocabulary, patterns)
     if beside and (counts := read_beside(place.with_name(events_file.COUNTS))) is not None:
         beside.fields["event_counts"] = events_file.parse_counts(counts, vocabulary)
     return beside.complete(vocabulary) if beside else vocabulary, True
@@ -218,6 +219,8 @@ def write(
     if vocabulary.order == "events" and lossy:
         left_out = f"{len(vocabulary.removed)} removed tokens and the events are left out"
         notes = [f"{left_out}: text is encoded by rank, and some texts get other ids"]
+        if len(vocabulary.superwords):
+            notes.append("text is split by the pattern of SuperBPE, since superwords span pretokens")
         vocabulary = present_by_rank(vocabulary)
     if format == "tiktoken":
         data, more = tiktoken_bytes(vocabulary)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..errors import ConversionError
@@ -77,19 +79,24 @@ def sides_of_merges(node: Json) -> tuple[list[str], list[str]]:
 
     if merges and type(merges[0]) is str:
         return split_merges(merges, bad)
-    for n, merge in enumerate(merges):
-        if type(merge) is not list or list(map(type, merge)) != [str, str]:
-            bad(n, f"expected a pair of tokens, found {show(merge)}")
+    all_pairs = set(map(type, merges)) <= {list} and set(map(len, merges)) <= {2}
+    if not all_pairs or not set(map(type, chain.from_iterable(merges))) <= {str}:
+        for n, merge in enumerate(merges):
+            if type(merge) is not list or list(map(type, merge)) != [str, str]:
+                bad(n, f"expected a pair of tokens, found {show(merge)}")
     return [left for left, _ in merges], [right for _, right in merges]
 
 
 def split_merges(merges: Sequence[str], bad: Callable[[int, str], NoReturn]) -> tuple[list[str], list[str]]:
     """The left and the right parts of merges written "a b". bad(n, what): raises the error of the nth."""
+    with contextlib.suppress(TypeError):  # not all are str
+        sides = " ".join(merges).split(" ") if merges else []
+        if "" not in sides and set(map(str.count, merges, repeat(" "))) <= {1}:
+            return sides[::2], sides[1::2]
     for n, merge in enumerate(merges):
         if type(merge) is not str or merge.count(" ") != 1 or len(merge) < 3 or " " in (merge[0], merge[-1]):
             bad(n, f"expected two tokens with a space between, found {show(merge)}")
-    sides = " ".join(merges).split(" ") if merges else []
-    return sides[::2], sides[1::2]
+    raise AssertionError("no merge is wrong")
 
 
 def read_rows(

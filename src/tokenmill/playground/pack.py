@@ -58,6 +58,11 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
             "Use tokenmill inspect and tokenmill compare."
         )
 
+    if len(vocabulary.superwords):
+        raise ConversionError(
+            f"the playground cannot show {name}: the page's encoder does not join whole pretokens (BoundlessBPE). Use tokenmill "
+            "inspect and tokenmill compare."
+        )
     size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)], default=0)
     if size > MOST_IDS:
         raise ConversionError(f"the playground shows vocabularies of at most {MOST_IDS:,} ids; {name} has {size:,}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..api import MergeOptions
-from ..errors import suggests_options
+from ..errors import UsageError, suggests_options
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
 from ..training import extend_vocabulary
@@ -51,6 +51,8 @@ def extend(
     >>> larger.n_vocab, larger.decode([300]) == tok.decode([300])
     (40000, True)
     """
+    if len(tok.vocabulary.superwords):
+        raise UsageError("a tokenizer with superwords of whole pretokens (BoundlessBPE) cannot be extended")
     if options.get("refine") is not None and tok.vocabulary.order != "events":
         tok = in_event_order(tok, "Leave out refine=... to extend it with plain BPE.")
     progress = options.get("progress")

@@ -131,6 +131,8 @@ def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
         raise UsageError(
             f"tokens can be removed from byte-pair vocabularies only; this one is of order {vocabulary.order!r}"
         )
+    if len(vocabulary.superwords):
+        raise UsageError("tokens cannot be removed from a vocabulary with superwords of whole pretokens (BoundlessBPE)")
     unmade = alphabet_of(vocabulary, events_of(vocabulary))
     fixed = {id for id in unmade if vocabulary.alphabet == "characters" or len(vocabulary.tokens[id] or b"") == 1}
     return fixed if vocabulary.unknown is None else fixed | {vocabulary.unknown}

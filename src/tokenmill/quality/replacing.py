@@ -90,6 +90,7 @@ def replace(
     vocabulary = tok.vocabulary
     if vocabulary.alphabet != "bytes":
         raise UsageError("tokens of a vocabulary of characters cannot be replaced; only those of bytes can")
+    lasting_tokens(vocabulary)  # raises for what cannot lose tokens
     if number is not None and (ids is not None or number < 1):
         raise UsageError("give either ids or a number of at least 1 to say which tokens to replace")
     read = read or ReadOptions()

@@ -31,6 +31,8 @@ cdef class Scanner:
     cdef readonly object tables
     cdef readonly bint uses_simd
     cdef readonly Scanner inner
+    cdef readonly bytes joins
+    cdef const uint8_t* joined
     cdef const uint8_t* ascii
     cdef const uint16_t* index
     cdef const uint8_t* pages
@@ -44,15 +46,18 @@ cdef class Scanner:
     cdef tm_simd_tables simd
     cdef uint8_t* pairs
 
-    # Cut text[start:length] into pretokens from a known pretoken start, where `length` is the true end of the text. Writes
-    # the exclusive end offset (from `text`) of at most `room` pretokens and returns how many. Never reads outside of
+    # Cut text[start:length] into pretokens, or into stretches of joined ones, from a known start, where `length` is the true end of the text. Writes
+    # the exclusive end offset (from `text`) of at most `room` of them and returns how many. Never reads outside of
     # text[0:length]. Call again with start = the last end written, until that is `length`.
     cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
+    # The same for pretokens, joined or not.
+    cdef Py_ssize_t scan_pretokens(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
     # The last offset in (start, length) at which a pretoken begins whatever is before `start` or after `length`,
     # or 0 if there is none: where a stream may be cut so that both sides split on their own as they would together.
     cdef size_t cut(self, const uint8_t* text, size_t start, size_t length) noexcept nogil
 
     # The parts of scan.
+    cdef bint joins_at(self, const uint8_t* text, size_t at) noexcept nogil
     cdef Py_ssize_t scan_one(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil
     cdef Py_ssize_t scan_chain(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room, size_t* known) noexcept nogil
     cdef size_t class_of(self, const uint8_t* p, size_t left, size_t* size) noexcept nogil

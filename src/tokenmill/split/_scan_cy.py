@@ -35,9 +35,13 @@ class Scanner:
     """A compiled pattern (compiler.Tables), and the scanner of the pattern that cuts its pretokens, if any.
 
     uses_simd: whether _simd_scan.h runs: the pattern fits, the processor supports it, and `scalar` is false.
+    joins: 8,192 bytes, a bit for each pair of bytes left << 8 | right, of a pattern without an inner one: two pretokens that
+        end and begin with such a pair are not cut apart. None if all are.
     """
 
-    def __cinit__(self, tables, inner=None, scalar=False):
+    def __cinit__(self, tables, inner=None, scalar=False, joins: bytes | None = None):
+        self.joins = joins
+        self.joined = _bytes(joins) if joins is not None else cython.NULL
         self.tables = tables  # owns the bytes that the pointers below refer to
         self.inner = inner
         self.width = tables.width
@@ -92,6 +96,34 @@ class Scanner:
     @cython.exceptval(check=False)
     def scan(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
              ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        at: cython.size_t = start
+        n: cython.Py_ssize_t = 0
+        m: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        if self.joined == cython.NULL:
+            return self.scan_pretokens(text, start, length, ends, room)
+        while n == 0 and at < length:
+            m = self.scan_pretokens(text, at, length, ends, room)
+            at = ends[m - 1]
+            for i in range(m):
+                ends[n] = ends[i]
+                n += ends[i] == length or not self.joins_at(text, ends[i])
+        return n
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def joins_at(self, text: cython.pointer(cython.const[uint8_t]), at: cython.size_t) -> cython.bint:
+        """Whether the bytes on both sides of text[at] are joined."""
+        pair: cython.size_t = cython.cast(cython.size_t, text[at - 1]) << 8 | text[at]
+        return self.joined[pair >> 3] >> (pair & 7) & 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def scan_pretokens(self, text: cython.pointer(cython.const[uint8_t]), start: cython.size_t, length: cython.size_t,
+                       ends: cython.pointer(cython.size_t), room: cython.Py_ssize_t) -> cython.Py_ssize_t:
         if self.inner is None:
             return self.scan_one(text, start, length, ends, room)
         state: tm_chain_state = tm_chain_take(cython.cast(cython.p_void, self), text, start, length)
@@ -251,7 +283,7 @@ class Scanner:
             cls = self.class_of(text + at, length - at, cython.address(size))
             if size == 1 and text[at] >= 128:
                 continue  # perhaps the first bytes of a character that continues after `length`
-            if self.certain[text[at - 1] * self.width + cls]:
+            if self.certain[text[at - 1] * self.width + cls] and (self.joined == cython.NULL or not self.joins_at(text, at)):
                 return at
         return 0
 

@@ -59,6 +59,8 @@ class Splitter:
     patterns: the regular expressions.
     special_tokens: texts that are cut out of documents before these are split, where `cut_out` is asked to. Training
         uses it: a special token ends a document, and is never learned as text.
+    joins: pairs of bytes, as Scanner takes them: pretokens that end and begin with such a pair stay together. For one
+        pattern that is regular.
     scanner: the compiled automaton, whose C methods kernels call; None if a pattern is not regular, so that the `regex`
         module splits.
 
@@ -66,7 +68,7 @@ class Splitter:
     ['It', "'s", ' 1984', ',', ' isn', "'t", ' it', '?']
     """
 
-    def __init__(self, *patterns: str, special_tokens: Iterable[str] = ()):
+    def __init__(self, *patterns: str, special_tokens: Iterable[str] = (), joins: bytes | None = None):
         if len(patterns) > MOST_PATTERNS:
             raise UsageError(f"there are {len(patterns)} split patterns; at most {MOST_PATTERNS} can be nested")
         self.patterns = regular_expressions(patterns)
@@ -93,10 +95,16 @@ class Splitter:
             if isinstance(tables, str):
                 self.scanner = None
                 break
-            self.scanner = Scanner(tables, self.scanner, bool(os.environ.get("TOKENMILL_SCALAR")))
+            self.scanner = Scanner(tables, self.scanner, bool(os.environ.get("TOKENMILL_SCALAR")), joins)
+        self._joins = joins
+        if joins is not None and (self.scanner is None or len(self.patterns) != 1):
+            raise UsageError(
+                "superwords of whole pretokens need one split pattern that the scanner can run: no pattern after another, no "
+                "lookaround and no references"
+            )
 
     def __reduce__(self):
-        return functools.partial(Splitter, special_tokens=self.special_tokens), self.patterns
+        return functools.partial(Splitter, special_tokens=self.special_tokens, joins=self._joins), self.patterns
 
     def __repr__(self) -> str:
         return f"Splitter({', '.join(map(repr, self.patterns))})"

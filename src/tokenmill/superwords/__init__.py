@@ -1,6 +1,6 @@
 """Train tokens that span words."""
 
-from .superbpe import SuperwordTraining
 from .text import FileText, MemoryText, Text
+from .training import SuperwordTraining
 
 __all__ = ["FileText", "MemoryText", "SuperwordTraining", "Text"]

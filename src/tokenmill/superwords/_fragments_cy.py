@@ -2,7 +2,8 @@
 """The text of stage 2: from lines to segments, from segments to ids of stage 1, and to fragments that are counted.
 
 Definitions
-    segment    a part of a line that the split pattern of stage 2 leaves whole
+    segment    a part of a line that the split pattern of stage 2 leaves whole; in BoundlessBPE, neighbouring pretokens of a
+               document each of which is an atom, a token that superwords may be made of
     border     between two neighbouring ids of a segment
     total      of a border (x, y): how often x and y are neighbours in the whole text
     fragment   what the borders whose total is below a number `least` leave of a segment
@@ -32,7 +33,8 @@ from cython.cimports.tokenmill.kernels._platform import tm_prefetch, tm_prefetch
 from cython.cimports.tokenmill.kernels._pretoken_key import TM_CANONICAL, tm_key, tm_key_of
 from cython.cimports.tokenmill.kernels._signals import raise_signalled
 from cython.cimports.tokenmill.split._scan_cy import Scanner
-from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder
+from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, PretokenCache
+from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import IdRoom, PartEncoder, free_id_room, make_id_room
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED
 
 ROOM = cython.declare(cython.Py_ssize_t, 2048)  # segments at a time
@@ -55,7 +57,10 @@ HOLDS_BOTH = 4
 class SegmentReader:
     """Reads blocks of text as the ids of segments. One thread at a time uses it.
 
-    scanner: the split pattern of stage 2. parts: encodes with the merges of stage 1.
+    scanner: the split pattern of stage 2, or that of the pretokens.
+    parts: encodes with the merges of stage 1; None if pretokens are looked up.
+    pretokens: looks pretokens up; it may give any ids to those that are no atoms. atoms: uint8 by id, 1 for an atom.
+    cache_bytes: the limit of the cache that looks them up.
     totals: uint16, a power of two of them: the table of totals, for `add_totals`.
     crossed: a bit for each total, for `count_fragments`: whether it is high enough. One of the two is
         empty.
@@ -66,6 +71,8 @@ class SegmentReader:
 
     scanner: Scanner
     parts = cython.declare(PartEncoder, visibility="readonly")
+    pretokens: PretokenCache
+    atoms: cython.const[uint8_t][::1]
     totals: uint16_t[::1]
     crossed: cython.const[uint8_t][::1]
     flags: cython.const[uint8_t][::1]
@@ -82,12 +89,9 @@ class SegmentReader:
     # the segments of a chunk, and their ids
     ends: cython.size_t[2048]
     id_ends: cython.size_t[2048]
-    chunk: cython.pointer(uint32_t)  # in `ids`, or in ids that were kept
+    chunk: cython.pointer(uint32_t)  # in room.ids, or in ids that were kept
     n_ids: cython.Py_ssize_t
-    ids: cython.pointer(uint32_t)
-    ids_room: cython.size_t
-    places: cython.pointer(uint32_t)  # of the border before each id, in the table of totals; then where fragments end
-    places_room: cython.size_t
+    room: IdRoom  # its places: of the border before each id, in the table of totals; then where fragments end
     # ids that are kept, or were
     keeps: cython.bint
     kept: cython.pointer(uint32_t)
@@ -98,20 +102,25 @@ class SegmentReader:
     n_cuts: cython.Py_ssize_t
     fragment: cython.Py_ssize_t
     id: cython.Py_ssize_t
-    fragments: cython.pointer(uint8_t)
-    fragments_room: cython.size_t
     some: Addition[256]
     waiting: cython.Py_ssize_t
 
     def __cinit__(
         self,
         scanner: Scanner,
-        parts: PartEncoder,
+        parts: PartEncoder | None,
         totals: uint16_t[::1],
         crossed: cython.const[uint8_t][::1],
         flags: cython.const[uint8_t][::1],
         width: cython.size_t,
+        pretokens: PretokenCache | None = None,
+        atoms: cython.const[uint8_t][::1] = None,
+        cache_bytes: cython.size_t = 0,
     ):
+        if pretokens is not None:
+            self.pretokens = pretokens.copy()
+            self.pretokens.set_limit(cache_bytes)
+        self.atoms = atoms
         self.scanner = scanner
         self.parts = parts
         n_totals: cython.Py_ssize_t = max(totals.shape[0], 8 * crossed.shape[0])
@@ -124,10 +133,8 @@ class SegmentReader:
             self.shift -= 1
 
     def __dealloc__(self):
-        free(self.ids)
         free(self.kept)
-        free(self.places)
-        free(self.fragments)
+        free_id_room(cython.address(self.room))
 
     def begin(self, text: cython.const[uint8_t][::1], document_ends: cython.const[uint64_t][::1], keep: bool = False):
         """Begin a block of text, whose document i ends at document_ends[i]. keep: `take_kept` will ask for the ids."""
@@ -155,7 +162,10 @@ class SegmentReader:
     @cython.nogil
     @cython.exceptval(check=False)
     def next_line(self) -> cython.bint:
-        """Set `line_end` to the end of the line that begins at `position`. False at the end of the block."""
+        """Set `line_end` to the end of the line that begins at `position`, or of the document where pretokens are looked up.
+
+        False at the end of the block.
+        """
         end: cython.size_t
         newline: cython.p_void
         while self.document < self.document_ends.shape[0] and self.position >= self.document_ends[self.document]:
@@ -163,9 +173,11 @@ class SegmentReader:
         if self.document == self.document_ends.shape[0]:
             return False
         end = self.document_ends[self.document]
-        newline = memchr(self.text + self.position, 10, end - self.position)
         self.line = self.position
         self.line_end = end
+        if self.pretokens is not None:
+            return True
+        newline = memchr(self.text + self.position, 10, end - self.position)
         if newline != cython.NULL:
             self.line_end = cython.cast(cython.p_char, newline) - cython.cast(cython.p_char, self.text) + 1
         return True
@@ -179,6 +191,8 @@ class SegmentReader:
         n: cython.Py_ssize_t = 0
         m: cython.Py_ssize_t
         i: cython.Py_ssize_t
+        if self.pretokens is not None:
+            return self.next_runs()
         while n <= ROOM - LEAST_ROOM and self.position - first < CHUNK:
             if self.position == self.line_end and not self.next_line():
                 break
@@ -191,19 +205,85 @@ class SegmentReader:
             self.position = self.ends[n - 1]
         if n == 0:
             return 0
-        if not self.reserve(self.position - first):
+        if not make_id_room(cython.address(self.room), self.position - first, 4):
             return NO_MEMORY
-        self.chunk = self.ids
+        self.chunk = self.room.ids
         self.n_ids = self.parts.encode(
-            self.text, first, self.block.shape[0], self.ends, n, self.ids, self.id_ends
+            self.text, first, self.block.shape[0], self.ends, n, self.chunk, self.id_ends
         )
         if self.n_ids < 0:
             return self.n_ids
         for i in range(n):
-            self.ids[self.id_ends[i] - 1] |= END
+            self.chunk[self.id_ends[i] - 1] |= END
         if self.keeps and not self.keep():
             return NO_MEMORY
         return 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def next_runs(self) -> cython.Py_ssize_t:
+        """The atoms of the next pretokens, up to the end of a segment. Returns what `next_chunk` does."""
+        first: cython.size_t = self.position
+        n: cython.Py_ssize_t
+        i: cython.Py_ssize_t = 0
+        code: cython.Py_ssize_t
+        ended: cython.bint = True
+        self.n_ids = 0
+        while not ended or self.position - first < CHUNK:
+            if self.position == self.line_end:
+                if self.n_ids > 0:
+                    self.chunk[self.n_ids - 1] |= END
+                ended = True
+                if not self.next_line():
+                    break
+            n = self.scanner.scan_pretokens(
+                self.text + self.line, self.position - self.line, self.line_end - self.line, self.ends, ROOM
+            )
+            for i in range(n):
+                self.ends[i] += self.line
+            # Room for what was found and for the ids of a batch.
+            if not make_id_room(cython.address(self.room), self.ends[n - 1] - first, 4):
+                return NO_MEMORY
+            self.chunk = self.room.ids
+            i = 0
+            while i < n:
+                code = self.look_up(i, min(BATCH, n - i))
+                if code < 0:
+                    return code
+                ended = code == 0
+                i += BATCH
+        if self.keeps and not self.keep():
+            return NO_MEMORY
+        return self.position > first
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def look_up(self, i: cython.Py_ssize_t, n: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Add the atoms among the pretokens that end at ends[i:i + n] to the chunk. Returns whether the last is one, or a
+        negative number."""
+        k: cython.Py_ssize_t
+        last: cython.size_t = 0
+        id: uint32_t
+        atom: cython.bint = True
+        batch: cython.pointer(uint32_t) = self.chunk + self.n_ids
+        count: cython.Py_ssize_t = self.pretokens.encode(
+            self.text, self.position, self.block.shape[0], self.ends + i, n, batch
+        )
+        if count < 0:
+            return count
+        for k in range(n):
+            id = batch[last]
+            atom = self.pretokens.places[k] == last + 1 and self.atoms[id]
+            last = self.pretokens.places[k]
+            if atom:
+                self.chunk[self.n_ids] = id
+                self.n_ids += 1
+            elif self.n_ids > 0:
+                self.chunk[self.n_ids - 1] |= END
+        self.position = self.ends[i + n - 1]
+        return atom
 
     @cython.cfunc
     @cython.nogil
@@ -229,7 +309,7 @@ class SegmentReader:
         self.chunk = cython.address(self.old[self.position])
         while self.position + size < end and not self.chunk[size - 1] & END:
             size += 1
-        if not self.reserve(size):
+        if not make_id_room(cython.address(self.room), size, 4):
             return NO_MEMORY
         self.position += size
         self.n_ids = size
@@ -238,26 +318,11 @@ class SegmentReader:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
-    def reserve(self, size: cython.size_t) -> cython.bint:
-        """Make room for the ids of `size` bytes."""
-        ids: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.ids))
-        places: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.places))
-        fragments: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.fragments))
-        return (
-            tm_make_room(ids, cython.address(self.ids_room), size + 4, 4)
-            and tm_make_room(places, cython.address(self.places_room), size + 4, 4)
-            # Keys are read 16 bytes at a time.
-            and tm_make_room(fragments, cython.address(self.fragments_room), 4 * size + 32, 1)
-        )
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
     def find_places(self) -> cython.void:
         """Where the total of each border of the chunk is."""
         i: cython.Py_ssize_t
         for i in range(1, self.n_ids):
-            self.places[i] = cython.cast(
+            self.room.places[i] = cython.cast(
                 uint32_t, tm_pair_hash(0, self.chunk[i - 1] & ID, self.chunk[i] & ID) >> self.shift
             )
 
@@ -276,8 +341,8 @@ class SegmentReader:
                 self.find_places()
                 for i in range(1, self.n_ids):
                     if i + AHEAD < self.n_ids:
-                        tm_prefetch_write(totals + self.places[i + AHEAD])
-                    total = totals + self.places[i]
+                        tm_prefetch_write(totals + self.room.places[i + AHEAD])
+                    total = totals + self.room.places[i]
                     total[0] += not (self.chunk[i - 1] & END) and total[0] != HIGHEST
         self.check(code)
         return code == 0
@@ -311,8 +376,8 @@ class SegmentReader:
         """Where the fragments of the chunk end, into `places`. It is unpredictable, so nothing branches on it."""
         crossed: cython.pointer(cython.const[uint8_t]) = cython.address(self.crossed[0])
         chunk: cython.pointer(uint32_t) = self.chunk
-        places: cython.pointer(uint32_t) = self.places
-        cuts: cython.pointer(uint32_t) = self.places  # which are read before
+        places: cython.pointer(uint32_t) = self.room.places
+        cuts: cython.pointer(uint32_t) = self.room.places  # which are read before
         n: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t
         whole: cython.bint
@@ -336,7 +401,7 @@ class SegmentReader:
     @cython.exceptval(check=False)
     def count_cuts(self, table: CountTable) -> cython.void:
         """Count the rest of the fragments of the chunk, until the table is full."""
-        cuts: cython.pointer(uint32_t) = self.places
+        cuts: cython.pointer(uint32_t) = self.room.places
         end: cython.Py_ssize_t
         while self.fragment < self.n_cuts:
             end = cuts[self.fragment]
@@ -364,7 +429,7 @@ class SegmentReader:
     @cython.exceptval(check=False)
     def add(self, first: cython.Py_ssize_t, end: cython.Py_ssize_t) -> cython.void:
         """Let the fragment of these ids wait to be counted. Its bytes lie as far from the front as its ids."""
-        p: cython.pointer(uint8_t) = self.fragments + 4 * first
+        p: cython.pointer(uint8_t) = self.room.packed + 4 * first
         length: cython.size_t = (end - first) * self.width
         key: tm_key
         id: uint32_t
@@ -372,7 +437,7 @@ class SegmentReader:
         for i in range(first, end):
             id = self.chunk[i] & ID
             memcpy(p + (i - first) * self.width, cython.address(id), self.width)
-        key = tm_key_of(p, length, self.fragments + self.fragments_room, TM_CANONICAL)
+        key = tm_key_of(p, length, self.room.packed + self.room.packed_room, TM_CANONICAL)
         self.some[self.waiting].lo = key.lo
         self.some[self.waiting].hi = key.hi
         self.some[self.waiting].count = 1

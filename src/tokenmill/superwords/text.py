@@ -30,13 +30,13 @@ class FileText:
     """
 
     def __init__(self, sources: Paths, options: CountOptions | None = None) -> None:
-        self._sources, self._options = find_sources(sources), options or CountOptions()
-        self._size = stored_size(self._sources)
+        self.sources, self.options = find_sources(sources), options or CountOptions()
+        self._size = stored_size(self.sources)
         if self._size is None:
             raise UsageError("superwords need the text several times, and a pipe can be read only once; give a file")
 
     def read(self, threads: Threads, cut: Cut, stage: str, progress: Progress) -> None:
-        files = FileCount(self._sources, cut, self._options, None)
+        files = FileCount(self.sources, cut, self.options, None)
         files.run(threads, lambda done: progress(stage, done, self._size))
 
 

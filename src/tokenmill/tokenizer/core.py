@@ -11,13 +11,14 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
+from ..sources._cut_cy import not_utf8
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
-from .encoding.parts import superword_cache
+from .encoding.parts import pretoken_superword_cache, superword_cache
 from .lazy import lazy
 from .merging._build_cy import list_merger, rank_merger, token_cache
 from .merging._events_cy import event_merger
@@ -57,7 +58,12 @@ class Core:
     @lazy
     def splitter(self) -> Splitter:
         """Cuts text into pretokens."""
-        return Splitter(*self.vocabulary.split_patterns)
+        return self.splitter_with(())
+
+    def splitter_with(self, special_tokens: Iterable[str]) -> Splitter:
+        """The same with special tokens, which are not cut into."""
+        vocabulary = self.vocabulary
+        return Splitter(*vocabulary.split_patterns, special_tokens=special_tokens, joins=vocabulary.joined_bytes())
 
     @property
     def scanner(self) -> Scanner | None:
@@ -90,6 +96,8 @@ class Core:
             ):
                 return encoder
         merger, cache = _merger(vocabulary)
+        if len(vocabulary.superwords):
+            return Encoder(*pretoken_superword_cache(vocabulary, merger, scanner), scanner, n_ids, self.cache_bytes)
         if not vocabulary.whole_pretokens:
             cache = token_cache(merger, ())
         elif cache is None:
@@ -227,10 +235,11 @@ class Core:
         if self.whole_texts and not plan.refused and not marked:
             return encode_documents(self.kernel, text, ends, plan.token_finder, goes_on, end_of_text, width)
         bounds = [0, *ends]
-        lists = [self.encode(bytes(text[start:end]), plan) for start, end in itertools.pairwise(bounds)]
-        id_ends = array("q", itertools.accumulate(map(len, lists)))
+        texts = (bytes(text[start:end]) for start, end in itertools.pairwise(bounds))
+        found = [memoryview(self.encode_to_array(each, plan)).cast("B") for each in texts]
+        id_ends = array("q", itertools.accumulate(len(each) // 4 for each in found))
         done = memoryview(id_ends)[: len(id_ends) - goes_on]
-        return write_ids(array("I", itertools.chain.from_iterable(lists)), done, end_of_text, width), done
+        return write_ids(array("I", b"".join(found)), done, end_of_text, width), done
 
     def count(self, text: str, plan: Plan) -> int:
         """The number of ids of `text`."""
@@ -240,12 +249,9 @@ class Core:
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
         """What a method of the kernel returns, or None for a text that the kernel does not take."""
         if not self.whole_texts:
-            if (
-                not self.added.plain
-                or plan.token_finder is not None
-                or self.scanner is None
-                or not isinstance(text, str)
-            ):
+            if not self.added.plain or plan.token_finder is not None or self.scanner is None:
+                return None
+            if isinstance(text, bytes) and not_utf8(text, array("Q", [len(text)])):
                 return None
             text = self._with_prefix(text)
         try:
@@ -257,11 +263,13 @@ class Core:
             pass  # lone surrogates
         return None
 
-    def _with_prefix(self, text: str) -> str:
+    def _with_prefix(self, text: str | bytes) -> str | bytes:
         """A text that is one section, with the space that is put before it."""
         rule = self.vocabulary.add_prefix_space
-        bare = self.added.prepends or rule == "text" or (rule and not text.startswith(" "))
-        return f" {text}" if text and bare else text
+        bare = self.added.prepends or rule == "text" or (rule and text[:1] not in (" ", b" "))
+        if not text or not bare:
+            return text
+        return f" {text}" if isinstance(text, str) else b" " + text
 
     def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
         """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it.
@@ -357,7 +365,7 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     characters = None
     if vocabulary.alphabet == "characters":
         characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
-    if vocabulary.order == "events":
+    if vocabulary.order == "events" and (vocabulary.events[:, 1] < 0).any():
         return event_merger(vocabulary, byte_ids, characters), None
     extra = (vocabulary.order == "scores", bool(vocabulary.byte_tokens), vocabulary.fuse_unknown)
     return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown, *extra), None

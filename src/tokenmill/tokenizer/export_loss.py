@@ -1,4 +1,4 @@
-"""What is lost when a Picky tokenizer is exported to a library that does not know events.
+"""What is lost when a tokenizer with events, Picky or of superwords, is exported to a library that does not know events.
 
 Two exports have the same tokens and ids, but do not always choose the same tokens. One merges the present tokens by rank.
 The other takes the longest present token from left to right. How often the ids differ, and how many more tokens that takes,
@@ -8,9 +8,10 @@ is measured on a sample.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
 from ..jobs.progress import Progress
@@ -79,14 +80,27 @@ def export_loss(
     >>> export_loss(tok, "held-out.txt")
     ExportLoss(pretokens=10468, differing=24, tokens=12339, other_tokens=12391, longest_differing=31, longest_tokens=12362)
     """
+    from ..counting import WordCounts
     from ..formats.rank_merges import present_by_rank
 
     if tok.vocabulary.order != "events":
         return None
+    if len(tok.vocabulary.superwords) and (
+        isinstance(sample, WordCounts) or any(map(WordCounts.is_saved, _listed(sample)))
+    ):
+        raise UsageError("word counts do not tell where superwords are; measure the export on text")
     counts = _counts(tok, sample, progress, read)
     present = present_by_rank(tok.vocabulary)
-    by_rank = Core(present, 64 << 20).encode_pretoken
-    return compare_on_counts(tok.core.encode_pretoken, by_rank, longest_match(present), counts)
+    by_rank, longest = Core(present, 64 << 20), longest_match(present)
+    if not len(tok.vocabulary.superwords):
+        return compare_on_counts(tok.core.encode_pretoken, by_rank.encode_pretoken, longest, counts)
+
+    # What superwords join is counted as one pretoken here; the exports split it in their own way.
+    def longest_in_parts(text: bytes) -> list[int]:
+        ends = [0, *by_rank.splitter.ends(text)]
+        return [id for start, end in pairwise(ends) for id in longest(text[start:end])]
+
+    return compare_on_counts(tok.core.encode_pretoken, by_rank.encode_section, longest_in_parts, counts)
 
 
 def compare_on_counts(by_events: Encode, by_rank: Encode, longest: Encode, counts: WordCounts) -> ExportLoss:
@@ -136,6 +150,10 @@ def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
         )
 
 
+def _listed(sample: Any) -> list[Any]:
+    return [sample] if isinstance(sample, (str, os.PathLike)) else list(sample)
+
+
 def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None, read: ReadOptions | None) -> WordCounts:
     from ..counting import CountOptions, WordCounts, count
     from ..sources.blocks import ReadOptions
@@ -143,12 +161,12 @@ def _counts(tok: Tokenizer, sample: Sample, progress: Progress | None, read: Rea
     if isinstance(sample, WordCounts):
         parts = [sample]
     else:
-        sources = [sample] if isinstance(sample, (str, os.PathLike)) else list(sample)
+        sources = _listed(sample)
         parts = [WordCounts.load(source) for source in sources if WordCounts.is_saved(source)]
         text = [source for source in sources if not WordCounts.is_saved(source)]
         if text or not parts:
             options = CountOptions(read=read or ReadOptions())
-            parts.append(count(text, tok.vocabulary.split_patterns, options, progress=progress))
+            parts.append(count(text, tok.core.splitter, options, progress=progress))
     for part in parts:
         require_same_split(tok, part)
     return WordCounts.merge(parts) if len(parts) > 1 else parts[0]

@@ -27,21 +27,21 @@ from ..jobs.outputs import atomic_file
 from ..split.splitter import ANYTHING, remember, tables_of
 from ..split.tables import SimdTables, Tables
 from ..vocabulary import AddedToken, Vocabulary
+from .encoding._cutter_cy import Cutter
 from .lazy import lazy
-from .merging._saved_cy import pack_tokens, packed_cache, restore_cutter, restore_merger, unpack_tokens
+from .merging._saved_cy import pack_tokens, packed_cache, restore_merger, unpack_tokens
 
 if TYPE_CHECKING:
     import numpy as np
 
     from .core import Core
     from .encoding._cache_cy import PretokenCache
-    from .encoding._cutter_cy import Cutter
     from .merging._merger_cy import Merger
 
 MAGIC = b"tokenmill tables 1\n"
 FEWEST_TOKENS = 8192  # smaller tokenizers load fast enough
 MOST_BYTES = 1 << 30  # of all saved files together; the least recently used go first
-_LATER = ("tokens", "events", "event_counts")  # fields that are unpacked on first use
+_LATER = ("tokens", "events", "event_counts", "superwords")  # fields that are unpacked on first use, or empty
 _FIELDS = [field.name for field in fields(Vocabulary) if field.init and field.name not in _LATER]
 
 
@@ -61,6 +61,8 @@ class SavedVocabulary(Vocabulary):
     tokens = lazy(lambda self: unpack_tokens(self.blob, self.sizes))  # type: ignore[assignment]
     events = lazy(lambda self: _rows(self.arrays[0], "int32", 3))  # type: ignore[assignment]
     event_counts = lazy(lambda self: _rows(self.arrays[1], "uint64", 2))  # type: ignore[assignment]
+    superwords = lazy(lambda self: _rows(self.arrays[2], "int32", 3))  # type: ignore[assignment]
+    superwords = lazy(lambda self: _rows(b"", "int32", 3))  # type: ignore[assignment]
 
     @staticmethod
     def of(head: dict[str, Any], blocks: list[bytes]) -> SavedVocabulary:
@@ -71,10 +73,10 @@ class SavedVocabulary(Vocabulary):
             removed=frozenset(head["removed"]),
             n_vocab=head["n_vocab"],
         )
-        blob, sizes, *arrays, ascii, pairs = blocks[:6]
+        blob, sizes, *arrays, ascii, pairs = blocks[:7]
         made.__dict__.update(blob=blob, sizes=sizes, arrays=arrays, n_ids=max(len(sizes) // 4, made.n_vocab))
         if head["numbers"]:
-            made.__dict__["tables"] = head["numbers"], blocks[6:], [ascii, pairs]
+            made.__dict__["tables"] = head["numbers"], blocks[7:], [ascii, pairs]
         made.__dict__["_fingerprint"] = head["fingerprint"]
         for pattern, tables in head["patterns"].items():
             remember(pattern, _tables(_decode(tables)))
@@ -89,7 +91,12 @@ class SavedVocabulary(Vocabulary):
     def cutter(self) -> Cutter | None:
         """The saved cutter. Only where there are `tables`."""
         assert self.tables is not None
-        return restore_cutter(self.tables[2]) if self.tables[2][0] else None
+        ascii, wide = self.tables[2]
+        if not ascii:
+            return None
+        cutter = Cutter(())
+        cutter.restore(ascii, wide)
+        return cutter
 
 
 class Saved:
@@ -152,6 +159,7 @@ class Saved:
             self.path is None
             or isinstance(vocabulary, SavedVocabulary)
             or vocabulary.pipeline
+            or len(vocabulary.superwords)
             or len(vocabulary.tokens) < FEWEST_TOKENS
         ):
             return
@@ -180,7 +188,7 @@ def _packed(vocabulary: Vocabulary, kernel: tuple[Any, Any] | None) -> tuple[dic
         "numbers": numbers,
         "patterns": {pattern: _encode(tables_of(pattern)) for pattern in vocabulary.split_patterns or (ANYTHING,)},
     }
-    arrays = [vocabulary.events.tobytes(), vocabulary.event_counts.tobytes()]
+    arrays = [vocabulary.events.tobytes(), vocabulary.event_counts.tobytes(), vocabulary.superwords.tobytes()]
     return head, [*pack_tokens(vocabulary.tokens), *arrays, *cutter, *tables]
 
 

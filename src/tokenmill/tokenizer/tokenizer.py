@@ -183,7 +183,12 @@ class Tokenizer:
         return self._core.count(text, self._core.plan(**special))
 
     def count_tokens_in(self, counts: WordCounts) -> int:
-        """The number of tokens of the counted text: the tokens of each pretoken times its count."""
+        """The number of tokens of the counted text: the tokens of each pretoken times its count.
+
+        UsageError for superwords of whole pretokens: the counts do not tell where they are.
+        """
+        if len(self.vocabulary.superwords):
+            raise UsageError("word counts do not tell where superwords are; count the tokens of the text")
         encode = self._core.encode_pretoken
         data, bounds, numbers = counts.arena.tobytes(), counts.offsets.tolist(), counts.counts.tolist()
         pretokens = (data[start:end] for start, end in itertools.pairwise(bounds))

@@ -13,7 +13,7 @@ from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import Alphabet
 from .options import Options
-from .trainer import by_falling_count, pair_weight
+from .trainer import by_falling_count, limits_of, pair_weight
 from .watching import Watch
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def extend_vocabulary(
     import numpy as np
 
     progress = progress or (lambda stage, done, total: None)
-    wanted = Options(vocab_size=vocab_size, **options)
+    wanted = limits_of(Options(vocab_size=vocab_size, **options), counts)
     wanted = dataclasses.replace(wanted, refine=_threshold(vocabulary, wanted.refine))
     _check(counts, vocabulary, wanted)
     old, gone = vocabulary.n_vocab, sorted(vocabulary.removed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from ..errors import UsageError
 from ..split import Splitter
@@ -30,7 +31,8 @@ class Options:
         name of the token for all other characters. See alphabet.py.
     refine: the threshold T of Picky BPE, above 0 and at most 1; None trains plain BPE. See naive_picky.py.
     algorithm: "heap", or "naive" for the textbook loop.
-    superwords: the options of a second stage, whose tokens may span words; None for none.
+    superwords: the options of a second stage, whose tokens may span words (SuperBPE); "boundless" for tokens of whole pretokens
+        (BoundlessBPE); None for neither.
     """
 
     vocab_size: int
@@ -45,7 +47,7 @@ class Options:
     refine: float | None = None
     algorithm: str = "heap"
     special_tokens_as_text: bool = False
-    superwords: Superwords | None = None
+    superwords: Superwords | Literal["boundless"] | None = None
 
     def __post_init__(self) -> None:
         special_tokens = checked_special_tokens(self.special_tokens)
@@ -67,7 +69,7 @@ class Options:
             raise UsageError(f'algorithm is {self.algorithm!r}; choose "heap" or "naive"')
         object.__setattr__(self, "special_tokens", special_tokens)
         if self.superwords is not None:
-            self._check_superwords(self.superwords)
+            self._check_superwords()
         if self.alphabet == "bytes":
             self.check_size(256)
         if self.n_ordinary >= LONGEST:
@@ -88,13 +90,16 @@ class Options:
         """The length of the longest token allowed, in bytes."""
         return min(self.max_token_bytes or LONGEST, LONGEST)
 
-    def _check_superwords(self, words: Superwords) -> None:
-        if self.alphabet != "bytes" or self.refine is not None or self.algorithm != "heap":
-            raise UsageError("superwords are trained on bytes, by the heap, without refine; leave these options out")
+    def _check_superwords(self) -> None:
+        words = self.superwords
+        if self.alphabet != "bytes" or self.algorithm != "heap":
+            raise UsageError("superwords are trained on bytes, by the heap; leave these options out")
+        if self.refine is not None and words != "boundless":
+            raise UsageError('SuperBPE is trained without refine; leave it out, or give superwords="boundless"')
         if self.special_tokens_as_text:
             raise UsageError("with superwords, special tokens are always cut out; leave out special_tokens_as_text")
         special = self.vocab_size - self.n_ordinary
-        if not 256 + special <= words.stage1_size <= self.vocab_size:
+        if isinstance(words, Superwords) and not 256 + special <= words.stage1_size <= self.vocab_size:
             raise UsageError(
                 f"stage1_size is {words.stage1_size}; it must be from {256 + special}, the bytes and the special tokens, to "
                 f"vocab_size, {self.vocab_size}"

@@ -20,21 +20,23 @@ Hybrid: the first M merges are those of plain BPE on the training texts of all l
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
-from ..counting import WordCounts
+from ..counting import CountOptions, WordCounts, count_each
+from ..counting.file_count import Paths
 from ..counting.word_counts import check_patterns
 from ..errors import InputError, UsageError
 from ..jobs.progress import Progress
+from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from . import loops
 from .alphabet import byte_alphabet
 from .options import Options
-from .trainer import Training, by_falling_count, pair_weight
+from .trainer import Training, by_falling_count, estimate_memory, pair_weight
 from .watching import Watch
 
 if TYPE_CHECKING:
@@ -87,11 +89,36 @@ class LanguageReport:
     length: int
 
 
+def train_parity(
+    training: Mapping[str, Paths | WordCounts],
+    development: Mapping[str, Paths | WordCounts] | None,
+    options: Options,
+    parity: Parity,
+    split: str | Iterable[str] | None = None,
+    reading: CountOptions | None = None,
+    progress: Progress | None = None,
+) -> ParityTraining:
+    """Count the texts of all languages, for a ParityTraining.
+
+    split: by default the pattern of saved word counts, or "cl100k".
+    """
+    check_parity(training, development, options, parity)
+    run: dict[str, Any] = {"num_threads": options.num_threads, "progress": progress}
+    splitter = options.splitter(split or "cl100k")
+    texts = count_each(training, splitter, reading, **run)
+    patterns = {counts.split_patterns for counts in texts.values() if counts.split_patterns}
+    check_patterns(patterns | ({splitter.patterns} if split else set()))
+    splitter = Splitter(*patterns.pop(), special_tokens=splitter.special_tokens) if patterns else splitter
+    judged = None if development is None else count_each(development, splitter, reading, **run)
+    return ParityTraining(texts, judged, options, parity, progress)
+
+
 class ParityTraining:
     """A parity-aware training. `run` trains, once; then `languages` says what became of each language.
 
     training: the word counts of each language, by name. development: those of the development texts, for the same names; None
         with ratios.
+    counts: the word counts of all training texts together.
     """
 
     def __init__(
@@ -104,15 +131,18 @@ class ParityTraining:
     ) -> None:
         check_parity(training, development, options, parity)
         self.options, self.parity = options, parity
-        self.progress = progress or (lambda stage, done, total: None)
+        self.watched(progress)
         special = [token.encode() for token in options.special_tokens]
         self._names = list(training)
         self._texts = [training[name].prune(options.min_count).cut_out(special) for name in self._names]
         self._judged = [development[name].cut_out(special) for name in self._names] if development else None
+        self.counts = WordCounts.merge(self._texts)
+        pair_weight(self.counts.offsets, self.counts.counts)
         patterns = {counts.split_patterns for counts in [*self._texts, *(self._judged or [])] if counts.split_patterns}
         check_patterns(patterns)
         self.split_patterns = patterns.pop() if patterns else ()
         self.languages: list[LanguageReport] = []
+        self._n_tokens = 0
 
     def run(self) -> Vocabulary:
         """Train."""
@@ -151,6 +181,7 @@ class ParityTraining:
         watch.tell(merges, numbers)
         rows = zip(self._names, sizes, choice.made, judged, strict=True)
         self.languages = [LanguageReport(name, size, made, loop.length) for name, size, made, loop in rows]
+        self._n_tokens = sum(loop.length for loop in texts)
         special = enumerate(options.special_tokens, len(tokens))
         return Vocabulary(
             tokens=tuple(tokens),
@@ -161,13 +192,26 @@ class ParityTraining:
             event_counts=numbers,
         )
 
+    def watched(self, progress: Progress | None) -> ParityTraining:
+        """This training, with another callback for `run`."""
+        self.progress = progress or (lambda stage, done, total: None)
+        return self
+
+    def n_tokens(self) -> int:
+        """After `run`: how many tokens the training texts are made of."""
+        return self._n_tokens
+
+    def memory(self) -> int:
+        """An estimate of the bytes that `run` needs: no rare pair is dropped, as in Picky BPE."""
+        every = [*self._texts, *(self._judged or [])]
+        return sum(estimate_memory(counts, 0, refine=1.0) for counts in every) + 256 * self.options.vocab_size
+
     def _global_merges(self, n: int) -> list[tuple[int, int]]:
         """The first merges, those of plain BPE on all training texts."""
         if n == 0:
             return []
-        together = WordCounts.merge(self._texts)
         options = replace(self.options, vocab_size=256 + n, special_tokens=(), min_count=1)
-        return [(left, right) for left, right, _ in Training(together, options, self.progress).run().events.tolist()]
+        return [(left, right) for left, right, _ in Training(self.counts, options, self.progress).run().events.tolist()]
 
     def _loops(self, texts: list[WordCounts], spans: np.ndarray, limits: Limits) -> list[LanguageLoop]:
         import numpy as np

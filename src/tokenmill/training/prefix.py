@@ -31,6 +31,10 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
     merged = vocabulary.events[vocabulary.events[:, 1] >= 0, 2] if len(vocabulary.events) else np.zeros(0, np.int32)
     first = size + len(vocabulary.removed) - len(np.unique(merged))
     in_one_go = [token.id for token in special] == [*range(size, vocabulary.n_vocab)] and not (merged < first).any()
+    if len(vocabulary.superwords):
+        raise UsageError(
+            "superwords of whole pretokens (BoundlessBPE) depend on the size of the vocabulary: train each size on its own"
+        )
     if vocabulary.order not in ("merges", "events") or not in_one_go:
         raise UsageError(
             "this vocabulary cannot be cut to a smaller size: only one that training made in one go can, without published "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import UsageError
+from ..vocabulary.patterns import SUPERWORDS
 
-# SuperBPE's: numbers, runs of punctuation, and spaces before a space are apart; all else may merge.
-STAGE2 = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
 MOST_WORDS = 62
 
 
@@ -23,7 +22,7 @@ class Superwords:
     """
 
     stage1_size: int
-    stage2_split: str = STAGE2
+    stage2_split: str = SUPERWORDS
     max_words: int = 4
     colon_veto: bool = True
 
@@ -36,7 +35,7 @@ class Superwords:
             raise UsageError(f"max_words is {self.max_words}; it must be at most {MOST_WORDS}, or 0 for no limit")
 
 
-def take_superwords(given: dict[str, Any]) -> Superwords | None:
+def take_superwords(given: dict[str, Any]) -> Superwords | Literal["boundless"] | None:
     """Take the options of superwords out of `given`; None if they are not wanted. UsageError for invalid ones."""
     kind = given.pop("superwords", None)
     options = {field.name: given.pop(field.name) for field in fields(Superwords) if field.name in given}
@@ -44,8 +43,14 @@ def take_superwords(given: dict[str, Any]) -> Superwords | None:
         if options:
             raise UsageError(f'{", ".join(options)} belong to superwords; give superwords="superbpe" too')
         return None
+    if kind == "boundless":
+        if options:
+            raise UsageError(
+                f'{", ".join(options)} belong to superwords="superbpe"; "boundless" has no options of its own'
+            )
+        return "boundless"
     if kind != "superbpe":
-        raise UsageError(f'superwords is {kind!r}; it must be "superbpe" or None')
+        raise UsageError(f'superwords is {kind!r}; it must be "superbpe", "boundless" or None')
     if "stage1_size" not in options:
         raise UsageError('superwords="superbpe" needs stage1_size: at how many tokens stage 2 begins')
     return Superwords(**options)

@@ -51,10 +51,7 @@ class Training:
             raise UsageError(
                 f"expected WordCounts, got {type(counts).__name__}; WordCounts.from_mapping makes them from a dict"
             )
-        if counts.scale > 1:  # the limits are of weighted counts
-            limits = {name: scaled(getattr(options, name), counts.scale) for name in ("min_count", "min_pair_count")}
-            options = replace(options, **limits)
-        self.options = options
+        self.options = options = limits_of(options, counts)
         self.progress = progress or (lambda stage, done, total: None)
         counts = counts.cut_out(token.encode() for token in options.special_tokens)
         self.split_patterns = counts.split_patterns
@@ -157,6 +154,12 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     # Nodes; positions of pairs above the threshold, and their order; tokens and pairs; Python and small arrays.
     plain = 4 * nodes + place * nodes * 11 // 8 + 256 * vocab_size + min(28 << 20, 16 * nodes)
     return plain if refine is None else plain * 19 // 10
+
+
+def limits_of(options: Options, counts: WordCounts) -> Options:
+    """The options with min_count and min_pair_count as they are compared with weighted counts."""
+    least, pair = (scaled(each, counts.scale) for each in (options.min_count, options.min_pair_count))
+    return replace(options, min_count=least, min_pair_count=pair)
 
 
 def pair_weight(offsets: np.ndarray, counts: np.ndarray) -> int:

@@ -65,6 +65,9 @@ PATTERNS: dict[str, str] = {
     "ddtokens": r"[\t-\r ][^\t-\r ]*+|[^\t-\r ]++",
 }
 
+# The second stage of SuperBPE: numbers, runs of punctuation, and spaces before a space are apart; words are not.
+SUPERWORDS = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]{2,}[\r\n/]*| +(?!\S)"
+
 # Several patterns, each of which cuts the pretokens of the one before.
 CHAINS: dict[str, tuple[str, ...]] = {
     "deepseek-v3": (

@@ -13,7 +13,7 @@ from ..errors import FormatError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from .vocabulary import AddedToken
+    from .vocabulary import AddedToken, Vocabulary
 
 MAX_ID = (1 << 24) - 1  # lists by id are made of it, 8 bytes for each
 NORMALIZERS = ("NFC", "NFD", "NFKC", "NFKD")
@@ -118,6 +118,32 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
     if order in ("merges", "scores"):
         _check_pairs(rows)
     rows.flags.writeable = False
+    return rows
+
+
+def checked_superwords(vocabulary: Vocabulary) -> np.ndarray:
+    """The superwords as a read-only int32 array of shape (n, 3). Each spells its token, from parts that are there before it."""
+    import numpy as np
+
+    try:
+        rows = checked_events(vocabulary.superwords, "merges", vocabulary.tokens)
+    except EventError as error:
+        raise EventError(len(vocabulary.events) + error.event, error.what) from error
+    if not len(rows):
+        return rows
+    patterns = len(vocabulary.split_patterns)
+    if vocabulary.order != "events" or vocabulary.alphabet != "bytes" or vocabulary.whole_pretokens or patterns != 1:
+        raise VocabularyError(
+            'superwords are for order "events" on bytes, without whole_pretokens, and one split pattern'
+        )
+    made = np.full(len(vocabulary.tokens), -1)
+    made[rows[:, 2]] = np.arange(len(rows))
+    late = np.flatnonzero((made[rows[:, :2]] >= np.arange(len(rows))[:, None]).any(1))
+    if len(late):
+        raise EventError(len(vocabulary.events) + int(late[0]), "a part of this superword is made after it")
+    own = np.bincount(rows[:, 2]).max() == 1 and not np.isin(rows[:, 2], vocabulary.events).any()
+    if not own:
+        raise VocabularyError("a token of the superwords is made twice")
     return rows
 
 

@@ -62,11 +62,14 @@ class Vocabulary:
         "merges": the merges listed in `events`, the earliest first (Hugging Face, plain training).
         "scores": the same, but merges in a row that make the same token have one rank: of these the leftmost pair in the
             text is first (SentencePiece, where a token has a score and any two tokens that spell it merge).
-        "events": merges and removals replayed in training order (Picky BPE).
+        "events": merges and removals replayed in training order (Picky BPE), then `superwords`.
         "wordpiece": the longest token at each place; "unigram": the tokens with the highest sum of scores; "words": each word
             is a token. These three need `pipeline`.
     events: a read-only int32 array of shape (n, 3), in training order. A row (left id, right id, new id) is a merge, a
         row (id, -1, -1) a removal. Orders "merges" and "scores" have merges only; "ranks" and those of `pipeline` have none.
+    superwords: for order "events", a read-only int32 array of shape (n, 3), the merges of neighbouring pretokens (BoundlessBPE),
+        as rows (left id, right id, new id). Once the events are replayed, the earliest of these merges comes first, between tokens
+        each of which is a whole pretoken or was made by such a merge.
     whole_pretokens: whether a pretoken that is a token becomes that token at once (tiktoken's rule; `ignore_merges` in
         Hugging Face).
     alphabet: "bytes", or "characters" where training began with characters; then `unknown` is the id that stands
@@ -113,6 +116,7 @@ class Vocabulary:
     pipeline: Pipeline | None = None
     notes: tuple[str, ...] = ()
     refine: float | None = None
+    superwords: np.ndarray = ()  # type: ignore[assignment]
     config: Mapping[str, Any] = field(default_factory=dict)
     event_counts: np.ndarray = ()  # type: ignore[assignment]
     removed: frozenset[int] = field(default=frozenset(), init=False, repr=False)
@@ -145,8 +149,9 @@ class Vocabulary:
         put("event_counts", validation.checked_event_counts(self.event_counts, len(self.events)))
         if self.refine is not None:
             validation.check_refine(self.refine, self.order)
+        put("superwords", validation.checked_superwords(self))
         if self.order == "events":
-            apart = {token.id for token in self.added_tokens} | {self.unknown}
+            apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
             put("removed", validation.removed_tokens(self.events, self.tokens, apart))
         if self.pipeline is None and self.order in ("wordpiece", "unigram", "words"):
             raise VocabularyError(f"a vocabulary of order {self.order!r} needs a pipeline")
@@ -194,8 +199,23 @@ class Vocabulary:
             self,
             tokens=tuple(tokens),
             events=self.events + count * (self.events >= first),
+            superwords=self.superwords + count * (self.superwords >= first),
             added_tokens=(*self.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first))),
         )
+
+    def joined_bytes(self) -> bytes | None:
+        """A bit for each pair of bytes left << 8 | right, 8,192 bytes: whether a superword has it at the border of two pretokens.
+
+        None without superwords. A superword may cross another border with the same bytes.
+        """
+        import numpy as np
+
+        if not len(self.superwords):
+            return None
+        pairs = {((self.tokens[a] or b"")[-1], (self.tokens[b] or b"")[0]) for a, b, _ in self.superwords.tolist()}
+        bits = np.zeros(1 << 16, bool)
+        bits[[left << 8 | right for left, right in pairs]] = True
+        return np.packbits(bits, bitorder="little").tobytes()
 
     def event_list(self) -> list[Event]:
         """The events as tuples, ("merge", left, right, new) and ("remove", id); empty for the order "ranks"."""
@@ -230,4 +250,5 @@ class Vocabulary:
         for token in self.tokens:
             digest.update(token or b"")
         digest.update(self.events.astype("<i4").tobytes())
+        digest.update(self.superwords.astype("<i4").tobytes())
         return digest.hexdigest()

@@ -47,9 +47,18 @@ export interface Report {
   ios: Ios[];
   /** The parts that replaced a removed token. */
   parts: readonly number[];
+  /** The event by the bytes of its tokens, as hex digits: "merge 65 72", "remove 6572". */
+  spelled: string;
 }
 
+/**
+ * A mistake to show: "repush" drops an entry whose count has fallen, in place of pushing it again with its count; "seam" forgets
+ * that the pairs on both sides of a merge occur less often.
+ */
+export type Fault = "none" | "repush" | "seam";
+
 export interface Options {
+  fault?: Fault;
   /** The threshold of Picky BPE, above 0 and at most 1; null trains plain BPE. */
   refine: number | null;
   /** Stop when this many tokens are present, the 256 bytes included. */
@@ -136,7 +145,7 @@ export class Trainer {
       popped.push({ entry, now });
       if (now === entry.count && now >= this.options.minPairCount) return this.merge(entry, popped);
       if (now === entry.count) return null; // the best pair is too rare: nothing after it is better
-      if (now > 0) this.enqueue(key, now);
+      if (now > 0 && this.options.fault !== "repush") this.enqueue(key, now);
     }
   }
 
@@ -161,7 +170,8 @@ export class Trainer {
     const frequencies = [this.frequency[left]!, this.frequency[right]!];
     this.work.naive += 2 * this.places; // counts all pairs, then visits each again to merge it
     let times = 0;
-    const change = this.rewrite(this.index.get(pairKey(left, right)) ?? [], (before, count) => {
+    const pair = pairKey(left, right);
+    const change = this.rewrite(this.index.get(pair) ?? [], pair, (before, count) => {
       const after: number[] = [];
       for (let i = 0; i < before.length; i++) {
         if (before[i] === left && before[i + 1] === right) {
@@ -174,9 +184,11 @@ export class Trainer {
       }
       return after;
     });
+    if (this.options.fault === "seam") this.counts.delete(pairKey(left, right)); // else it would stay the best pair
     const event: TrainEvent = { kind: "merge", left, right, id };
     const ios = this.judge(left, right, times, frequencies);
-    return { event, popped, times, ...change, outcome, ios, parts: [] };
+    const spelled = `merge ${this.digits(left)} ${this.digits(right)}`;
+    return { event, popped, times, ...change, outcome, ios, parts: [], spelled };
   }
 
   /** The IoS of both halves of a merge; those that reach the threshold are removed by the next events. */
@@ -211,19 +223,29 @@ export class Trainer {
     const holders: number[] = [];
     for (const [i, segment] of this.segments.entries()) if (segment.includes(id)) holders.push(i);
     let times = 0;
-    const change = this.rewrite(holders, (before, count) => {
+    const change = this.rewrite(holders, -1, (before, count) => {
       times += count * before.filter((one) => one === id).length;
       return before.flatMap((one) => (one === id ? parts : [one]));
     });
-    return { event: { kind: "remove", id }, popped: [], times, ...change, outcome: "removed", ios: [judged], parts };
+    const event: TrainEvent = { kind: "remove", id };
+    const spelled = `remove ${this.digits(id)}`;
+    return { event, popped: [], times, ...change, outcome: "removed", ios: [judged], parts, spelled };
+  }
+
+  private digits(id: number): string {
+    return Array.from(this.tokens[id]!.bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
   private apart(parts: readonly [number, number]): number[] {
     return parts.flatMap((part) => (this.tokens[part]!.present ? [part] : this.apart(this.tokens[part]!.parts!)));
   }
 
-  /** Resegment the given pretokens and update counts, index, queue and frequencies. */
-  private rewrite(pretokens: Iterable<number>, segment: (before: readonly number[], count: number) => number[]) {
+  /** Resegment the given pretokens and update counts, index, queue and frequencies. `pair`: the merged pair's key, or -1. */
+  private rewrite(
+    pretokens: Iterable<number>,
+    pair: number,
+    segment: (before: readonly number[], count: number) => number[],
+  ) {
     const deltas = new Map<number, number>();
     const touched: Report["touched"] = [];
     for (const pretoken of Array.from(pretokens).sort((a, b) => a - b)) {
@@ -235,6 +257,10 @@ export class Trainer {
       touched.push({ pretoken, before });
     }
     for (const [key, delta] of deltas) {
+      if (this.options.fault === "seam" && delta < 0 && pair >= 0 && key !== pair) {
+        this.counts.set(key, (this.counts.get(key) ?? 0) - delta);
+        deltas.delete(key);
+      }
       if (delta === 0) deltas.delete(key);
       if (delta > 0) this.enqueue(key, this.counts.get(key)!);
     }

@@ -6,9 +6,9 @@ type Control = HTMLInputElement | HTMLSelectElement;
 
 /** In the order in which they are restored. */
 const LINKED = [
-  ..."special visible as-ids compare-only".split(" "),
+  ..."special visible as-ids heat compare-only".split(" "),
   ..."search-kind search-where search-order search".split(" "),
-  ..."training-split threshold plain picky merges step".split(" "),
+  ..."training-split threshold plain picky fault merges step".split(" "),
 ];
 
 const initial = new Map<string, string>();

@@ -64,6 +64,7 @@ export class Editor {
   /** The whole text, with its carriage returns. */
   text = "";
   private wanted: Top | null = null;
+  private scrolled = 0; // when
   private moved: () => void = () => {};
 
   constructor(
@@ -140,7 +141,11 @@ export class Editor {
 
   onScroll(run: () => void): void {
     this.moved = run;
-    this.view.scrollDOM.addEventListener("scroll", run, { passive: true });
+    const scrolled = () => {
+      this.scrolled = performance.now();
+      run();
+    };
+    this.view.scrollDOM.addEventListener("scroll", scrolled, { passive: true });
   }
 
   private state(text: string): EditorState {
@@ -175,7 +180,8 @@ export class Editor {
   }
 
   private updated(update: ViewUpdate): void {
-    if (update.geometryChanged || update.viewportChanged) this.moved(); // new lines have other heights than estimated
+    // After scrolling, new lines may have other heights than estimated.
+    if (update.geometryChanged && performance.now() - this.scrolled < 300) this.moved();
     if (!update.docChanged) return;
     this.text = update.state.doc.toString();
     const typed = update.transactions.some((one) => one.annotation(Transaction.userEvent) !== undefined);

@@ -9,7 +9,8 @@ import type { Notify } from "./notices";
 import { GROUPS, SAMPLES, type Sample } from "./samples";
 import type { Session } from "./session";
 import { hex, label, quoted, visible } from "./show";
-import { isAdded, pretokenOf, tokenBytes, tokenText } from "./tokentext";
+import { showSteps } from "./steps";
+import { isAdded, pretokenOf, spansWords, tokenBytes, tokenText, wordsOf } from "./tokentext";
 import { TokenView } from "./tokenview";
 
 export class TokensTab {
@@ -18,6 +19,7 @@ export class TokensTab {
   private readonly editor: Editor;
   private readonly visible = byId<HTMLInputElement>("visible");
   private readonly asIds = byId<HTMLInputElement>("as-ids");
+  private readonly heat = byId<HTMLInputElement>("heat");
   private readonly near: NearEncoder;
   private readonly askWorker: () => Promise<void>;
   private failed = false; // whether the message is about the encoding
@@ -31,6 +33,7 @@ export class TokensTab {
       byId("tokens"),
       (token) => this.explain(token),
       (token) => this.showInText(token),
+      (token) => this.ask(token),
     );
     this.editor = new Editor(
       byId("text"),
@@ -73,7 +76,7 @@ export class TokensTab {
       session.special = special.checked;
       session.tell("special");
     });
-    for (const box of [this.visible, this.asIds]) box.addEventListener("change", () => this.draw());
+    for (const box of [this.visible, this.asIds, this.heat]) box.addEventListener("change", () => this.draw());
     byId("copy-ids").addEventListener("click", () => void copy(byId("copy-ids"), this.idsText()));
     byId("copy-tokens").addEventListener("click", () => void copy(byId("copy-tokens"), this.tokensText()));
     byId("copy-text").addEventListener("click", () => void copy(byId("copy-text"), session.text));
@@ -140,7 +143,12 @@ export class TokensTab {
   private draw(): void {
     const { encoded } = this;
     if (encoded === null) return;
-    this.view.set(encoded, { visible: this.visible.checked, asIds: this.asIds.checked });
+    this.view.set(encoded, {
+      visible: this.visible.checked,
+      asIds: this.asIds.checked,
+      heat: this.heat.checked,
+    });
+    byId("heat-legend").hidden = !this.heat.checked;
     byId("count-tokens").textContent = grouped(encoded.ids.length);
     byId("count-characters").textContent = grouped(encoded.characters);
     byId("count-bytes").textContent = grouped(encoded.bytes);
@@ -154,7 +162,7 @@ export class TokensTab {
     const told =
       encoded.ids.length === 0
         ? "Tokens show here as you type."
-        : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text.";
+        : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text. A click keeps it selected.";
     const changed = encoded.text !== this.session.text;
     const more = changed ? " This tokenizer normalises the text first; what it makes of it is shown." : "";
     if (byId("detail").textContent !== told + more) fill(byId("detail"), h("p", { class: "hint" }, told, more));
@@ -173,6 +181,8 @@ export class TokensTab {
     const start = token > 0 ? encoded.ends[token - 1]! : 0;
     // Without a split pattern, what merges on its own is found from the tokens.
     const whole = this.session.choice(this.session.current)?.summary?.patterns.length === 0;
+    const { text } = tokenText(encoded, token);
+    const why = h("button", { type: "button", id: "why", onclick: () => this.ask(token) }, "Step by step (S)");
     fill(
       byId("detail"),
       h(
@@ -180,6 +190,7 @@ export class TokensTab {
         { class: "facts" },
         fact("Token", h("code", { class: "shown" }, label(bytes))),
         fact("Id", h("code", {}, String(encoded.ids[token]))),
+        isAdded(encoded, token) ? null : fact("Why it is here", why),
         fact(
           "Bytes",
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
@@ -188,9 +199,30 @@ export class TokensTab {
           isAdded(encoded, token) ? "Added token" : `${whole ? "Part" : "Pretoken"} of ${after - first}`,
           h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
         ),
+        spansWords(text) ? fact("Superword", `across ${wordsOf(text).length} words`) : null,
         fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
       ),
     );
+  }
+
+  /** Show why a token is here. */
+  private ask(token: number): void {
+    const { encoded } = this;
+    if (encoded === null || isAdded(encoded, token)) return;
+    const [first, after] = pretokenOf(encoded, token);
+    const parts = Array.from({ length: Math.min(after, first + 500) - first }, (_, i) =>
+      tokenBytes(encoded, first + i),
+    );
+    const pretoken = new Uint8Array(parts.flatMap((part) => Array.from(part)));
+    const start = (token > 0 ? encoded.ends[token - 1]! : 0) - (first > 0 ? encoded.ends[first - 1]! : 0);
+    const question = {
+      key: this.session.current,
+      pretoken,
+      token: tokenBytes(encoded, token),
+      id: encoded.ids[token]!,
+      start,
+    };
+    void showSteps(this.session, question).catch((error) => this.fail(String(error)));
   }
 
   private showInText(token: number): void {

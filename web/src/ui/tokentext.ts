@@ -39,3 +39,13 @@ export function pretokenOf(encoded: Encoded, i: number): [number, number] {
 export function isAdded(encoded: Encoded, i: number): boolean {
   return (encoded.flags[i]! & ADDED) !== 0;
 }
+
+/** Whether a token's text has a space between letters or digits, as superwords do. */
+export function spansWords(text: string): boolean {
+  return /[\p{L}\p{N}\p{M}]\s+[\p{L}\p{N}]/u.test(text);
+}
+
+/** The words of a superword, each with the space before it. */
+export function wordsOf(text: string): string[] {
+  return text.split(/(?<=[^\s\u00b7])(?=[\s\u00b7])/u);
+}

@@ -8,7 +8,7 @@ import { Blocks } from "./blocks";
 import { firstAbove, h } from "./dom";
 import type { Pane, Top } from "./linked";
 import { visible } from "./show";
-import { isAdded, pretokenOf, tokenText } from "./tokentext";
+import { isAdded, pretokenOf, spansWords, tokenText, wordsOf } from "./tokentext";
 
 const MARGIN = 400; // pixels drawn beyond the window
 const COLOURS = 5;
@@ -32,17 +32,20 @@ interface Block {
 export interface TokenViewOptions {
   visible: boolean;
   asIds: boolean;
+  /** Whether the colour shows the number of bytes. */
+  heat: boolean;
 }
 
 export class TokenView implements Pane {
   /** The selected token, or -1. */
   active = -1;
+  private pinned = false; // by a click: the pointer then selects no other token
   private encoded: Encoded | null = null;
   private readonly blocks = new Blocks();
   private width = 0; // pixels; the width for which the blocks were laid out
   private drawn = new Map<number, Block>();
   private drawnOptions = "";
-  private options: TokenViewOptions = { visible: false, asIds: false };
+  private options: TokenViewOptions = { visible: false, asIds: false, heat: false };
   private readonly above = h("div", { role: "presentation" });
   private readonly below = h("div", { role: "presentation" });
   private readonly body = h("div", { role: "presentation" });
@@ -51,6 +54,7 @@ export class TokenView implements Pane {
     private readonly root: HTMLElement,
     private readonly onActive: (token: number) => void,
     private readonly onChosen: (token: number) => void,
+    private readonly onAsked: (token: number) => void,
   ) {
     root.replaceChildren(this.above, this.body, this.below);
     const scrolled = () => {
@@ -63,10 +67,11 @@ export class TokenView implements Pane {
     addEventListener("afterprint", () => this.draw());
     root.addEventListener("pointerover", (event) => {
       const token = this.tokenAt(event.target);
-      if (token >= 0) this.activate(token, false);
+      if (token >= 0 && !this.pinned) this.activate(token, false);
     });
     root.addEventListener("click", (event) => {
       const token = this.tokenAt(event.target);
+      this.pinned = token >= 0 && !(this.pinned && token === this.active);
       if (token >= 0) this.activate(token, false);
     });
     root.addEventListener("dblclick", (event) => {
@@ -84,6 +89,7 @@ export class TokenView implements Pane {
     this.options = options;
     if (this.active >= 0) this.mark(false);
     this.active = -1;
+    this.pinned = false;
     this.measure();
     this.takeBlocks(encoded);
     this.draw();
@@ -319,6 +325,10 @@ export class TokenView implements Pane {
         this.onChosen(now);
         return now;
       },
+      s: () => {
+        this.onAsked(now);
+        return now;
+      },
     };
     if (event.key === "c" && (event.ctrlKey || event.metaKey) && getSelection()?.isCollapsed !== false) {
       void navigator.clipboard.writeText(String(encoded.ids[now]));
@@ -367,7 +377,9 @@ function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewO
     const own = (id ^ (id >> 5)) % COLOURS;
     colour = own === colour ? (own + 1) % COLOURS : own;
     const { text, whole } = tokenText(encoded, token);
-    let kind = `t c${colour}`;
+    const size = encoded.ends[token]! - (token > 0 ? encoded.ends[token - 1]! : 0);
+    let kind = options.heat ? `t h${heat(size)}` : `t c${colour}`;
+    if (whole && spansWords(text)) kind += " super";
     if (!whole) kind += " part";
     if (text.length > LONG) kind += " long";
     if (whole && text.includes("\n")) kind += " feed";
@@ -377,6 +389,11 @@ function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewO
     else looks.push([kind, whole && options.visible ? visible(text) : text]);
   }
   return looks;
+}
+
+/** The class of a token of so many bytes in the heat map. */
+function heat(size: number): number {
+  return size < 2 ? 0 : size < 3 ? 1 : size < 5 ? 2 : size < 8 ? 3 : 4;
 }
 
 /** Change an element whose children look like `before` to show `looks`; only differing children in the middle are rebuilt. */
@@ -397,7 +414,8 @@ function showLooks(element: Element, before: Look[], looks: Look[]): void {
     const span = document.createElement("span");
     span.setAttribute("role", "option");
     span.className = kind;
-    span.textContent = text;
+    if (kind.includes(" super")) span.append(...wordsOf(text).map((word) => h("span", { class: "word" }, word)));
+    else span.textContent = text;
     nameBlank(span);
     element.insertBefore(span, next);
   }

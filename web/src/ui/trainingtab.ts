@@ -1,7 +1,7 @@
 // The Training view: BPE on a small text, step by step, forward and back.
 
 import { History } from "../training/history";
-import type { Options, Pretoken } from "../training/trainer";
+import type { Fault, Options, Pretoken } from "../training/trainer";
 import { countedWords, countPretokens, DEFAULT_WORDS, LONGEST_TEXT, toPretokens } from "../training/words";
 import { byId, debounced, fill, grouped, h } from "./dom";
 import type { Session } from "./session";
@@ -9,12 +9,16 @@ import { drawMoment } from "./trainingview";
 
 export class TrainingTab {
   private history: History | null = null;
+  /** The training without the fault, to compare with; null if there is no fault. */
+  private right: History | null = null;
   private step = 0;
+  private visited: number | null = null; // of the pretokens that the step touches; null for all
   private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly words = byId<HTMLInputElement>("words");
   private readonly split = byId<HTMLSelectElement>("training-split");
   private readonly picky = byId<HTMLInputElement>("picky");
   private readonly threshold = byId<HTMLInputElement>("threshold");
+  private readonly fault = byId<HTMLSelectElement>("fault");
   private readonly merges = byId<HTMLInputElement>("merges");
   private readonly slider = byId<HTMLInputElement>("step");
   private readonly speed = byId<HTMLInputElement>("speed");
@@ -35,7 +39,7 @@ export class TrainingTab {
         again();
       }),
     );
-    for (const input of [this.split, this.picky, byId("plain"), this.threshold, this.merges]) {
+    for (const input of [this.split, this.picky, byId("plain"), this.threshold, this.fault, this.merges]) {
       input.addEventListener("change", again);
     }
     this.threshold.addEventListener("input", () => {
@@ -49,6 +53,8 @@ export class TrainingTab {
     byId("back").addEventListener("click", () => this.go(this.step - 1));
     byId("on").addEventListener("click", () => this.go(this.step + 1));
     byId("last").addEventListener("click", () => this.go(Number.POSITIVE_INFINITY));
+    byId("word-on").addEventListener("click", () => this.nextWord());
+    byId("word-back").addEventListener("click", () => this.previousWord());
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     this.playButton.addEventListener("click", () => (this.timer === undefined ? this.play() : this.pause()));
     session.on(["choices"], () => this.drawSplits());
@@ -111,26 +117,53 @@ export class TrainingTab {
       vocabSize: 256 + merges,
       minPairCount: 1,
     };
-    this.history = new History(pretokens, options);
+    const fault = this.fault.value as Fault;
+    this.right = fault === "none" ? null : new History(pretokens, options);
+    this.right?.runTo(Number.POSITIVE_INFINITY);
+    this.history = new History(pretokens, { ...options, fault });
     this.slider.max = String(this.history.runTo(Number.POSITIVE_INFINITY));
     this.go(this.wanted);
     this.wanted = 0;
   }
 
-  private go(step: number): void {
+  /** Visit the next pretoken with the pair; after the last one of a step, the first one of the next step. */
+  private nextWord(): void {
+    const words = this.touchedBy(this.step);
+    if (this.visited !== null && this.visited + 1 < words) this.go(this.step, this.visited + 1);
+    else if (this.visited !== null) this.go(this.step);
+    else this.go(this.step + 1, this.touchedBy(this.step + 1) > 1 ? 1 : null);
+  }
+
+  private previousWord(): void {
+    const visited = this.visited ?? this.touchedBy(this.step);
+    if (visited > 0) this.go(this.step, visited - 1);
+    else this.go(this.step - 1);
+  }
+
+  /** How many pretokens a step touches. */
+  private touchedBy(step: number): number {
+    return this.history?.past[step - 1]?.touched.length ?? 0;
+  }
+
+  private go(step: number, visited: number | null = null): void {
     const { history } = this;
     if (history === null) return;
     const moment = history.at(Math.max(0, step));
     this.step = moment.step;
+    this.visited = moment.report === null ? null : visited;
     this.slider.value = String(moment.step);
     const atEnd = moment.step >= history.length;
     byId<HTMLOutputElement>("step-of").value = `${grouped(moment.step)} of ${grouped(history.length)}`;
     byId<HTMLButtonElement>("back").disabled = moment.step === 0;
     byId<HTMLButtonElement>("first").disabled = moment.step === 0;
     byId<HTMLButtonElement>("on").disabled = atEnd;
+    byId<HTMLButtonElement>("word-on").disabled = atEnd && this.visited === null;
+    byId<HTMLButtonElement>("word-back").disabled = moment.step === 0;
     byId<HTMLButtonElement>("last").disabled = atEnd;
     this.slider.dispatchEvent(new Event("change")); // for the link
-    drawMoment(byId("training"), moment, history.past, (to) => this.go(to));
+    const right = this.right?.past ?? null;
+    const go = (to: number) => this.go(to);
+    drawMoment(byId("training"), moment, { past: history.past, right, visited: this.visited, go });
     if (atEnd) this.pause();
   }
 

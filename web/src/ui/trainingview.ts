@@ -1,28 +1,42 @@
 // One moment of a training run, drawn: what the step did, the pretokens, the pairs with their index, and the queue.
 
+import { parseHex } from "../encoder/lookup";
 import type { Moment } from "../training/history";
 import { pairKey, pairOf, type Report, type Trainer } from "../training/trainer";
 import { fill, grouped, h } from "./dom";
-import { hex, label } from "./show";
+import { changes, drawSeams } from "./seam";
+import { label } from "./show";
 
 const MOST_PRETOKENS = 120;
 const MOST_PAIRS = 60;
 const MOST_QUEUED = 80;
 
-export function drawMoment(
-  root: HTMLElement,
-  moment: Moment,
-  past: readonly Report[],
-  go: (step: number) => void,
-): void {
+/** What is drawn besides the moment itself. */
+export interface Around {
+  /** The reports of all steps, and those of the training without the fault; null if there is no fault. */
+  past: readonly Report[];
+  right: readonly Report[] | null;
+  /** How many of the pretokens that the step touches have been visited; null for all. */
+  visited: number | null;
+  go: (step: number) => void;
+}
+
+export function drawMoment(root: HTMLElement, moment: Moment, around: Around): void {
+  const { visited } = around;
   const scrolled = root.querySelector(".events ol")?.scrollTop ?? 0;
   fill(
     root,
-    h("section", { class: "card story", "aria-live": "polite" }, ...story(moment)),
-    h("section", { class: "card" }, h("h2", {}, "Pretokens"), pretokens(moment)),
-    h("section", { class: "card" }, h("h2", {}, "Pairs and where they are"), pairs(moment)),
+    h(
+      "section",
+      { class: "card story", "aria-live": "polite" },
+      ...story(moment),
+      drift(around),
+      seams(moment, visited),
+    ),
+    h("section", { class: "card" }, h("h2", {}, "Pretokens"), pretokens(moment, visited)),
+    h("section", { class: "card" }, h("h2", {}, "Pairs and where they are"), pairs(moment, visited)),
     h("section", { class: "card" }, h("h2", {}, "Queue"), queue(moment)),
-    h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, past, go)),
+    h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, around)),
   );
   const list = root.querySelector<HTMLElement>(".events ol");
   const here = list?.querySelector<HTMLElement>(".here");
@@ -33,6 +47,32 @@ export function drawMoment(
       list.scrollTop = top - list.clientHeight / 2;
     }
   }
+}
+
+/** The seam of the pretoken that was visited last: after a whole step, that of the first. */
+function seams({ trainer, report }: Moment, visited: number | null): HTMLElement | null {
+  if (report === null || visited === 0) return null;
+  return drawSeams(trainer, report, (visited ?? 1) - 1, (id, kind) => token(trainer, id, kind));
+}
+
+/** Where the events of a training with a fault leave the right ones. */
+function drift({ past, right }: Around): HTMLElement | null {
+  if (right === null) return null;
+  const most = Math.max(past.length, right.length);
+  let same = 0;
+  while (same < most && alike(past[same], right[same])) same++;
+  let wrong = 0;
+  for (let i = same; i < most; i++) if (!alike(past[i], right[i])) wrong++;
+  const told =
+    same === most
+      ? "With this fault the events are still the right ones. Try other words."
+      : `With this fault the first ${plural(same, "event")} ${same === 1 ? "is" : "are"} right; of the others ${grouped(wrong)} of ${grouped(most - same)} are wrong.`;
+  return h("p", { class: "drift" }, told);
+}
+
+/** Whether two steps did the same to the same bytes. Ids may differ after a fault, so events are compared by bytes. */
+function alike(one: Report | undefined, other: Report | undefined): boolean {
+  return one !== undefined && other !== undefined && one.spelled === other.spelled;
 }
 
 function name(trainer: Trainer, id: number): string {
@@ -150,7 +190,8 @@ function work(trainer: Trainer): HTMLElement {
   );
 }
 
-function pretokens({ trainer, report }: Moment): HTMLElement {
+function pretokens({ trainer, report }: Moment, visited: number | null): HTMLElement {
+  const place = new Map(report?.touched.map((one, i) => [one.pretoken, i]) ?? []);
   const before = new Map(report?.touched.map((one) => [one.pretoken, one.before]) ?? []);
   const order = trainer.pretokens.map((_, i) => i);
   order.sort((a, b) => Number(before.has(b)) - Number(before.has(a)) || a - b);
@@ -160,9 +201,20 @@ function pretokens({ trainer, report }: Moment): HTMLElement {
   const rows = shown.map((i) => {
     const old = before.get(i);
     const kind = (id: number) => (old !== undefined && id === made ? "new" : "");
+    const turn = place.get(i);
+    if (old !== undefined && visited !== null && turn! >= visited) {
+      return h(
+        "li",
+        { class: "pretoken-row waits" },
+        h("span", { class: "number" }, String(i + 1)),
+        h("span", { class: "row-of" }, ...old.map((id) => token(trainer, id))),
+        h("span", { class: "size" }, `×${grouped(trainer.pretokens[i]!.count)}, waits`),
+      );
+    }
+    const now = visited !== null && turn === visited - 1 ? " visited" : "";
     return h(
       "li",
-      { class: old === undefined ? "pretoken-row" : "pretoken-row touched" },
+      { class: old === undefined ? "pretoken-row" : `pretoken-row touched${now}` },
       h("span", { class: "number" }, String(i + 1)),
       h("span", { class: "row-of" }, ...trainer.segments[i]!.map((id) => token(trainer, id, kind(id)))),
       h("span", { class: "size" }, `×${grouped(trainer.pretokens[i]!.count)}`),
@@ -180,10 +232,42 @@ function pretokens({ trainer, report }: Moment): HTMLElement {
   );
 }
 
-function pairs({ trainer, report }: Moment): HTMLElement {
-  const deltas = report?.deltas ?? new Map<number, number>();
+/** The changes that pretokens from the `visited`th on have still to make, by pair key. */
+function open({ trainer, report }: Moment, visited: number | null): Map<number, number> {
+  const sum = new Map<number, number>();
+  if (report === null || visited === null) return sum;
+  for (const { pretoken, before } of report.touched.slice(visited)) {
+    const count = trainer.pretokens[pretoken]!.count;
+    for (const [key, by] of changes(before, trainer.segments[pretoken]!, count)) {
+      if (report.deltas.has(key) || by > 0) sum.set(key, (sum.get(key) ?? 0) + by);
+    }
+  }
+  return sum;
+}
+
+/** The pretokens that hold a pair. Of those that wait for their visit, it is the pairs before it that count. */
+function holders({ trainer, report }: Moment, visited: number | null): (key: number) => number[] {
+  const waiting = new Map(
+    visited === null ? [] : report?.touched.slice(visited).map((one) => [one.pretoken, one.before]),
+  );
+  return (key) => {
+    const [left, right] = pairOf(key);
+    const holds = (row: readonly number[]) => row.some((id, i) => id === left && row[i + 1] === right);
+    const done = Array.from(trainer.index.get(key) ?? []).filter((i) => !waiting.has(i));
+    const still = Array.from(waiting).flatMap(([i, before]) => (holds(before) ? [i] : []));
+    return [...done, ...still].sort((a, b) => a - b);
+  };
+}
+
+function pairs(moment: Moment, visited: number | null): HTMLElement {
+  const { trainer, report } = moment;
+  const holdersOf = holders(moment, visited);
+  const waiting = open(moment, visited);
+  const deltas = new Map(report?.deltas);
+  for (const [key, by] of waiting) deltas.set(key, (deltas.get(key) ?? 0) - by);
+  const countOf = (key: number) => (trainer.counts.get(key) ?? 0) - (waiting.get(key) ?? 0);
   const keys = new Set([...trainer.counts.keys(), ...deltas.keys()]);
-  const sorted = Array.from(keys).sort((a, b) => (trainer.counts.get(b) ?? 0) - (trainer.counts.get(a) ?? 0) || a - b);
+  const sorted = Array.from(keys).sort((a, b) => countOf(b) - countOf(a) || a - b);
   const changed = sorted.filter((key) => deltas.has(key));
   const rest = sorted.filter((key) => !deltas.has(key));
   const shown = new Set([...changed, ...rest].slice(0, MOST_PAIRS));
@@ -192,8 +276,8 @@ function pairs({ trainer, report }: Moment): HTMLElement {
     .map((key) => {
       const [left, right] = pairOf(key);
       const delta = deltas.get(key) ?? 0;
-      const count = trainer.counts.get(key) ?? 0;
-      const where = Array.from(trainer.index.get(key) ?? [], (i) => i + 1).sort((a, b) => a - b);
+      const count = countOf(key);
+      const where = holdersOf(key).map((i) => i + 1);
       const places =
         where.length > 8 ? `${where.slice(0, 8).join(", ")} and ${where.length - 8} more` : where.join(", ");
       return h(
@@ -279,13 +363,7 @@ function queue({ trainer, report }: Moment): HTMLElement {
   );
 }
 
-/** An event by the bytes of its tokens, as hex digits: "merge 65 72", "remove 6572". */
-function spelled(trainer: Trainer, { event }: Report): string {
-  const digits = (id: number) => hex(trainer.tokens[id]!.bytes, "").toLowerCase();
-  return event.kind === "merge" ? `merge ${digits(event.left)} ${digits(event.right)}` : `remove ${digits(event.id)}`;
-}
-
-function events({ trainer, step }: Moment, past: readonly Report[], go: (step: number) => void): HTMLElement {
+function events({ trainer, step }: Moment, { past, right, go }: Around): HTMLElement {
   const rows = past.map((report, i) => {
     const { event } = report;
     // The trainer of this moment does not have later tokens yet, so they are named by number only.
@@ -296,13 +374,25 @@ function events({ trainer, step }: Moment, past: readonly Report[], go: (step: n
       : event.kind === "merge"
         ? `${place}  ${name(trainer, event.left)} + ${name(trainer, event.right)} → ${name(trainer, event.id)}`
         : `${place}  remove ${name(trainer, event.id)}`;
-    const kind = `event ${event.kind === "remove" ? "removal" : ""} ${i + 1 === step ? "here" : ""} ${known ? "" : "later"}`;
+    const wrong = right !== null && known && !alike(report, right[i]);
+    const kind = `event ${wrong ? "wrong" : ""} ${event.kind === "remove" ? "removal" : ""} ${i + 1 === step ? "here" : ""} ${known ? "" : "later"}`;
     const button = h("button", { type: "button", class: kind, "aria-current": i + 1 === step ? "step" : null }, text);
-    if (known) button.dataset.event = spelled(trainer, report);
+    if (wrong)
+      button.append(
+        h("span", { class: "why" }, `wrong: ${right[i] ? readable(right[i]!.spelled) : "training is over"}`),
+      );
+    if (known) button.dataset.event = report.spelled;
     button.addEventListener("click", () => go(i + 1));
     return h("li", {}, button);
   });
   const limit = 400;
   const from = Math.max(0, Math.min(rows.length - limit, step - limit / 2));
   return h("ol", { start: from + 1 }, ...rows.slice(from, from + limit));
+}
+
+/** "merge 6c 6f" as "l + o". */
+function readable(spelled: string): string {
+  const [kind, ...tokens] = spelled.split(" ");
+  const shown = tokens.map((digits) => label(parseHex(digits)));
+  return kind === "merge" ? `${shown.join(" + ")} is right` : `removing ${shown[0]} is right`;
 }

@@ -5,7 +5,12 @@ from tokenmill.kernels._pair_map cimport tm_pair_map
 
 cdef class Cutter:
     cdef uint64_t ascii[128][2]  # by the first of two ASCII characters: a bit for each second one that joins it
-    cdef tm_pair_map pairs  # the other pairs that join: (first, second) -> 0
+    cdef uint64_t* wide  # a Bloom filter of the other pairs that join, a power of two of bits
+    cdef size_t wide_size  # in bytes
+    cdef int shift
+
+    cdef int learn(self, bytes token, tm_pair_map* pairs) except -1
+    cdef int set_wide(self, bytes bits) except -1
 
     # The ends of the parts of text[start:length], as Scanner.scan and Scanner.cut.
     cdef Py_ssize_t scan(self, const uint8_t* text, size_t start, size_t length, size_t* ends, Py_ssize_t room) noexcept nogil

@@ -4,19 +4,24 @@
 Two neighbouring characters *join* if a token that merges make has the one right before the other. Between two that do not
 join, no token ever spans, so both sides merge as they would together. Most cuts are before spaces, so the parts are words,
 which the cache knows.
+
+Pairs of ASCII characters are in a table of pairs of bytes. The others are in a Bloom filter: it is small, and where it takes two
+characters for a pair that joins, the part is longer and its ids are the same.
 """
 
 import cython
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_map import (
+    tm_pair_hash,
+    tm_pair_map,
     tm_pair_map_free,
-    tm_pair_map_get,
     tm_pair_map_get_or_put,
     tm_pair_map_reserve,
 )
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
-from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 
 
 @cython.cclass
@@ -30,29 +35,65 @@ class Cutter:
     """
 
     def __cinit__(self, tokens):
-        first: uint32_t = 0
-        second: uint32_t = 0
+        pairs: tm_pair_map
         i: cython.size_t
-        n: cython.size_t
-        p: cython.pointer(cython.const[uint8_t])
-        if not tm_pair_map_reserve(cython.address(self.pairs), 1):
-            raise MemoryError
-        for token in tokens:
-            p = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(token))
-            n = PyBytes_GET_SIZE(token)
-            i = _read(p, n, cython.address(first))
-            while i < n:
-                i += _read(p + i, n - i, cython.address(second))
-                if first < 128 and second < 128:
-                    self.ascii[first][second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
-                elif not tm_pair_map_reserve(cython.address(self.pairs), 1):
-                    raise MemoryError
-                else:
-                    tm_pair_map_get_or_put(cython.address(self.pairs), first, second, 0)
-                first = second
+        memset(cython.address(pairs), 0, cython.sizeof(tm_pair_map))
+        try:
+            for token in tokens:
+                self.learn(token, cython.address(pairs))
+            self.set_wide(b"\0" * (1 << max(9, (2 * pairs.used).bit_length())))
+            for i in range(pairs.n_slots):
+                if pairs.slots[i].used:
+                    hash: uint64_t = tm_pair_hash(0, pairs.slots[i].left, pairs.slots[i].right) >> self.shift
+                    self.wide[hash >> 6] |= cython.cast(uint64_t, 1) << (hash & 63)
+        finally:
+            tm_pair_map_free(cython.address(pairs))
 
     def __dealloc__(self):
-        tm_pair_map_free(cython.address(self.pairs))
+        tm_pages_free(self.wide, self.wide_size)
+
+    def learn(self, token, pairs):
+        first: uint32_t = 0
+        second: uint32_t = 0
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(token))
+        n: cython.size_t = PyBytes_GET_SIZE(token)
+        i: cython.size_t = _read(p, n, cython.address(first))
+        while i < n:
+            i += _read(p + i, n - i, cython.address(second))
+            if first < 128 and second < 128:
+                self.ascii[first][second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
+            elif not tm_pair_map_reserve(pairs, 1):
+                raise MemoryError
+            else:
+                tm_pair_map_get_or_put(pairs, first, second, 0)
+            first = second
+        return 0
+
+    def set_wide(self, bits: bytes):
+        size: cython.size_t = PyBytes_GET_SIZE(bits)
+        fresh: cython.pointer(uint64_t) = cython.cast(cython.pointer(uint64_t), tm_pages_new(size))
+        if fresh == cython.NULL:
+            raise MemoryError
+        tm_pages_free(self.wide, self.wide_size)
+        self.wide = fresh
+        self.wide_size = size
+        self.shift = 61
+        while cython.cast(cython.size_t, 1) << (61 - self.shift) < size:
+            self.shift -= 1
+        memcpy(self.wide, PyBytes_AS_STRING(bits), size)
+        return 0
+
+    def save(self) -> list:
+        """The tables as two blocks, for `restore`."""
+        return [
+            PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.ascii), cython.sizeof(self.ascii)),
+            PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.wide), self.wide_size),
+        ]
+
+    def restore(self, ascii: bytes, wide: bytes):
+        """Take the tables of another cutter."""
+        memcpy(self.ascii, PyBytes_AS_STRING(ascii), cython.sizeof(self.ascii))
+        self.set_wide(wide)
 
     def parts(self, data: bytes) -> list:
         """The parts of `data`."""
@@ -71,29 +112,33 @@ class Cutter:
     def joins(self, first, second):
         if first < 128 and second < 128:
             return self.ascii[first][second >> 6] >> (second & 63) & 1
-        return tm_pair_map_get(cython.address(self.pairs), first, second) != NO_ID
+        hash: uint64_t = tm_pair_hash(0, first, second) >> self.shift
+        return self.wide[hash >> 6] >> (hash & 63) & 1
 
     def scan(self, text, start, length, ends, room):
         first: uint32_t = 0
         second: uint32_t = 0
+        byte: uint8_t
         size: cython.size_t
         n: cython.Py_ssize_t = 0
         at: cython.size_t = start + _read(text + start, length - start, cython.address(first))
-        while at < length:
-            if text[at] < 128:
-                second = text[at]
-                size = 1
-            else:
-                size = _read(text + at, length - at, cython.address(second))
-            if not self.joins(first, second):
+        while at < length and n < room - 1:
+            byte = text[at]
+            if (first | byte) < 128:  # whether a part ends here cannot be predicted, so nothing branches on it
                 ends[n] = at
-                n += 1
-                if n == room:
-                    return n
+                n += 1 - cython.cast(cython.Py_ssize_t, self.ascii[first][byte >> 6] >> (byte & 63) & 1)
+                first = byte
+                at += 1
+                continue
+            size = _read(text + at, length - at, cython.address(second))
+            ends[n] = at
+            n += 1 - cython.cast(cython.Py_ssize_t, self.joins(first, second))
             first = second
             at += size
-        ends[n] = length
-        return n + 1
+        if at >= length:
+            ends[n] = length
+            n += 1
+        return n
 
     def cut(self, text, start, length):
         first: uint32_t = 0

@@ -32,7 +32,7 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
 )
 
 from ...errors import UsageError
-from ..merging._saved_cy import save_cutter, save_merger
+from ..merging._saved_cy import save_merger
 
 
 class ForbiddenText(Exception):
@@ -115,7 +115,7 @@ class Encoder:
     def saved(self):
         """The merger as `save_merger` saves it, and the cutter; None for an encoder that is not saved."""
         merger = save_merger(self._merger)
-        return None if merger is None else (merger, save_cutter(self._cutter))
+        return None if merger is None else (merger, [b"", b""] if self._cutter is None else self._cutter.save())
 
     def statistics(self) -> list:
         """PretokenCache.statistics of each cache in the pool."""
@@ -412,7 +412,10 @@ class Encoder:
             i = 0
             while i < n:
                 batch = n - i if n - i < BATCH else BATCH
-                count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
+                if given == cython.NULL:
+                    count = state.cache.encode(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
+                else:
+                    count = state.cache.encode_given(text, at, length, ends + i, batch, state.ids.data + state.ids.used)
                 if count < 0:
                     return count
                 state.ids.used += count

@@ -1,18 +1,21 @@
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from tokenmill.kernels._pair_map cimport tm_pair_map
 
 
 cdef struct String:
-    const uint8_t* start
     size_t length
     uint32_t id
-    Py_ssize_t group_end  # where the strings of this length end
 
 
 cdef class Finder:
     cdef list contents  # the strings, the longest first, those of one length in order
     cdef String* strings
     cdef Py_ssize_t n
-    cdef uint8_t first[256]  # whether a string begins with this byte
+    cdef tm_pair_map children  # the trie: (node, byte) -> node; node 0 is the root
+    cdef uint32_t* ends  # by node: which string ends there, or NO_ID
+    cdef uint64_t begins[1024]  # a bit for each pair of bytes: whether a string begins with them, or is the first one
+    cdef uint8_t alone[256]  # whether this byte is one of the strings
     cdef uint8_t heads[16][2]  # the distinct first two bytes; few_heads if there are no more
     cdef Py_ssize_t n_heads
     cdef bint few_heads

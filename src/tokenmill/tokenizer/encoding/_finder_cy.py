@@ -1,11 +1,18 @@
 # cython: language_level=3
-"""Finds added tokens in UTF-8 text, at the speed of a plain scan for their first two bytes."""
+"""Finds added tokens in UTF-8 text, at the speed of a plain scan for their first two bytes; behind these, a trie."""
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cython.cimports.libc.stdint import uint8_t
+from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
-from cython.cimports.libc.string import memcmp
+from cython.cimports.libc.string import memset
+from cython.cimports.tokenmill.kernels._pair_map import (
+    tm_pair_map_free,
+    tm_pair_map_get,
+    tm_pair_map_get_or_put,
+    tm_pair_map_reserve,
+)
+from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 
 BLOCK = cython.declare(cython.size_t, 64)
 
@@ -20,22 +27,34 @@ class Finder:
 
     def __cinit__(self, ids: dict):
         i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        node: uint32_t
+        nodes: uint32_t = 1
+        second: cython.int
         self.contents = sorted(ids, key=lambda content: (-len(content), content))
         self.n = len(self.contents)
+        room: cython.size_t = 2 + sum(map(len, self.contents))
         self.strings = cython.cast(cython.pointer(String), malloc((self.n + 1) * cython.sizeof(String)))
-        if self.strings == cython.NULL:
+        self.ends = cython.cast(cython.pointer(uint32_t), malloc(room * 4))
+        if self.strings == cython.NULL or self.ends == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
             raise MemoryError
+        memset(self.ends, 0xFF, room * 4)
         heads = {content[:2] for content in self.contents}
         self.few_heads = len(heads) <= 16 and min(map(len, heads), default=0) == 2
         for i in range(self.n):
             content = self.contents[i]
-            self.strings[i].start = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
+            p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
             self.strings[i].length = PyBytes_GET_SIZE(content)
             self.strings[i].id = ids[content]
-            self.first[content[0]] = 1
-        for i in range(self.n - 1, -1, -1):
-            same: cython.bint = i + 1 < self.n and self.strings[i].length == self.strings[i + 1].length
-            self.strings[i].group_end = self.strings[i + 1].group_end if same else i + 1
+            node = 0
+            for k in range(cython.cast(cython.Py_ssize_t, self.strings[i].length)):
+                node = tm_pair_map_get_or_put(cython.address(self.children), node, p[k], nodes)
+                nodes += node == nodes
+            self.ends[node] = i
+            self.alone[p[0]] |= self.strings[i].length == 1
+            for second in range(256):
+                if self.strings[i].length == 1 or p[1] == second:
+                    self.begins[p[0] << 2 | second >> 6] |= cython.cast(uint64_t, 1) << (second & 63)
         if self.few_heads:
             self.n_heads = len(heads)
             for i, head in enumerate(heads):
@@ -44,6 +63,8 @@ class Finder:
 
     def __dealloc__(self):
         free(self.strings)
+        free(self.ends)
+        tm_pair_map_free(cython.address(self.children))
 
     def __len__(self):
         return self.n
@@ -84,7 +105,7 @@ class Finder:
                     at = stop
                     continue
             for i in range(at, stop):
-                if self.first[text[i]]:
+                if self.begins[text[i] << 2 | text[i + 1] >> 6] >> (text[i + 1] & 63) & 1 if i + 1 < length else self.alone[text[i]]:
                     which[0] = self.match(text + i, length - i)
                     if which[0] >= 0:
                         return i
@@ -92,27 +113,14 @@ class Finder:
         return length
 
     def match(self, text, left):
-        """The longest string that text[0:left] begins with, or -1. Strings of one length are searched by bisection."""
-        i: cython.Py_ssize_t = 0
-        end: cython.Py_ssize_t
-        middle: cython.Py_ssize_t
-        low: cython.Py_ssize_t
-        length: cython.size_t
-        order: cython.int
-        while i < self.n:
-            length = self.strings[i].length
-            low = i
-            end = self.strings[i].group_end
-            i = end
-            if length > left:
-                continue
-            while low < end:
-                middle = (low + end) // 2
-                order = memcmp(self.strings[middle].start, text, length)
-                if order == 0:
-                    return middle
-                if order < 0:
-                    low = middle + 1
-                else:
-                    end = middle
-        return -1
+        """The longest string that text[0:left] begins with, or -1."""
+        i: cython.size_t
+        node: uint32_t = 0
+        found: cython.Py_ssize_t = -1
+        for i in range(left):
+            node = tm_pair_map_get(cython.address(self.children), node, text[i])
+            if node == NO_ID:
+                break
+            if self.ends[node] != NO_ID:
+                found = self.ends[node]
+        return found

@@ -7,29 +7,35 @@ stage 1 first: PartEncoder does that, mostly word by word. Then the merges of st
 Let A and B be two tokens that a merge of stage 2 joins. It crosses the border between the last id of stage 1 in A and the
 first in B. No merge crosses any other border. So what lies between such borders, a fragment, is merged on its own. The base
 class is a cache of fragments: its pretokens are ids of stage 1, written in 2 or 3 bytes each.
+
+Where superwords join whole pretokens only (BoundlessBPE), the first step encodes pretoken by pretoken, and what the scanner
+gives are stretches of pretokens with borders that superwords may cross. An id that is not a whole pretoken is marked, and no
+superword crosses a border beside it.
 """
 
 import cython
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.stdlib import malloc
 from cython.cimports.libc.string import memcpy
-from cython.cimports.tokenmill.kernels._memory import tm_make_room
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_hash
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash
+from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import (
     BATCH,
     COUNT_SHIFT,
     ID_MASK,
+    SCAN,
     Entry,
     PretokenCache,
 )
-from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder
+from cython.cimports.tokenmill.tokenizer.encoding._parts_cy import PartEncoder, free_id_room, make_id_room
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, TOO_LONG, Merger
 
 MOST = cython.declare(cython.size_t, 0xFFFFFF00)  # bytes of pretokens at once: places of ids have 32 bits
 KEPT = cython.declare(cython.size_t, 1 << 20)  # ids that there is room for between calls
 BITS = cython.declare(cython.size_t, 32)  # of the filter for each border
+APART = cython.declare(uint32_t, 0x80000000)  # marks an id that is not a whole pretoken
 
 
 @cython.final
@@ -62,12 +68,12 @@ class IdMerger(Merger):
 @cython.final
 @cython.cclass
 class SuperwordCache(PretokenCache):
-    """The cache of fragments, with what encodes by stage 1. Call `set_stages` once."""
+    """The cache of fragments, with what encodes by stage 1. Call `set_stages` or `set_pretokens` once."""
 
     def __dealloc__(self):
-        self.release()
+        free_id_room(cython.address(self.room))
 
-    def set_stages(self, words: PartEncoder, borders: cython.const[uint64_t][::1], width: cython.size_t):
+    def set_stages(self, words: PartEncoder | None, borders: cython.const[uint64_t][::1], width: cython.size_t):
         """words: encodes with stage 1. borders: see `border_filter`. width: the bytes of an id."""
         self.words = words
         self.borders = borders
@@ -76,61 +82,102 @@ class SuperwordCache(PretokenCache):
         while cython.cast(cython.size_t, 1) << (64 - self.shift) < 64 * cython.cast(cython.size_t, borders.shape[0]):
             self.shift -= 1
 
+    def set_pretokens(
+        self, pretokens: PretokenCache, scanner: Scanner, borders: cython.const[uint64_t][::1], width: cython.size_t
+    ):
+        """The same for superwords of whole pretokens, which `pretokens` encodes, and `scanner` cuts."""
+        self.set_stages(None, borders, width)
+        self.pretokens = pretokens
+        self.scanner = scanner
+
     def begin(self):
         PretokenCache.begin(self)
-        self.words.cache.begin()
+        (self.words.cache if self.pretokens is None else self.pretokens).begin()
 
     def copy(self):
         fresh: SuperwordCache = SuperwordCache(self.merger, self, self.initial_slots)
-        fresh.set_stages(self.words.copy(), self.borders, self.width)
+        if self.pretokens is None:
+            fresh.set_stages(self.words.copy(), self.borders, self.width)
+        else:
+            fresh.set_pretokens(self.pretokens.copy(), self.scanner, self.borders, self.width)
         return fresh
 
     def set_limit(self, limit):
         self.limit = limit // 2
-        self.words.cache.limit = limit // 2
+        (self.words.cache if self.pretokens is None else self.pretokens).limit = limit // 2
 
     def encode(self, text, start, length, ends, n, out):
         id_ends: cython.size_t[BATCH]
         count: cython.Py_ssize_t
         if ends[n - 1] - start > MOST:
             return TOO_LONG
-        if not self.reserve(ends[n - 1] - start):
+        if not make_id_room(cython.address(self.room), ends[n - 1] - start, self.width):
             return NO_MEMORY
-        count = self.words.encode(text, start, length, ends, n, self.ids, id_ends)
+        if self.pretokens is None:
+            count = self.words.encode(text, start, length, ends, n, self.room.ids, id_ends)
+        else:
+            count = self.encode_pretokens(text, start, length, ends[n - 1])
+            n = 1  # all as one: `places` is not used then
+            id_ends[0] = count
         if count > 0:
             count = self.join(n, count, id_ends, out)
-        if self.ids_room > KEPT:
-            self.release()
+        if self.room.ids_room > KEPT:
+            free_id_room(cython.address(self.room))
         return count
 
-    def release(self):
-        free(self.ids)
-        free(self.packed)
-        free(self.cuts)
-        self.ids = self.cuts = cython.NULL
-        self.packed = cython.NULL
-        self.ids_room = self.packed_room = self.cuts_room = 0
+    def encode_given(self, text, start, length, ends, n, out):
+        i: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        used: cython.Py_ssize_t = 0
+        if self.pretokens is None:
+            return self.encode(text, start, length, ends, n, out)
+        for i in range(n):
+            count = self.encode(text, start, ends[i], ends + i, 1, out + used)
+            if count < 0:
+                return count
+            used += count
+            start = ends[i]
+        return used
 
-    def reserve(self, size):
-        """Make room for the ids of `size` bytes."""
-        ids: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.ids))
-        cuts: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.cuts))
-        packed: cython.pp_void = cython.cast(cython.pp_void, cython.address(self.packed))
-        return (
-            tm_make_room(ids, cython.address(self.ids_room), size + 4, 4)
-            and tm_make_room(cuts, cython.address(self.cuts_room), size + 4, 4)
-            # Keys are read 16 bytes at a time, and the last id is written with 4 bytes.
-            and tm_make_room(packed, cython.address(self.packed_room), self.width * size + 32, 1)
-        )
+    def encode_pretokens(self, text, start, length, stop):
+        pretokens: cython.size_t[SCAN]
+        ids: cython.pointer(uint32_t) = self.room.ids
+        n: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        id: cython.Py_ssize_t
+        batch: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        while start < stop:
+            n = self.scanner.scan_pretokens(text, start, length, pretokens, SCAN)
+            while pretokens[n - 1] > stop:
+                n -= 1
+            i = 0
+            while i < n:
+                batch = min(n - i, BATCH)
+                count = self.pretokens.encode(text, start, length, pretokens + i, batch, ids)
+                if count < 0:
+                    return count
+                id = 0
+                for k in range(batch):
+                    if cython.cast(cython.Py_ssize_t, self.pretokens.places[k]) - id > 1:
+                        while id < self.pretokens.places[k]:
+                            ids[id] |= APART
+                            id += 1
+                    id = self.pretokens.places[k]
+                ids += count
+                i += batch
+                start = pretokens[i - 1]
+        return ids - self.room.ids
 
     def join(self, n, n_ids, id_ends, out):
         starts: cython.size_t[BATCH]
         stops: cython.size_t[BATCH]
         keys: tm_key[BATCH]
         hashes: uint64_t[BATCH]
-        limit: cython.pointer(cython.const[uint8_t]) = self.packed + self.packed_room
-        ids: cython.pointer(uint32_t) = self.ids
-        cuts: cython.pointer(uint32_t) = self.cuts
+        limit: cython.pointer(cython.const[uint8_t]) = self.room.packed + self.room.packed_room
+        ids: cython.pointer(uint32_t) = self.room.ids
+        cuts: cython.pointer(uint32_t) = self.room.places
         width: cython.size_t = self.width
         o: cython.pointer(uint32_t) = out
         entry: cython.pointer(Entry)
@@ -143,8 +190,11 @@ class SuperwordCache(PretokenCache):
         first: cython.size_t = 0  # of a fragment
         done: cython.size_t = 0  # ids that are in `out`, joined or not
         pretoken: cython.Py_ssize_t = 0  # whose ids are not all in `out`
+        if self.pretokens is not None:
+            for k in range(n_ids):
+                ids[k] &= ~APART
         for k in range(n_ids):
-            memcpy(self.packed + k * width, ids + k, 4)
+            memcpy(self.room.packed + k * width, ids + k, 4)
         while cut < n_cuts:
             # All keys and prefetches of a batch of fragments come before its first probe.
             waiting = 0
@@ -155,7 +205,7 @@ class SuperwordCache(PretokenCache):
                 first = cuts[cut]
                 cut += 1
             for k in range(waiting):
-                keys[k] = tm_key_of(self.packed + starts[k] * width, (stops[k] - starts[k]) * width, limit, self.seed)
+                keys[k] = tm_key_of(self.room.packed + starts[k] * width, (stops[k] - starts[k]) * width, limit, self.seed)
                 hashes[k] = tm_random_hash(keys[k], self.seed)
                 tm_prefetch_write(self.entries + (hashes[k] & (self.slots - 1)))
             for k in range(waiting):
@@ -172,7 +222,7 @@ class SuperwordCache(PretokenCache):
                     o += tail >> COUNT_SHIFT
                 else:
                     count = self.seek(
-                        self.packed + starts[k] * width, (stops[k] - starts[k]) * width, keys[k], hashes[k], o
+                        self.room.packed + starts[k] * width, (stops[k] - starts[k]) * width, keys[k], hashes[k], o
                     )
                     if count < 0:
                         return count
@@ -191,18 +241,20 @@ class SuperwordCache(PretokenCache):
         """Where the fragments end, into `cuts`; returns how many there are. Whether a border is crossed is unpredictable, so
         nothing branches on it."""
         filter: cython.pointer(cython.const[uint64_t]) = cython.address(self.borders[0])
-        ids: cython.pointer(uint32_t) = self.ids
-        cuts: cython.pointer(uint32_t) = self.cuts
+        ids: cython.pointer(uint32_t) = self.room.ids
+        cuts: cython.pointer(uint32_t) = self.room.places
         shift: cython.int = self.shift
         count: cython.Py_ssize_t = 0
         pretoken: cython.Py_ssize_t
         i: cython.size_t = 0
         hash: uint64_t
+        crossed: uint64_t
         for pretoken in range(n):
             for i in range(i + 1, id_ends[pretoken]):
                 hash = tm_pair_hash(0, ids[i - 1], ids[i]) >> shift
                 cuts[count] = cython.cast(uint32_t, i)
-                count += 1 - cython.cast(cython.Py_ssize_t, filter[hash >> 6] >> (hash & 63) & 1)
+                crossed = filter[hash >> 6] >> (hash & 63) & ((ids[i - 1] | ids[i]) < APART)
+                count += 1 - cython.cast(cython.Py_ssize_t, crossed)
             i = id_ends[pretoken]
             cuts[count] = cython.cast(uint32_t, i)
             count += 1

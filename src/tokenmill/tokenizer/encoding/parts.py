@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from ...split._scan_cy import Scanner
     from ...vocabulary import Vocabulary
+    from ..merging._merger_cy import Merger
+    from ._cache_cy import PretokenCache
 
 _SPANS_WORDS = re.compile(r"\w ")
 
@@ -35,36 +38,68 @@ def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEnco
     return PartEncoder(token_cache(merger, tokens), inside, sizes)
 
 
+def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
+    """Looks pretokens up among tokens. Any other is encoded to its bytes, all 256 of which are tokens."""
+    import numpy as np
+
+    tokens = tuple(tokens)
+    starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
+    merger = list_merger(tokens, np.zeros((0, 3), np.int32), [starts[bytes([i])] for i in range(256)], None, None)
+    cache = token_cache(merger, tokens)
+    cache.begin()
+    return cache
+
+
+def _spans_words(token: bytes) -> bool:
+    return token.rfind(b" ") > 0 and _SPANS_WORDS.search(token.decode(errors="ignore")) is not None
+
+
 def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] | None:
     """What encodes with tokens that span words, and its merger; None for a vocabulary whose merges have no such two stages.
 
     Stage 2 begins with the first token that holds a space after a letter or a number. A vocabulary that was not trained in two stages
     is None: stage 2 would be nearly all of it, or stage 1 uses tokens of stage 2.
     """
+    if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
+        return None
     import numpy as np
 
     tokens, events = vocabulary.tokens, vocabulary.events
-    if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
-        return None
     made = events[:, 2].tolist()
-    t = next(
-        (rank for rank, id in enumerate(made) if _SPANS_WORDS.search((tokens[id] or b"").decode(errors="ignore"))),
-        len(made),
-    )
+    t = next((rank for rank, id in enumerate(made) if _spans_words(tokens[id] or b"")), len(made))
     if t == len(made) or 4 * t < len(made):
         return None
     singles = {id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     first, second = singles.union(events[:t].ravel().tolist()), set(made[t:])
     if len({tokens[id] for id in singles}) < 256 or first & second or len(second) < len(made) - t:
         return None
-    # The first and the last id of stage 1 in each token.
-    begins, ends = np.arange(len(tokens), dtype=np.uint32), np.arange(len(tokens), dtype=np.uint32)
-    for left, right, new in events[t:].tolist():
-        begins[new], ends[new] = begins[left], ends[right]
-    width = 2 if max(first) < 1 << 16 else 3
-    merger = IdMerger(len(tokens), [0] * 256)
-    merger.set_merges(np.ascontiguousarray(events[t:]), width)
-    cache = SuperwordCache(merger)
+    merger, cache, borders, width = _joining(len(tokens), events[t:], max(first))
     words = part_encoder([token if id in first else None for id, token in enumerate(tokens)], events[:t])
-    cache.set_stages(words, border_filter(ends[events[t:, 0]], begins[events[t:, 1]]), width)
+    cache.set_stages(words, borders, width)
     return merger, cache
+
+
+def pretoken_superword_cache(vocabulary: Vocabulary, merger: Merger, scanner: Scanner) -> tuple[Merger, SuperwordCache]:
+    """The same for a vocabulary with `superwords`. merger: merges single pretokens."""
+    made = {*vocabulary.superwords[:, 2].tolist()}
+    last = max(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made)
+    _, cache, borders, width = _joining(len(vocabulary.tokens), vocabulary.superwords, last)
+    cache.set_pretokens(token_cache(merger, ()), scanner, borders, width)
+    return merger, cache
+
+
+def _joining(n_ids: int, merges: np.ndarray, last: int) -> tuple[IdMerger, SuperwordCache, np.ndarray, int]:
+    """What joins ids by the merges of superwords, the filter of the borders that these cross, and the bytes of an id.
+
+    last: the highest id that is not a superword.
+    """
+    import numpy as np
+
+    # The first and the last id of stage 1 in each token.
+    begins, ends = np.arange(n_ids, dtype=np.uint32), np.arange(n_ids, dtype=np.uint32)
+    for left, right, new in merges.tolist():
+        begins[new], ends[new] = begins[left], ends[right]
+    width = 2 if last < 1 << 16 else 3
+    merger = IdMerger(n_ids, [0] * 256)
+    merger.set_merges(np.ascontiguousarray(merges), width)
+    return merger, SuperwordCache(merger), border_filter(ends[merges[:, 0]], begins[merges[:, 1]]), width

@@ -186,6 +186,9 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t
     best: uint32_t
+    if pretoken == cython.NULL:
+        for i in range(n - 1):
+            tm_pair_map_prefetch(cython.address(self.pairs), ids[i], ids[i + 1])
     for i in range(n - 1):
         if pretoken != cython.NULL:
             ranks[i] = self.byte_pairs[pretoken[i] << 8 | pretoken[i + 1]]
@@ -195,6 +198,14 @@ def _by_scan(self: Merger, ids: cython.pointer(uint32_t), n: cython.Py_ssize_t,
         for i in range(n - 2):
             tm_pair_map_prefetch(cython.address(self.pairs), ranks[i], ids[i + 2])
             tm_pair_map_prefetch(cython.address(self.pairs), ids[i], ranks[i + 1])
+    else:
+        for i in range(n - 1):
+            if ranks[i] != NO_ID:
+                best = self.made[ranks[i]]
+                if i + 2 < n:
+                    tm_pair_map_prefetch(cython.address(self.pairs), best, ids[i + 2])
+                if i > 0:
+                    tm_pair_map_prefetch(cython.address(self.pairs), ids[i - 1], best)
     while n > 1:
         best = NO_ID
         at = 0

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""Tokens, mergers and cutters as flat memory, to be saved and restored without building them again.
+"""Tokens and mergers as flat memory, to be saved and restored without building them again.
 
 What is restored is trusted: a wrong number in it is a wrong address. The caller checks that the bytes are those that were saved.
 """
@@ -15,7 +15,6 @@ from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map, tm_pair_map
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key_of, tm_random_hash
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
-from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger, Origin
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
 
@@ -143,24 +142,6 @@ def restore_merger(numbers: list, blocks: list) -> Merger:
         fast.trie_size = len(trie) // 8
         memcpy(fast.trie, PyBytes_AS_STRING(trie), len(trie))
     return merger
-
-
-# ---------------------------------------------------------------------- cutters
-
-
-def save_cutter(cutter: Cutter | None) -> list:
-    """A cutter as two blocks, which are empty for None."""
-    if cutter is None:
-        return [b"", b""]
-    return [_bytes(cutter.ascii, cython.sizeof(cutter.ascii)), _pairs(cython.address(cutter.pairs))]
-
-
-def restore_cutter(blocks: list) -> Cutter:
-    """The cutter that `save_cutter` saved."""
-    cutter: Cutter = Cutter(())
-    memcpy(cutter.ascii, _start(blocks[0], cython.sizeof(cutter.ascii)), cython.sizeof(cutter.ascii))
-    _put_pairs(cython.address(cutter.pairs), blocks[1])
-    return cutter
 
 
 # ---------------------------------------------------------------------- memory

@@ -1,0 +1,174 @@
+"""BoundlessBPE: superwords of whole pretokens, which compete with the merges inside pretokens.
+
+    Schmidt, Reddy, Tanner, Pinter: Boundless Byte Pair Encoding, 2025 (arXiv 2504.00178); Faster Superword Tokenization, 2026
+    (arXiv 2604.05192)
+
+Definitions
+    atom        a token of the BPE of single pretokens, plain or Picky and of the size wanted, that holds a letter and that is
+                what its own bytes are encoded to as a pretoken
+    segment     neighbouring pretokens of a document, each of which is an atom
+    superwords  the merges of BPE on the segments: the most frequent pair first, then the smaller (left id, right id)
+
+The events of the single pretokens and the superwords are taken in turn until the vocabulary is full. A superword is taken if
+its count is higher than that of the next event and both its parts are there; else that event is taken, with the removals that
+follow it. What is left of the events is dropped. Text is encoded by the events first, pretoken by pretoken. Then superwords
+join neighbouring pretokens that became one token each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import regex
+
+from ..errors import UsageError
+from ..split import Splitter
+from ..tokenizer import Tokenizer
+from ..tokenizer.encoding.parts import pretoken_cache
+from ..training import Training
+from ..training.watching import Watch
+from ..vocabulary import AddedToken, Vocabulary
+from . import passes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+    from ._fragments_cy import SegmentReader
+
+_LETTER = regex.compile(r"\p{L}")
+_BYTES = 256
+Row = tuple[int, int, int]
+
+
+def train_boundless(job: passes.Job) -> Vocabulary:
+    """Train superwords of whole pretokens. `min_count` holds for the events, `min_pair_count` for both."""
+    import numpy as np
+
+    options = job.options
+    assert job.counts is not None
+    Splitter(*job.counts.split_patterns, joins=bytes(1 << 13))  # raises before long work
+    first = Training(job.counts, dataclasses.replace(options, superwords=None), job.show).run()
+    segments = _Segments(job, first)
+    wanted = options.n_ordinary - _BYTES
+    totals = segments.totals()
+    counts = np.minimum(np.reshape(first.event_counts, (-1, 2))[:, 0], 0xFFFF).astype(np.uint16)
+    floor = options.min_pair_count
+    least = max(floor, passes.guess(np.concatenate([totals, counts]), wanted))
+    while True:
+        rows, tokens, numbers = segments.merge(segments.fragments(totals, least), least, wanted)
+        unknown = least - 1 if least > floor else 0  # a superword that was not found has this count at most
+        taken = _take(first, rows.tolist(), numbers[:, 0].tolist(), options.n_ordinary, unknown)
+        if taken is not None:
+            return _vocabulary(job, first, (rows[: taken[1]], tokens, numbers[: taken[1]]), taken[0])
+        least = max(floor, least // 4)  # the guess was too high
+
+
+def _take(
+    first: Vocabulary, superwords: Sequence[Row], counts: Sequence[int], size: int, unknown: int
+) -> tuple[int, int] | None:
+    """How many of the events and of the superwords are taken to have `size` tokens.
+
+    unknown: the highest count that a superword may have that was not found. None if it matters.
+    """
+    import numpy as np
+
+    events = first.events.tolist()
+    event_counts = np.reshape(first.event_counts, (-1, 2))[:, 0].tolist()
+    there = {*range(_BYTES)}
+    at = n = 0
+    while len(there) < size:
+        count = event_counts[at] if at < len(events) else 0
+        if n < len(superwords) and counts[n] > count and there.issuperset(superwords[n][:2]):
+            there.add(superwords[n][2])
+            n += 1
+            continue
+        if n == len(superwords) and unknown > count:
+            return None
+        if at == len(events):
+            break
+        there.add(events[at][2])
+        at += 1
+        while at < len(events) and events[at][1] < 0:
+            there.discard(events[at][0])
+            at += 1
+    return at, n
+
+
+def _vocabulary(job: passes.Job, first: Vocabulary, merged: passes.Merged, n_events: int) -> Vocabulary:
+    """The vocabulary of the first events and of the superwords `merged`.
+
+    Ids: the bytes, the tokens of the events in order, the superwords, the special tokens, the removed tokens.
+    """
+    import numpy as np
+
+    events, (rows, spelt, numbers) = first.events[:n_events], merged
+    gone: dict[int, bool] = dict.fromkeys([*range(_BYTES), *events[events[:, 1] >= 0, 2].tolist()], False)
+    for left, right, new in events.tolist():
+        gone[left if right < 0 else new] = right < 0
+    present = [id for id in gone if not gone[id]] + rows[:, 2].tolist()
+    removed = [id for id in gone if gone[id]]
+    tokens = [spelt[id] for id in present]
+    if len(set(tokens)) < len(tokens):
+        twice = next(token for token in tokens if tokens.count(token) > 1)
+        raise UsageError(
+            f"the split pattern cuts the same text in two ways: {twice!r} is a superword and another token. Give another pattern"
+        )
+    special = job.options.special_tokens
+    final = np.full(len(spelt) + 1, -1, np.int32)  # the last one is for the -1 of a removal
+    final[present] = np.arange(len(present))
+    final[removed] = len(present) + len(tuple(special)) + np.arange(len(removed))
+    holes: list[bytes | None] = [None] * len(tuple(special)) if removed else []
+    vocabulary = Vocabulary(
+        tokens=(*tokens, *holes, *(spelt[id] for id in removed)),
+        split_patterns=first.split_patterns,
+        order="events",
+        events=final[events],
+        added_tokens=tuple(AddedToken(content, id) for id, content in enumerate(special, len(present))),
+        whole_pretokens=False,
+        refine=first.refine,
+        superwords=final[rows],
+        event_counts=first.event_counts[:n_events],
+    )
+    every = np.concatenate([vocabulary.events, vocabulary.superwords])
+    told = Watch(job.progress, [token or b"" for token in vocabulary.tokens])
+    told.tell(every, np.concatenate([np.reshape(vocabulary.event_counts, (-1, 2)), numbers]))
+    return vocabulary
+
+
+class _Segments(passes.Passes):
+    """Segments are runs of atoms."""
+
+    def __init__(self, job: passes.Job, first: Vocabulary) -> None:
+        import numpy as np
+
+        self.arguments = (first,)
+        tok = Tokenizer(first)
+        tokens = [token or b"" for token in first.tokens]
+        atoms = [id not in first.removed and _is_atom(tok, token, id) for id, token in enumerate(tokens)]
+        self.atoms = np.array(atoms, np.uint8)
+        found = [token for token, atom in zip(tokens, atoms, strict=True) if atom]
+        # Segments go on only where the last byte of an atom is beside the first byte of one.
+        joins = np.zeros((256, 256), bool)
+        joins[np.ix_(sorted({token[-1] for token in found}), sorted({token[0] for token in found}))] = True
+        packed = np.packbits(joins, bitorder="little").tobytes()
+        special = job.options.special_tokens
+        super().__init__(job, tokens, Splitter(*first.split_patterns, special_tokens=special, joins=packed))
+        looked_up = (atom or len(token) == 1 for token, atom in zip(tokens, atoms, strict=True))
+        self.known = pretoken_cache([token if known else None for token, known in zip(tokens, looked_up, strict=True)])
+
+    def reader(self, totals: np.ndarray, crossed: np.ndarray) -> SegmentReader:
+        import numpy as np
+
+        from ._fragments_cy import SegmentReader
+
+        flags = np.zeros(len(self.tokens), np.uint8)
+        atoms = self.known, self.atoms, self.cache
+        return SegmentReader(self.splitter.scanner, None, totals, crossed, flags, self.width, *atoms)
+
+
+def _is_atom(tok: Tokenizer, token: bytes, id: int) -> bool:
+    """Whether superwords may be made of a token."""
+    return bool(_LETTER.search(token.decode(errors="ignore"))) and tok.core.encode_pretoken(token) == [id]

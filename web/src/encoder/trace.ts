@@ -1,0 +1,214 @@
+// How one pretoken becomes tokens, step by step: written for the page to show, from the definitions. It shares no code with
+// the encoder's fast ways.
+
+import { characterLength } from "./bytes";
+import type { Pack } from "./pack";
+import { NEVER, PairRanks } from "./pairs";
+
+/** A part of the pretoken: an id, or -1 for bytes that are not a token. */
+export interface Part {
+  id: number;
+  bytes: Uint8Array;
+}
+
+export interface Candidate {
+  /** The rank of a merge, or the number of an event. */
+  order: number;
+  left: Uint8Array;
+  right: Uint8Array;
+}
+
+export interface Step {
+  kind: "merge" | "remove";
+  order: number;
+  /** What the step makes, or for a removal what it takes apart. */
+  token: Part;
+  left: Part | null;
+  right: Part | null;
+  /** All parts after the step, and which of them the step made. */
+  parts: Part[];
+  made: boolean[];
+  /** The neighbours that could merge next, the first in order first. */
+  waiting: Candidate[];
+}
+
+export interface Trace {
+  start: Part[];
+  steps: Step[];
+  /** Whether the pretoken was looked up as a whole before any merge. */
+  whole: Part | null;
+}
+
+const LONGEST = 400; // bytes
+const MOST_WAITING = 6;
+
+const tracers = new WeakMap<Pack, Tracer>();
+
+/** The steps of one pretoken, or null if it is too long to show. */
+export function trace(pack: Pack, pretoken: Uint8Array): Trace | null {
+  if (pretoken.length > LONGEST) return null;
+  const tracer = tracers.get(pack) ?? new Tracer(pack);
+  tracers.set(pack, tracer);
+  const start = tracer.start(pretoken);
+  const whole = pack.header.whole_pretokens ? tracer.find(pretoken) : -1;
+  if (whole >= 0) return { start, steps: [], whole: { id: whole, bytes: pretoken } };
+  return { start, steps: pack.header.order === "events" ? tracer.replay(start) : tracer.merge(start), whole: null };
+}
+
+class Tracer {
+  private readonly rows = new Map<string, number[]>();
+  private readonly prefixes: PairRanks;
+
+  constructor(private readonly pack: Pack) {
+    const { header, left, right, tokens } = pack;
+    this.prefixes = new PairRanks(tokens, header.size);
+    if (header.order === "ranks") return;
+    for (let row = 0; row < left.length; row++) {
+      const key = `${left[row]} ${right[row]}`;
+      const known = this.rows.get(key);
+      if (known) known.push(row);
+      else this.rows.set(key, [row]);
+    }
+  }
+
+  find(bytes: Uint8Array): number {
+    const id = this.pack.tokens.lookUp(bytes);
+    return id < this.pack.header.size ? id : -1;
+  }
+
+  /** The bytes or characters that merging begins with. */
+  start(pretoken: Uint8Array): Part[] {
+    const { alphabet, order, byte_tokens: fallback } = this.pack.header;
+    const parts: Part[] = [];
+    const byCharacter = alphabet === "characters" && order !== "ranks";
+    for (let at = 0; at < pretoken.length; ) {
+      const end = Math.min(pretoken.length, at + (byCharacter ? characterLength(pretoken[at]!) : 1));
+      const bytes = pretoken.subarray(at, end);
+      const id = this.find(bytes);
+      if (id >= 0 || fallback.length === 0) parts.push({ id, bytes });
+      else for (const byte of bytes) parts.push({ id: fallback[byte]!, bytes: Uint8Array.of(byte) });
+      at = end;
+    }
+    return parts;
+  }
+
+  /** The steps of ranks, listed merges and scores: the lowest rank first, all its places from left to right. */
+  merge(start: Part[]): Step[] {
+    const steps: Step[] = [];
+    let parts = start;
+    for (;;) {
+      const ranks = parts.slice(1).map((right, i) => this.rankOf(parts[i]!, right));
+      const best = Math.min(NEVER, ...ranks);
+      if (best === NEVER) return steps;
+      const at = ranks.indexOf(best);
+      const [left, right] = [parts[at]!, parts[at + 1]!];
+      const last = steps.at(-1);
+      const again = last?.order === best && last.left?.id === left.id && last.right?.id === right.id;
+      const token = { id: this.madeBy(best, left, right), bytes: joined(left, right) };
+      const before: boolean[] = again ? last.made : parts.map(() => false);
+      const made = [...before.slice(0, at), true, ...before.slice(at + 2)];
+      parts = [...parts.slice(0, at), token, ...parts.slice(at + 2)];
+      const step: Step = {
+        kind: "merge",
+        order: best,
+        token,
+        left,
+        right,
+        parts,
+        made,
+        waiting: this.waiting(parts, -1),
+      };
+      if (again) steps[steps.length - 1] = step;
+      else steps.push(step);
+    }
+  }
+
+  /** The steps of a Picky vocabulary: event after event, those that do something here. */
+  replay(start: Part[]): Step[] {
+    const { left, right, made: makes } = this.pack;
+    const steps: Step[] = [];
+    const first = new Map<number, [number, number]>(); // the pair that first made a token
+    const gone = new Set<number>();
+    let parts = start;
+    for (let event = 0; event < left.length; event++) {
+      const [a, b, id] = [left[event]!, right[event]!, makes[event]!];
+      if (b >= 0) {
+        if (!first.has(id)) first.set(id, [a, b]);
+        gone.delete(id);
+      }
+      const apart = (one: number): number[] =>
+        first.get(one)!.flatMap((half) => (gone.has(half) ? apart(half) : [half]));
+      const found =
+        b < 0 ? parts.some((part) => part.id === a) : parts.some((part, i) => part.id === a && parts[i + 1]?.id === b);
+      const pieces = b < 0 && found ? apart(a).map((one) => this.part(one)) : [];
+      if (b < 0) gone.add(a);
+      if (!found) continue;
+      const [now, made] = b < 0 ? replaced(parts, a, pieces) : merged(parts, a, b, this.part(id));
+      parts = now;
+      const token = this.part(b < 0 ? a : id);
+      const halves = b < 0 ? [null, null] : [this.part(a), this.part(b)];
+      const kind = b < 0 ? "remove" : "merge";
+      steps.push({
+        kind,
+        order: event,
+        token,
+        left: halves[0]!,
+        right: halves[1]!,
+        parts,
+        made,
+        waiting: this.waiting(parts, event),
+      });
+    }
+    return steps;
+  }
+
+  private part(id: number): Part {
+    const { starts, arena } = this.pack.tokens;
+    return { id, bytes: arena.slice(starts[id]!, starts[id + 1]!) };
+  }
+
+  /** The rank of a pair: for a Picky vocabulary its next event after `event`. */
+  private rankOf(left: Part, right: Part, event = -1): number {
+    const { header, made } = this.pack;
+    if (left.id < 0 || right.id < 0) return NEVER;
+    if (header.order === "ranks") return this.prefixes.rank(left.id, right.id);
+    const rows = this.rows.get(`${left.id} ${right.id}`);
+    let row = rows?.find((one) => one > event) ?? NEVER;
+    if (header.order === "scores" && row !== NEVER) while (row > 0 && made[row - 1] === made[row]) row--;
+    return row;
+  }
+
+  private madeBy(rank: number, left: Part, right: Part): number {
+    return this.pack.header.order === "ranks" ? this.find(joined(left, right)) : this.pack.made[rank]!;
+  }
+
+  private waiting(parts: readonly Part[], event: number): Candidate[] {
+    const all = parts.slice(1).map((right, i): Candidate => {
+      const left = parts[i]!;
+      return { order: this.rankOf(left, right, event), left: left.bytes, right: right.bytes };
+    });
+    const possible = all.filter((one) => one.order !== NEVER).sort((a, b) => a.order - b.order);
+    const known = new Set<number>();
+    return possible.filter(({ order }) => !known.has(order) && known.add(order)).slice(0, MOST_WAITING);
+  }
+}
+
+function joined(left: Part, right: Part): Uint8Array {
+  return new Uint8Array([...left.bytes, ...right.bytes]);
+}
+
+function replaced(parts: readonly Part[], id: number, pieces: Part[]): [Part[], boolean[]] {
+  const made = parts.flatMap((part) => (part.id === id ? pieces.map(() => true) : [false]));
+  return [parts.flatMap((part) => (part.id === id ? pieces : [part])), made];
+}
+
+function merged(parts: readonly Part[], left: number, right: number, token: Part): [Part[], boolean[]] {
+  const [now, made]: [Part[], boolean[]] = [[], []];
+  for (let i = 0; i < parts.length; i++) {
+    const here = parts[i]!.id === left && parts[i + 1]?.id === right;
+    now.push(here ? token : parts[i]!);
+    made.push(here);
+    if (here) i++;
+  }
+  return [now, made];
+}

@@ -1,0 +1,133 @@
+// Why a token is here: its pretoken, the merges that made it, and all steps of the pretoken, in a dialog.
+
+import type { Part, Step, Trace } from "../encoder/trace";
+import { byId, fill, grouped, h } from "./dom";
+import type { Session } from "./session";
+import { label } from "./show";
+
+export interface Question {
+  key: string;
+  /** The bytes of the pretoken, of the token, and where the token begins in it. */
+  pretoken: Uint8Array;
+  token: Uint8Array;
+  id: number;
+  start: number;
+}
+
+/** Show the dialog for one token. */
+export async function showSteps(session: Session, question: Question): Promise<void> {
+  const { key, pretoken, token, id } = question;
+  const [found, details] = await Promise.all([
+    session.line.ask("trace", key, pretoken),
+    session.line.ask("describe", key, id),
+  ]);
+  const summary = session.choice(key)?.summary;
+  const unit = summary?.order === "events" ? "event" : "rank";
+  const count =
+    details.count === null
+      ? null
+      : h("p", {}, `The token occurs ${grouped(details.count)} times in ${summary?.counted}.`);
+  fill(
+    byId("steps-body"),
+    h("p", {}, "The token ", chip(token), ` (id ${id}) is in the pretoken `, chip(pretoken), "."),
+    count,
+    ...(found === null
+      ? [h("p", {}, "The pretoken is too long to show its steps.")]
+      : [h("h3", {}, "Why it is here"), why(found, question, unit), h("h3", {}, "All steps"), table(found, unit)]),
+  );
+  byId<HTMLDialogElement>("steps").showModal();
+}
+
+/** The steps that made the token, in order. */
+function why({ steps, whole }: Trace, { token, start }: Question, unit: string): HTMLElement {
+  if (whole) return h("p", {}, "The whole pretoken is a token. It is looked up before any merge.");
+  const end = start + token.length;
+  const own = steps.filter(({ parts, made }) => {
+    let at = 0;
+    return parts.some((part, i) => {
+      const inside = made[i]! && at >= start && at + part.bytes.length <= end;
+      at += part.bytes.length;
+      return inside;
+    });
+  });
+  if (own.length === 0)
+    return h("p", {}, "No merge applies to it: it is one of the parts that the encoding begins with.");
+  return h(
+    "ol",
+    { class: "why-list" },
+    ...own.map((step) => h("li", {}, what(step), ` (${unit} ${grouped(step.order)})`)),
+  );
+}
+
+function what({ kind, token, left, right, parts, made }: Step): HTMLElement {
+  if (kind === "remove") {
+    const pieces = parts.filter((_, i) => made[i]).slice(0, 8);
+    return h("span", {}, "remove ", chip(token.bytes), " \u2192 ", ...pieces.map((part) => chip(part.bytes)));
+  }
+  return h("span", {}, chip(left!.bytes), " + ", chip(right!.bytes), " \u2192 ", chip(token.bytes));
+}
+
+function table({ start, steps, whole }: Trace, unit: string): HTMLElement {
+  const cells = (parts: readonly Part[], made: readonly boolean[]) =>
+    h("td", { class: "step-parts" }, ...parts.map((part, i) => chip(part.bytes, made[i] ? "tok new" : "tok")));
+  const waits = (step: Step) =>
+    step.waiting.length === 0
+      ? h("span", { class: "hint" }, "nothing")
+      : h("span", {}, ...step.waiting.flatMap((one) => [chip(one.left), chip(one.right), ` ${grouped(one.order)}  `]));
+  const rows = steps.map((step, i) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, String(i + 1)),
+      h("td", {}, grouped(step.order)),
+      h("td", {}, what(step)),
+      cells(step.parts, step.made),
+      h("td", {}, waits(step)),
+    ),
+  );
+  const heads = [
+    "Step",
+    unit === "event" ? "Event" : "Rank",
+    "What is done",
+    "Parts after it",
+    `What waits, by ${unit}`,
+  ];
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Steps" },
+    h(
+      "table",
+      { class: "steps-table" },
+      h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
+      h(
+        "tbody",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, "0"),
+          h("td", {}),
+          h("td", {}, "the beginning"),
+          cells(start, []),
+          h("td", {}),
+        ),
+        ...rows,
+        whole
+          ? h(
+              "tr",
+              {},
+              h("th", { scope: "row" }, "1"),
+              h("td", {}),
+              h("td", {}, "looked up"),
+              cells([whole], [true]),
+              h("td", {}),
+            )
+          : null,
+      ),
+    ),
+  );
+}
+
+function chip(bytes: Uint8Array, kind = "tok"): HTMLElement {
+  return h("span", { class: kind }, label(bytes));
+}
