@@ -150,6 +150,9 @@ TM_SIMD inline uint64_t tm_beyond_ascii(tm_bytes v) {
     for (int i = 0; i < 4; i++) v.val[i] = vcgtq_u8(v.val[i], vdupq_n_u8(127));
     return tm_mask(v);
 }
+TM_SIMD inline int tm_is_all_ascii(tm_bytes v) {
+    return vmaxvq_u8(vorrq_u8(vorrq_u8(v.val[0], v.val[1]), vorrq_u8(v.val[2], v.val[3]))) < 128;
+}
 TM_SIMD inline uint64_t tm_equal(tm_bytes v, uint8_t byte) {
     for (int i = 0; i < 4; i++) v.val[i] = vceqq_u8(v.val[i], vdupq_n_u8(byte));
     return tm_mask(v);

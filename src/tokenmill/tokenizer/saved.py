@@ -82,6 +82,9 @@ class SavedVocabulary(Vocabulary):
             remember(pattern, _tables(_decode(tables)))
         return made
 
+    def joined_bytes(self) -> bytes | None:
+        return super().joined_bytes() if self.arrays[2] else None  # without importing NumPy for no superwords
+
     def merger_and_cache(self) -> tuple[Merger, PretokenCache]:
         """The saved merger, and the cache that its encoder begins with. Only where there are `tables`."""
         assert self.tables is not None
