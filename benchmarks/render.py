@@ -340,7 +340,9 @@ def families(results: dict) -> list[str]:
         "## First calls",
         "",
         "CPU milliseconds of a whole process that loads one file and encodes one line, with the start of Python and all "
-        "imports; the median of the rounds. *First load*: nothing is saved from an earlier load.",
+        "imports; the median of the rounds. *First load*: nothing is saved from an earlier load. This section and the next "
+        "were taken on a two-core Intel Xeon with AVX-512, busy with other work: only figures of one row, or of one text, "
+        "compare.",
         "",
         *table(["", "tokenmill", "first load", "tokenizers"], loads),
         "",
