@@ -81,6 +81,9 @@ class SavedVocabulary(Vocabulary):
             remember(pattern, _tables(_decode(tables)))
         return made
 
+    def joined_bytes(self) -> None:
+        """None: a vocabulary with superwords is not saved."""
+
     def merger_and_cache(self) -> tuple[Merger, PretokenCache]:
         """The saved merger, and the cache that its encoder begins with. Only where there are `tables`."""
         assert self.tables is not None

@@ -199,7 +199,7 @@ class Vocabulary:
             self,
             tokens=tuple(tokens),
             events=self.events + count * (self.events >= first),
-            superwords=self.superwords + count * (self.superwords >= first),
+            superwords=self.superwords + count * (self.superwords >= first) if len(self.superwords) else (),
             added_tokens=(*self.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first))),
         )
 
@@ -208,10 +208,10 @@ class Vocabulary:
 
         None without superwords. A superword may cross another border with the same bytes.
         """
-        import numpy as np
-
         if not len(self.superwords):
             return None
+        import numpy as np
+
         pairs = {((self.tokens[a] or b"")[-1], (self.tokens[b] or b"")[0]) for a, b, _ in self.superwords.tolist()}
         bits = np.zeros(1 << 16, bool)
         bits[[left << 8 | right for left, right in pairs]] = True
