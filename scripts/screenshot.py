@@ -1,9 +1,9 @@
 """Take the screenshot of the playground for the README, in a real Chromium.
 
-python scripts/screenshot.py TOKENIZER... [--output docs/images/playground.png]
+python scripts/screenshot.py TOKENIZER... [--output docs/images/playground.png] [--report docs/images/report.png]
 
 Without a tokenizer, the script trains two on Python's standard library. It needs `pip install 'tokenmill[play,test]'`
-and Chromium. With --all, it takes every view in both themes and three widths, for review, in the folder of the output.
+and Chromium. --report takes that of a report instead: a comparison of the tokenizers. With --all, it takes every view in both themes and three widths, for review, in the folder of the output.
 """
 
 from __future__ import annotations
@@ -29,16 +29,45 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 def site(tokenizers: list[str], folder: Path) -> None:
     """Export a static site with the tokenizers."""
-    import tokenmill
     from tokenmill.playground.export import export
+
+    export([(name, tok.vocabulary) for name, tok in loaded(tokenizers).items()], folder)
+
+
+def loaded(tokenizers: list[str]) -> dict:
+    """The tokenizers by name; without any, two that are trained on the standard library."""
+    import tokenmill
     from tokenmill.quality.names import tokenizer_name
 
     if tokenizers:
-        loaded = [(tokenizer_name(path), tokenmill.load(path)) for path in tokenizers]
-    else:
-        library = f"{sysconfig.get_path('stdlib')}/*.py"
-        loaded = [(f"python-{split}", tokenmill.train(library, 16_384, split=split)) for split in ("cl100k", "gpt2")]
-    export([(name, tok.vocabulary) for name, tok in loaded], folder)
+        return {tokenizer_name(path): tokenmill.load(path) for path in tokenizers}
+    library = f"{sysconfig.get_path('stdlib')}/*.py"
+    return {f"python-{split}": tokenmill.train(library, 16_384, split=split) for split in ("cl100k", "gpt2")}
+
+
+def report_pages(tokenizers: list[str], folder: Path) -> dict[str, Path]:
+    """Write the pages of a comparison of the tokenizers and of an inspection of the first."""
+    import tokenmill
+
+    toks = loaded(tokenizers)
+    library = sysconfig.get_path("stdlib")
+    text = [f"code={library}/asyncio/*.py", f"mail={library}/email/*.py"]
+    found = {
+        "compare": tokenmill.compare(toks, text),
+        "inspect": tokenmill.inspect(next(iter(toks.values())), text, name=next(iter(toks))),
+    }
+    for name, report in found.items():
+        report.save(folder / f"{name}.html")
+    return {name: folder / f"{name}.html" for name in found}
+
+
+def take_report(browser, page_path: Path, theme: str, width: int, output: Path, whole: bool) -> None:
+    """A picture of a report: its top, or the whole page."""
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+    page.goto(page_path.as_uri())
+    page.screenshot(path=output, full_page=whole)
+    page.close()
+    print(f"{output}: {output.stat().st_size:,} bytes")
 
 
 def prepare(page, view: str) -> None:
@@ -69,11 +98,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tokenizers", nargs="*")
     parser.add_argument("--output", type=Path, default=Path("docs/images/playground.png"))
+    parser.add_argument("--report", type=Path, metavar="PICTURE")
     parser.add_argument("--all", action="store_true")
     arguments = parser.parse_args()
     path = os.environ.get("TOKENMILL_CHROMIUM") or shutil.which("chromium")
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+        if arguments.report:
+            browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
+            pages = report_pages(arguments.tokenizers, Path(scratch))
+            if not arguments.all:
+                take_report(browser, pages["compare"], "light", 1180, arguments.report, whole=False)
+            for name, page in pages.items() if arguments.all else ():
+                for theme in ("light", "dark"):
+                    for width in (1280, 800, 400):
+                        output = arguments.report.with_name(f"{name}-{theme}-{width}.png")
+                        take_report(browser, page, theme, width, output, whole=True)
+            browser.close()
+            return
         folder = Path(scratch) / "site"
         site(arguments.tokenizers, folder)
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))

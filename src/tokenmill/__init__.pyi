@@ -25,11 +25,13 @@ from .quality import Inspection as Inspection
 from .quality import InspectionOptions as InspectionOptions
 from .quality import Pruned as Pruned
 from .quality import Replaced as Replaced
+from .quality import Report as Report
 from .quality import compare as compare
 from .quality import extend as extend
 from .quality import inspect as inspect
 from .quality import prune as prune
 from .quality import replace as replace
+from .quality import report as report
 from .quality import shrink as shrink
 from .sources.blocks import ReadOptions as ReadOptions
 from .split import Splitter as Splitter

@@ -77,7 +77,7 @@ def test_compare(folder):
     assert rows[0]["relative_share"] == 1 < rows[1]["relative_share"]
     assert table(result, "domain_fertility")["rows"][1]["domain"] == "b"
     first = run(folder, "compare", "--on", "a.txt", "b.txt", "--html", "both.html", "--json", "large", "small")
-    assert first.stdout == result.stdout and (folder / "both.html").exists()
+    assert json.loads(first.stdout)["tables"] == json.loads(result.stdout)["tables"] and (folder / "both.html").exists()
     assert "Compression" in run(folder, "compare", "large", "--on", "a.txt").stdout
 
 

@@ -1,4 +1,4 @@
-"""The report: well-formed, self-contained, nothing from a vocabulary as markup, the same bytes each time."""
+"""The report: well-formed, self-contained, nothing from a vocabulary as markup, the same bytes each time and in every form."""
 
 import base64
 import hashlib
@@ -10,10 +10,7 @@ import pytest
 from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
-from tokenmill.quality import compare, inspect
-from tokenmill.quality.report import render_comparison, render_inspection, write_report
-
-pytest.importorskip("matplotlib")
+from tokenmill.quality import compare, inspect, reporting
 
 HOSTILE = [
     b"<script>alert(1)</script>",
@@ -92,36 +89,52 @@ def check(page):
     return checker
 
 
+@pytest.fixture(autouse=True)
+def _one_date(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+
+
 def test_inspection(hostile, counts):
     found = inspect(hostile, {NAME: counts, "plain": counts})
-    page = render_inspection(found)
+    page = found.to_html()
     checker = check(page)
     assert "<script>alert(1)</script>" in "".join(checker.text).replace("·", " ")
-    assert page == render_inspection(inspect(hostile, {NAME: counts, "plain": counts}))
-    assert sum(tag == "svg" for tag, _ in checker.tags) == 5
-    assert "#0101" not in page.replace(" ", "") and "DejaVu Sans'" not in page
-    headings = [a for tag, a in checker.tags if tag == "th"]
-    assert headings
+    assert page == inspect(hostile, {NAME: counts, "plain": counts}).to_html()
+    assert {a["id"] for tag, a in checker.tags if tag == "figure"} == {f"c-{chart.key}" for chart in found.charts}
+    assert len(page.encode()) < 1_000_000
+    text = "".join(checker.text)
+    assert "2023-11-14 22:13 UTC" in text and hostile.vocabulary.fingerprint() in text
+    assert all(finding.statement.replace(" %", "\u00a0%") in text for finding in found.findings)
 
 
 def test_inspection_without_text(hostile):
-    checker = check(render_inspection(inspect(hostile)))
-    assert sum(tag == "svg" for tag, _ in checker.tags) == 1
+    found = inspect(hostile)
+    check(found.to_html())
+    assert {chart.key for chart in found.charts} == {"parity", "references"}
+    assert {finding.key for finding in found.findings} == {"languages", "density", "unreachable"}
 
 
 def test_comparison(hostile, counts):
     plain = Tokenizer(make_vocabulary(BYTES, []), name="bytes")
     found = compare([hostile, plain, plain, plain, plain], {NAME: counts})
     assert list(found.judgements) == [NAME, "bytes", "bytes (2)", "bytes (3)", "bytes (4)"]
-    page = render_comparison(found)
+    page = found.to_html()
     check(page)
-    assert "first 4 tokenizers" in page
+    assert "The first 4 tokenizers" in page and page.count("<em>best</em>") >= 2
+    assert len(page.encode()) < 1_000_000
 
 
 def test_lists_are_cut(hostile, counts, tmp_path):
-    write_report(inspect(hostile, counts), tmp_path / "report.html", top=30)
+    inspect(hostile, counts).save(tmp_path / "report.html", top=30)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "The first 30 of 265." in page and page.count("data-find=") >= 30
+    assert "The first 30 of 265." in page
+
+
+def test_a_page_is_below_a_megabyte(monkeypatch, hostile, counts):
+    """Lists are cut further where it would be larger, unless all rows are asked for."""
+    found = inspect(hostile, counts)
+    monkeypatch.setattr(reporting, "LARGEST_PAGE", len(found.to_html(50).encode()) + 100)
+    assert found.to_html() == found.to_html(50) != found.to_html(None)
 
 
 def test_comparison_tables(hostile, counts):
@@ -140,7 +153,7 @@ def test_comparison_tables(hostile, counts):
 
 def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path, chromium):
     """By keyboard alone, under the page's own policy."""
-    write_report(inspect(hostile, counts), tmp_path / "report.html")
+    inspect(hostile, counts).save(tmp_path / "report.html")
     page = chromium.new_page()
     complaints, requests = [], []
     page.on("console", lambda message: complaints.append(message.text))
@@ -160,3 +173,49 @@ def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path, chromium)
     assert page.evaluate(column) == [300]
     page.close()
     assert complaints == [] and len(requests) == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_charts_in_a_browser(hostile, counts, tmp_path, chromium, theme):
+    """Charts follow the theme, explain themselves, and give their data; nothing is wider than the page at any width."""
+    plain = Tokenizer(make_vocabulary(BYTES, []), name="a-name-that-is-rather-long")
+    found = compare([hostile, plain], {NAME: counts, "b": counts})
+    found.save(tmp_path / "report.html")
+    context = chromium.new_context(color_scheme=theme, viewport={"width": 400, "height": 900})
+    page = context.new_page()
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto((tmp_path / "report.html").as_uri())
+    for width in (400, 800, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    outside = """[...document.querySelectorAll('figure svg[role=img]')].flatMap(svg => [...svg.querySelectorAll('text, rect, path.line')]
+        .filter(part => { const a = part.getBoundingClientRect(), b = svg.getBoundingClientRect();
+                          return a.left < b.left - 1 || a.right > b.right + 1 || a.bottom > b.bottom + 1; })
+        .map(part => part.outerHTML))"""
+    assert page.evaluate(outside) == []
+    page.set_viewport_size({"width": 400, "height": 900})
+    bar = page.locator("#c-parity rect.bar[data-tip]").first
+    fill = bar.evaluate("bar => getComputedStyle(bar).fill")
+    assert fill == {"light": "rgb(11, 79, 138)", "dark": "rgb(143, 208, 255)"}[theme]
+    bar.hover()
+    assert page.locator("#tip").inner_text() == bar.get_attribute("data-tip")
+    page.locator("abbr").first.focus()
+    assert page.locator("#tip").is_visible() and len(page.locator("#tip").inner_text()) > 20
+    page.keyboard.press("Escape")
+    assert page.locator("#tip").is_hidden()
+    data = page.locator("#c-references details")
+    data.locator("summary").click()
+    data.locator("button").click()
+    page.wait_for_selector("#c-references button:not(:text-is('Copy'))")
+    assert page.evaluate("getSelection().toString()").splitlines()[0].split("\t")[1:] == ["group", "bytes per token"]
+    sticky = page.locator("#t-references tbody tr:first-child td:first-child")
+    page.locator("#t-references").evaluate("table => table.parentElement.scrollTo(200, 0)")
+    assert sticky.bounding_box()["x"] >= 0  # the name of the row stays in sight
+    page.set_content(found._repr_html_())  # as a notebook shows it
+    frame = page.frames[-1]
+    frame.locator("nav a").last.click()
+    assert frame.evaluate("scrollY") > 0 and frame.locator("#t-overlap th button").count() == 3
+    context.close()
+    assert complaints == []

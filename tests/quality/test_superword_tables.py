@@ -1,8 +1,12 @@
 """What `compare` says of tokens that span words."""
 
+import json
+
 import pytest
+from click.testing import CliRunner
 
 import tokenmill
+from tokenmill.cli.main import app
 from tokenmill.quality.superwords import end_of, words_in
 from tokenmill.quality.tables import Token
 
@@ -31,6 +35,25 @@ def test_compare_shows_superwords(toks, tmp_path):
     most = found.table("superwords_super")
     assert most.column("used") == sorted(most.column("used"), reverse=True)
     assert sum(most.column("used")) == sum(token in spanning for token in used)
+
+
+def test_train_tells_the_bytes_per_token_of_superwords(tmp_path):
+    """Measured on a sample of the text, since word counts do not tell which superwords it uses."""
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    wanted = [
+        "train",
+        str(tmp_path / "text.txt"),
+        "--vocab-size",
+        "320",
+        "--superwords",
+        "superbpe",
+        "--stage1-size",
+        "280",
+    ]
+    result = CliRunner().invoke(app, [*wanted, "-o", str(tmp_path / "tok"), "--json"])
+    assert result.exit_code == 0, result.output
+    tok = tokenmill.load(tmp_path / "tok")
+    assert json.loads(result.stdout)["bytes_per_token"] == pytest.approx(len(TEXT) / len(tok.encode(TEXT)), abs=1e-3)
 
 
 def test_plain_tokenizers_have_no_such_table(toks, tmp_path):

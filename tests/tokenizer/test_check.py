@@ -10,7 +10,7 @@ from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.tokenizer.check import _Trial, check, document_texts, proof
-from tokenmill.tokenizer.export_loss import LongestMatch, compare_on_counts
+from tokenmill.tokenizer.export_loss import compare_on_counts, longest_match
 from tokenmill.vocabulary.patterns import PATTERNS
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -188,7 +188,8 @@ def test_more_of_the_same_seed_is_more_of_the_same():
 def test_the_loss_from_other_ids_is_weighted_by_how_often_pretokens_are_seen():
     counts = count_iterator(["the the the thing\n"] * 10, split="gpt2")
     first, second = (Tokenizer(ranks(tokens)) for tokens in ([b"th", b"the"], [b"th"]))
-    found = compare_on_counts(first.core, second.core, LongestMatch(second.mergeable_ranks), counts)
+    encoders = (first.core.encode_pretoken, second.core.encode_pretoken, longest_match(second.vocabulary))
+    found = compare_on_counts(*encoders, counts)
     assert (found.pretokens, found.differing) == (50, 30)
     assert (found.tokens, found.other_tokens) == (10 * (1 + 2 + 2 + 5 + 1), 10 * (2 + 3 + 3 + 5 + 1))
     assert (found.longest_differing, found.longest_tokens) == (found.differing, found.other_tokens)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,15 +13,14 @@ from . import _options as opt
 from ._console import say
 
 if TYPE_CHECKING:
-    from ..quality import Comparison, Inspection, Table
-    from ..quality.sizes import Sizes
+    from ..quality import Report, Table
 
 
 NARROWEST = 10  # a column of text may be folded to this width
 
 
 class Forms(opt.Group):
-    """The forms in which the tables are wanted."""
+    """The forms in which the report is wanted."""
 
     html: Annotated[Path | None, opt.output(help="Write a report as one self-contained page.")] = None
     json: Annotated[bool, opt.output("--json", help="Print the tables as JSON.")] = False
@@ -29,20 +30,20 @@ class Forms(opt.Group):
     def check(self) -> None:
         """Raise an error now, not after an hour of counting, for forms that cannot be made."""
         from ..jobs.outputs import refuse_existing
-        from ..quality.report import require_plots
 
         if self.json and self.markdown:
             raise UsageError("--json and --markdown exclude each other: choose one")
         if self.html is not None:
             refuse_existing(self.html, overwrite=self.force)
-            require_plots()
 
-    def show(self, found: Inspection | Comparison | Sizes, top: int | None = None) -> None:
-        """Write the page or print the tables. top: rows of each list, by default 10, in the page 200; 0 for all."""
+    def show(self, found: Report, top: int | None = None) -> None:
+        """Write the page or print the report. top: rows of each list, by default 10, in the page 200; 0 for all."""
+        found.provenance = replace(found.provenance, command=shlex.join(["tokenmill", *sys.argv[1:]]))
         if self.html is not None:
-            from ..quality.report import write_report
+            from ..jobs.outputs import atomic_file
 
-            write_report(found, self.html, (200 if top is None else top) or None, overwrite=self.force)
+            with atomic_file(self.html, "w") as file:
+                file.write(found.to_html((200 if top is None else top) or None))
             say(f"wrote {self.html}")
         length = (10 if top is None else top) or None
         if self.json:
@@ -53,8 +54,21 @@ class Forms(opt.Group):
         elif self.markdown:
             print(found.to_markdown(length), end="")
         elif self.html is None:
+            _print_verdict(found)
             for table in found.tables:
                 _print_table(table.head(length))
+
+
+def _print_verdict(found: Report) -> None:
+    if not found.findings:
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=120)
+    console.print(Text("Verdict", "bold"))
+    for finding in found.findings:
+        console.print(Text.assemble(f"- {finding.statement} ", (f"{finding.meaning} {finding.advice}", "dim")))
 
 
 def _print_table(table: Table) -> None:

@@ -16,7 +16,10 @@ def compare(
     documents: opt.Documents,
     forms: Forms,
     on: Annotated[
-        list[str] | None, opt.Option(metavar="SRC...", help="The text: files, folders, globs, saved word counts.")
+        list[str] | None,
+        opt.Option(
+            metavar="SRC...", help="The text: files, folders, globs, saved word counts; LANG=SRC names its language."
+        ),
     ] = None,
     num_threads: opt.Threads = None,
 ) -> None:

@@ -17,7 +17,9 @@ def inspect(
     forms: Forms,
     sources: Annotated[
         list[str] | None,
-        opt.Argument(help="Text to judge it on: files, folders, globs; or folders of saved word counts."),
+        opt.Argument(
+            help="Text to judge it on: files, folders, globs, saved word counts; LANG=SRC names its language."
+        ),
     ] = None,
     top: Annotated[
         int | None, opt.Option(min=0, help="Rows of each list: by default 10, with --html 200; 0 for all.")

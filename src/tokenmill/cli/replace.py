@@ -28,9 +28,9 @@ def replace(
 ) -> None:
     """Replace tokens that a text does not use; all other ids keep their tokens.
 
-    The text decides which tokens go, the least used first, and new ones are trained on it. new_rows.json beside the tokenizer
-    lists for each new id the old ids whose rows, averaged, start its row of an embedding table. A certificate says what
-    both encode alike.
+    The text decides which tokens go, the least used first, and new ones are trained on it. For each new id, new_rows.json in the
+    output lists old ids: the mean of their rows in an embedding table is a start for the new row. A certificate says what both
+    encode alike.
 
     tokenmill replace cl100k_base src/*.py --number 2000 -o for-code
     """

@@ -251,6 +251,13 @@ def train_and_report(
         say(f"note: {note}")
     cost = cost_of_export(tok, sample, as_json, counts, given.reading.read if given.reading else None)
     rows = {"tokenizer": str(outputs.folder), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
+    if options.superwords is not None:  # no word counts tell how often they are used
+        from ..quality.evaluation_text import EvaluationText
+
+        density = EvaluationText(
+            list(given.text or given.sources), options.num_threads, given.reading.read if given.reading else None
+        ).density(tok)
+        rows["bytes_per_token"] = density and round(density, 4)
     rows |= shares_row(shares(counts.mixture), as_json)
     sizes = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
     report({**rows, **(cost | sizes if as_json else {})}, as_json)

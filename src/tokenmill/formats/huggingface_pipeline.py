@@ -13,7 +13,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConversionError
-from ..split.reference import to_regex
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.dialects import from_oniguruma
 from ..vocabulary.pipeline import Pipeline
@@ -172,6 +171,8 @@ def _check_pattern(node: Json) -> None:
         node["String"].expect(str)
         return
     try:
+        from ..split.reference import to_regex  # late: the regex module takes long to import
+
         to_regex(from_oniguruma(node["Regex"].expect(str)))
     except ConversionError as error:
         node["Regex"].fail(str(error))

@@ -24,7 +24,7 @@ from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok")
-LONGEST_MATCH = "longest-match"  # written only
+LONGEST_MATCH = "longest-match"  # read back as WordPiece
 
 # A vocabulary, and whether its file tells how text is split.
 _Found = tuple[Vocabulary, bool]

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import UsageError, suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..tokenizer.gc_pause import gc_paused
+from .charts import charts_of
+from .documents import DRAWS, FEWEST, PART, Interval, Sample, bootstrap
 from .evaluation_text import EvaluationText, Text
+from .inspection import inspect
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS
+from .languages import languages_table
 from .metrics import (
     DENSITY,
     RENYI,
@@ -25,23 +30,62 @@ from .metrics import (
     word_initial_share,
 )
 from .names import free_name
+from .references import JUNK, Figures, on_sample, references_table
+from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of, superwords_table
-from .tables import Column, Table, TableSet
+from .tables import Best, Cell, Column, Table, cell_text
 from .usage import ordinary_tokens
+from .verdict import compared
 
 
-@dataclass(eq=False)
-class Comparison(TableSet):
-    """The result of `compare`: its tables, and what they are made from, by name of the tokenizer."""
+@dataclass(eq=False, kw_only=True)
+class Comparison(Report):
+    """The result of `compare`: a verdict, tables and charts, and what they are made from, by name of the tokenizer."""
 
     judgements: dict[str, Judgement]
-    tables: list[Table]
 
     def title(self) -> str:
         return "Comparison of " + ", ".join(self.judgements)
 
+    def lead(self) -> str:
+        usages = next(iter(self.judgements.values())).usages
+        size = sum(usage.bytes for usage in usages.values())
+        return f"Judged on {', '.join(usages)}: {size:,} bytes. Relative figures compare with the first tokenizer."
+
     def about(self) -> dict[str, object]:
         return {"tokenizers": {name: of.tok.vocabulary.fingerprint() for name, of in self.judgements.items()}}
+
+    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+        shown = (
+            ("compression", "bytes per token"),
+            ("references", "Gini of 20 languages"),
+            ("vocabularies", f"IoS ≥ {JUNK}"),
+            ("vocabularies", "vocabulary used"),
+        )
+        tiles = []
+        for key, heading in shown:
+            table = self.table(key)
+            place = [column.name for column in table.columns].index(heading)
+            column = replace(table.columns[place], best=table.columns[place].best or "max")
+            own = Table(
+                "", "", (table.columns[0], column), [(row[0], row[place]) for row in table.rows[: len(self.judgements)]]
+            )
+            best = own.best()
+            figures = [
+                (str(name), cell_text(value, column), (i, 1) in best) for i, (name, value) in enumerate(own.rows)
+            ]
+            tiles.append((heading, figures))
+        return tiles
+
+    def sections(self) -> list[tuple[str, str, list[str]]]:
+        keys = [table.key for table in self.tables]
+        return [
+            ("Side by side", "", ["compression", "differences", "vocabularies"]),
+            ("Beside others", "", ["references"]),
+            ("By source and script", "", ["domain_bytes", "domain_fertility", "languages", "scripts"]),
+            ("The vocabularies", "", ["overlap"]),
+            ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
+        ]
 
 
 @suggests_options()
@@ -67,26 +111,66 @@ def compare(
     if not named:
         raise UsageError("there is no tokenizer to compare: give at least one")
     domains = EvaluationText(text, num_threads, read)
-    judged = {name: judge(tok, domains, progress) for name, tok in named.items()}
+    with gc_paused(), Reading(domains) as reading:
+        judged = {name: judge(tok, domains, progress) for name, tok in named.items()}
+        figures = {name: on_sample(tok, progress) for name, tok in named.items()}
+        differences = _differences(named, domains.sample())
+        return Comparison(
+            judgements=judged,
+            tables=_tables(judged, figures, differences, thresholds),
+            findings=compared(judged, figures, {name: of for name, (_, of) in differences.items()}),
+            charts=charts_of(judged, figures),
+            provenance=reading.provenance(named),
+        )
+
+
+def report(tokenizers: Tokenizer | Mapping[str, Tokenizer] | Sequence[Tokenizer], text: Text | None = None) -> Report:
+    """A report on one tokenizer, or a comparison of several on `text`; notebooks show it as a page.
+
+    `inspect` and `compare` make the same reports, and take options.
+
+    >>> tokenmill.report(tok, "corpus/*.txt").save("report.html")
+    """
+    if isinstance(tokenizers, Tokenizer):
+        return inspect(tokenizers, text)
+    if text is None:
+        raise UsageError("there is no text to compare on: give text=")
+    return compare(tokenizers, text)
+
+
+Differences = Mapping[str, tuple[int, Interval | None]]
+
+
+def _tables(
+    judged: Mapping[str, Judgement],
+    figures: Mapping[str, Figures],
+    differences: Differences,
+    thresholds: Sequence[float],
+) -> list[Table]:
     fertility = {name: of.fertility() for name, of in judged.items()}
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in judged.items()}
+    usages = {name: of.usages for name, of in judged.items()}
     density = {
-        name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.usages.items()}
-        for name, of in judged.items()
+        name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.items()} for name, of in usages.items()
     }
-    tables = [
-        _compression(judged),
+    tables = [_compression(judged)]
+    if len(judged) > 1:
+        tables.append(_differences_table(next(iter(judged)), differences))
+    tables += [
         _vocabularies(judged, thresholds),
-        _side_by_side("domain_bytes", "Bytes per token, by domain", "domain", density),
-        _side_by_side("domain_fertility", "Tokens per word (fertility), by domain", "domain", fertility),
-        _side_by_side("scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts),
-        _overlap(named),
+        references_table(figures),
+        _side_by_side("domain_bytes", "Bytes per token, by source", "domain", density, "max"),
+        _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "domain", fertility, "min"),
+        _side_by_side("scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts, "max"),
+        _overlap({name: of.tok for name, of in judged.items()}),
     ]
+    if len(next(iter(usages.values()))) > 1:
+        tables.insert(-2, languages_table(usages))
     spanning = [name for name, of in judged.items() if superwords_of(of.tok)]
     if spanning:
         lists = [most_used_table(name, judged[name].tok, judged[name].usage) for name in spanning]
         tables += [superwords_table(judged), *lists]
-    return Comparison(judged, tables)
+    return tables
 
 
 def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
@@ -96,13 +180,46 @@ def _named(tokenizers: Sequence[Tokenizer]) -> dict[str, Tokenizer]:
     return named
 
 
+def _differences(named: Mapping[str, Tokenizer], sample: Sample) -> dict[str, tuple[int, Interval | None]]:
+    """For each tokenizer but the first: the documents sampled, and their tokens relative to the first's."""
+    (_, base), *others = named.items()
+    if not others or not sample.units:
+        return {name: (0, None) for name, _ in others}
+    theirs = sample.tokens(base)
+    return {name: (len(theirs), bootstrap(sample.tokens(tok), theirs)) for name, tok in others}
+
+
+def _differences_table(base: str, differences: Differences) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, (units, of) in differences.items():
+        if of is None:
+            rows.append((name, None, None, None, units, f"too few documents (at least {FEWEST})"))
+        else:
+            unsure = of.low <= 1 <= of.high
+            words = "not told apart" if unsure else "fewer tokens" if of.ratio < 1 else "more tokens"
+            rows.append((name, of.ratio, of.low, of.high, units, words))
+    columns = (
+        Column("tokenizer"),
+        Column("tokens, relative", "share", f"tokens as a share of {base}'s"),
+        Column("from", "share", "the lower end of the 95 % interval"),
+        Column("to", "share", "the upper end of the 95 % interval"),
+        Column("documents", "count", "documents sampled, or parts of long ones"),
+        Column("so it takes"),
+    )
+    note = (
+        f"Tokens relative to {base}, on an even sample of the documents, with a 95 % interval by bootstrap: documents are drawn "
+        f"with replacement {DRAWS:,} times. A document longer than {PART // 1024} KiB counts as several parts."
+    )
+    return Table("differences", f"Tokens relative to {base}, with confidence", columns, rows, note)
+
+
 def _compression(judged: Mapping[str, Judgement]) -> Table:
     base = next(iter(judged.values())).usage.tokens
     help = "tokens of the text as a share of the first tokenizer's; below 100 % is shorter"
     measures = (
         Measure(Column("ordinary tokens", "count"), lambda tok, usage: len(ordinary_tokens(tok))),
         Measure(Column("tokens of the text", "count"), lambda tok, usage: usage.tokens),
-        Measure(Column("relative", "share", help), lambda tok, usage: ratio(usage.tokens, base)),
+        Measure(Column("relative", "share", help, best="min"), lambda tok, usage: ratio(usage.tokens, base)),
         *DENSITY,
     )
     rows = {name: (of.tok, of.usage) for name, of in judged.items()}
@@ -115,11 +232,11 @@ def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) 
         junk = [ratio(sum(token.ios >= value for token in of.swallowed), of.size) for value in thresholds]
         figures = (mean_token_characters(of.tok), word_initial_share(of.tok), RENYI.of(of.tok, of.usage))
         rows.append((name, USED.of(of.tok, of.usage), *junk, *figures))
-    help = "tokens that this threshold would call junk"
+    help = "tokens that lost at least this share of their occurrences to one merge, so that they hardly occur alone"
     columns = (
         Column("tokenizer"),
         USED.column,
-        *(Column(f"IoS ≥ {value}", "share", help) for value in thresholds),
+        *(Column(f"IoS ≥ {value}", "share", help, best="min") for value in thresholds),
         Column("mean token characters", "number"),
         Column("word-initial", "share"),
         RENYI.column,
@@ -127,12 +244,11 @@ def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) 
     return Table("vocabularies", "What the vocabularies are spent on", columns, rows, RENYI_CAUTION)
 
 
-def _side_by_side(key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]]) -> Table:
+def _side_by_side(key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]], best: Best) -> Table:
     """A column for each name in `figures`, and a row for each of the first one's figures."""
     rows = [(row, *(of.get(row) for of in figures.values())) for row in next(iter(figures.values()))]
-    return Table(
-        key, title, (Column(first), *(Column(name, "number", digits=3, json_key=name) for name in figures)), rows
-    )
+    columns = (Column(first), *(Column(name, "number", digits=3, json_key=name) for name in figures))
+    return Table(key, title, columns, rows, best_in_rows=best)
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:

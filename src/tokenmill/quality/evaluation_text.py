@@ -4,32 +4,38 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-
-import numpy as np
 
 from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..sources.documents import read_documents
-from ..sources.find import find_sources
+from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
+from .documents import Sample, survey
 from .names import free_name, group_name, text_name
 from .usage import Usage, measure_usage
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+class Texts(tuple[str, ...]):
+    """Texts in memory, each a document."""
+
+
+Part = list[Path | str] | Texts | WordCounts
 # What `inspect`, `compare`, `prune` and `extend` take.
-Text = Sources | WordCounts | Mapping[str, Sources | WordCounts]
+Text = Sources | WordCounts | Mapping[str, Sources | Texts | WordCounts]
 MOST_FILES = 32  # of a single folder or glob, to be separate domains
-WORD = r"\S+"  # a word, for fertility: a run of anything but white space
-# The first bytes of white space in UTF-8 (Unicode's White_Space), to tell gaps from words.
-SPACE = re.compile(rb"[\t-\r ]|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80")
+# A source with the name of its language: "de=corpus/german.txt".
+NAMED = re.compile(r"([^\W\d_][\w-]*)=(.+)", re.DOTALL)
 
 
 class EvaluationText:
@@ -37,7 +43,7 @@ class EvaluationText:
 
     read: how text files are cut into documents, and which field or column holds the text.
     text: sources, word counts, or a mapping of names to either. Each source is a domain; a single folder or glob of up to
-        32 files gives one domain per file.
+        32 files gives one domain per file. "de=corpus/german.txt" is a source with the name of its language.
     special_tokens: texts that are cut out of the documents.
 
     >>> EvaluationText({"low": WordCounts.from_mapping({b"low": 5})}).names
@@ -53,22 +59,27 @@ class EvaluationText:
     ):
         self.num_threads, self.special_tokens = num_threads, tuple(special_tokens)
         self.read = read or ReadOptions()
-        self.parts: dict[str, list[Path | str] | WordCounts] = {}
+        self.parts: dict[str, Part] = {}
         if isinstance(text, WordCounts):
             self.parts["word counts"] = text
         elif isinstance(text, Mapping):
             for name, part in text.items():
-                self.parts[name] = part if isinstance(part, WordCounts) else find_sources(part)
+                self.parts[name] = part if isinstance(part, (WordCounts, Texts)) else find_sources(part)
         else:
             self._add_sources([text] if isinstance(text, (str, os.PathLike)) else list(text))
         if not self.parts:
             raise UsageError("there is no text to judge on: give at least one source")
         self._counted: dict[tuple, tuple[WordCounts, Counter[int]]] = {}
-        self._words: dict[str, int | None] = {}
+        self._words: dict[str, int] = {}
+        self._sample: Sample | None = None
+        self._surveying = threading.Lock()
 
     def _add_sources(self, sources: list[str | os.PathLike[str]]) -> None:
         named: list[tuple[str, list[Path | str]]] = []
         for source in sources:
+            if (name := NAMED.fullmatch(os.fspath(source))) and not os.path.lexists(source):
+                self._add_language(name[1], name[2])
+                continue
             if Path(source).is_dir() and WordCounts.is_saved(source):
                 self.parts[text_name(source)] = WordCounts.load(source)
                 continue
@@ -81,6 +92,16 @@ class EvaluationText:
         for name, files in named:
             clear = name if short.count(name) == 1 and name not in self.parts else _apart(files)
             self.parts[free_name(clear, self.parts)] = files
+
+    def _add_language(self, name: str, source: str) -> None:
+        """Add "de=corpus/german.txt"; several sources of one language are one domain."""
+        if Path(source).is_dir() and WordCounts.is_saved(source):
+            self.parts[free_name(name, self.parts)] = WordCounts.load(source)
+            return
+        known = self.parts.setdefault(name, [])
+        if not isinstance(known, list):
+            raise UsageError(f"{name} is saved word counts; its other sources must have another name than {name}=")
+        known += find_sources(source)
 
     @property
     def names(self) -> list[str]:
@@ -131,28 +152,52 @@ class EvaluationText:
         return usages
 
     def words(self, name: str, progress: Progress | None = None) -> int | None:
-        """The number of words of a domain: runs of non-white-space. None for word counts."""
-        part = self.parts[name]
-        if isinstance(part, WordCounts):
-            return None
-        if name not in self._words:
-            counts = self._count(part, (WORD,), progress)  # of words, and of the gaps between them
-            self._words[name] = int(counts.counts.sum()) - _gaps(counts)
-        return self._words[name]
+        """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""
+        self._survey()
+        return self._words.get(name)
+
+    def sample(self) -> Sample:
+        """An even sample of the documents; without units for word counts, which have none."""
+        self._survey()
+        assert self._sample is not None
+        return self._sample
+
+    def density(self, tok: Tokenizer) -> float | None:
+        """Bytes per token on the sample."""
+        sample = self.sample()
+        return sample.nbytes / int(sample.tokens(tok).sum()) if sample.nbytes else None
+
+    def _survey(self) -> None:
+        with self._surveying:
+            if self._sample is not None:
+                return
+            sample = Sample()
+            for name, part in self.parts.items():
+                if isinstance(part, Texts):
+                    self._words[name] = sum(len(text.split()) for text in part)
+                elif not isinstance(part, WordCounts) and all(map(can_read_again, part)):
+                    self._words[name] = survey(part, self.read, sample)
+            self._sample = sample
 
     def _splitter(self, patterns: tuple[str, ...], joins: bytes | None) -> Splitter:
         return Splitter(*patterns, special_tokens=self.special_tokens, joins=joins)
 
     def _count(
-        self, files: list[Path | str], patterns: tuple[str, ...], progress: Progress | None, joins: bytes | None = None
+        self,
+        part: list[Path | str] | Texts,
+        patterns: tuple[str, ...],
+        progress: Progress | None,
+        joins: bytes | None = None,
     ) -> WordCounts:
-        from ..counting import CountOptions, count
+        from ..counting import CountOptions, count, count_iterator
 
+        if isinstance(part, Texts):
+            return count_iterator(part, self._splitter(patterns, joins), num_threads=1)
         options = CountOptions(read=self.read)
-        return count(files, self._splitter(patterns, joins), options, num_threads=self.num_threads, progress=progress)
+        return count(part, self._splitter(patterns, joins), options, num_threads=self.num_threads, progress=progress)
 
     def _count_sections(
-        self, files: list[Path | str], tok: Tokenizer, joins: bytes | None, progress: Progress | None
+        self, part: list[Path | str] | Texts, tok: Tokenizer, joins: bytes | None, progress: Progress | None
     ) -> tuple[WordCounts, Counter[int]]:
         """Count text that is normalised or searched for added tokens before it is split, one whole document at a time.
 
@@ -164,8 +209,9 @@ class EvaluationText:
         added: Counter[int] = Counter()
 
         def sections() -> Iterator[bytes]:
-            for document in read_documents(files, **asdict(self.read)):
-                for section, token, prefix in tok.core.sections(document.text, frozenset()):
+            texts = part if isinstance(part, Texts) else (d.text for d in read_documents(part, **asdict(self.read)))
+            for text in texts:
+                for section, token, prefix in tok.core.sections(text, frozenset()):
                     if token is not None:
                         added[token.id] += 1
                     elif cutter is None:
@@ -175,16 +221,6 @@ class EvaluationText:
 
         splitter, threads = self._splitter(tok.vocabulary.split_patterns, joins), self.num_threads
         return count_iterator(sections(), split=splitter, num_threads=threads, progress=progress), added
-
-
-def _gaps(counts: WordCounts) -> int:
-    """How often the pretokens of `counts` that begin with white space occur."""
-    starts = counts.offsets[:-1][np.diff(counts.offsets) > 0]
-    times, first = counts.counts[np.diff(counts.offsets) > 0], counts.arena[starts]
-    gap = (first == 0x20) | ((first >= 0x09) & (first <= 0x0D))
-    for i in np.flatnonzero(np.isin(first, (0xC2, 0xE1, 0xE2, 0xE3))).tolist():
-        gap[i] = SPACE.match(counts.arena[starts[i] : starts[i] + np.uint64(3)].tobytes()) is not None
-    return int(times[gap].sum())
 
 
 def _apart(files: list[Path | str]) -> str:

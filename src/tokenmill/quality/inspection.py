@@ -10,15 +10,20 @@ from ..errors import suggests_options
 from ..jobs.progress import Progress
 from ..sources.blocks import ReadOptions
 from ..tokenizer import Tokenizer
+from ..tokenizer.gc_pause import gc_paused
+from .charts import charts_of
 from .embeddings import load_embeddings, under_trained_table
 from .evaluation_text import EvaluationText, Text
 from .judgement import Judgement, judge
 from .junk import THRESHOLDS, junk_table, thresholds_table
+from .languages import languages_table
 from .metrics import baseline_table, domains_table, overview_table, text_table
 from .reachability import partial_table, reach_of_tokens, unbuilt_table, unreachable_table
+from .references import JUNK, beside_table, density_at_hand, on_sample, references_table
 from .replacing import worth_table
+from .reporting import Reading, Report
 from .superwords import most_used_table, superwords_of
-from .tables import Table, TableSet
+from .tables import Table
 from .token_lists import (
     doubles_tables,
     events_table,
@@ -28,6 +33,8 @@ from .token_lists import (
     unused_table,
     white_space_table,
 )
+from .usage import Usage, ordinary_tokens
+from .verdict import verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +55,59 @@ class InspectionOptions:
     read: ReadOptions = field(default_factory=ReadOptions)
 
 
-@dataclass(eq=False)
-class Inspection(TableSet):
-    """The result of `inspect`: its tables, and the data that the pictures show.
+@dataclass(eq=False, kw_only=True)
+class Inspection(Report):
+    """The result of `inspect`: a verdict, tables and charts.
 
     judgement: of the text; None without one.
     """
 
     tok: Tokenizer
     name: str
-    tables: list[Table]
     judgement: Judgement | None
 
     def title(self) -> str:
         return f"Inspection of {self.name}"
+
+    def lead(self) -> str:
+        if self.judgement is None:
+            return "Judged without a text, from the vocabulary alone."
+        usage = self.judgement.usage
+        return f"Judged on {', '.join(self.judgement.usages)}: {usage.bytes:,} bytes, {usage.tokens:,} tokens."
+
+    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+        values = {"ordinary tokens": f"{len(ordinary_tokens(self.tok)):,}"}
+        if self.judgement is not None:
+            text = dict(self.table("text").rows)
+            values |= {name: str(text[name]) for name in ("bytes per token", "tokens per word")}
+            values["of the vocabulary used"] = str(text["vocabulary used"])
+            values[f"tokens with IoS ≥ {JUNK}"] = f"{sum(token.ios >= JUNK for token in self.judgement.swallowed):,}"
+        values["tokens that no text produces"] = f"{len(self.table('unreachable').rows):,}"
+        values["tokens that are not whole UTF-8"] = f"{len(self.table('partial').rows):,}"
+        return [(label, [("", value, False)]) for label, value in values.items() if value != "unknown"]
+
+    def sections(self) -> list[tuple[str, str, list[str]]]:
+        keys = [table.key for table in self.tables]
+        return [
+            ("Overview", "", ["vocabulary", "text"]),
+            ("Beside others", "", ["beside", "references", "baseline"]),
+            ("By source and script", "", ["domains", "languages", "scripts"]),
+            (
+                "Junk",
+                "Tokens that were frequent during training, then became part of a longer token, and hardly occur alone.",
+                ["thresholds", "junk"],
+            ),
+            (
+                "Tokens that cannot be reached, or only in part",
+                "These follow from the vocabulary and its split pattern, without a text.",
+                ["unreachable", "unbuilt", "partial"],
+            ),
+            ("Doubles", "", [key for key in keys if key.startswith("doubles")]),
+            ("Unused and rare tokens", "", ["unused", "rare", "worth_replacing", "under_trained"]),
+            ("Superwords", "", [key for key in keys if key.startswith("superwords")]),
+            ("Training", "", ["events"]),
+            ("Tokens worth a look", "", ["longest", "repeated", "white_space"]),
+        ]
 
     def about(self) -> dict[str, object]:
         return {
@@ -92,34 +138,54 @@ def inspect(
     >>> inspection.table("thresholds").column("tokens")
     [212, 141, 96, 51]
     """
-    tables = [overview_table(tok)]
+    name, baseline_name = name or tok.name, baseline_name or (baseline.name if baseline else "")
+    domains = None if text is None else EvaluationText(text, num_threads, options.read)
     matrix = None if options.embeddings is None else load_embeddings(options.embeddings, tok.n_vocab)
-    judged = usage = None
-    if text is not None:
-        domains = EvaluationText(text, num_threads, options.read)
-        judged = judge(tok, domains, progress)
-        usage = judged.usage
-        tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
-        if baseline is not None:
-            theirs = domains.usages(baseline, progress)
-            tables.append(baseline_table(judged.usages, theirs, baseline_name or baseline.name))
-        tables += [
-            judged.scripts,
-            thresholds_table(judged.swallowed, judged.size, options.thresholds),
-            junk_table(tok.vocabulary, judged.swallowed, options.junk_at),
-        ]
-    reach = reach_of_tokens(tok, usage, progress)
-    tables += [unreachable_table(tok, reach), unbuilt_table(tok), partial_table(tok, reach, usage)]
-    if len(tok.vocabulary.event_counts):
-        tables.append(events_table(tok))
+    with gc_paused(), Reading(domains) as reading:
+        tables = [overview_table(tok)]
+        judged = usage = density = None
+        beside: dict[str, float] = {}
+        if domains is not None:
+            judged = judge(tok, domains, progress)
+            usage = judged.usage
+            density, beside = density_at_hand(tok, domains)
+            tables += [text_table(tok, usage), domains_table(tok, judged.usages)]
+            if beside:
+                tables.append(beside_table(name, density, beside, domains.sample()))
+            if baseline is not None:
+                tables.append(baseline_table(judged.usages, domains.usages(baseline, progress), baseline_name))
+            tables += [languages_table({name: judged.usages})] if len(judged.usages) > 1 else []
+            tables += [
+                judged.scripts,
+                thresholds_table(judged.swallowed, judged.size, options.thresholds),
+                junk_table(tok.vocabulary, judged.swallowed, options.junk_at),
+            ]
+        figures = on_sample(tok, progress)
+        reach = reach_of_tokens(tok, usage, progress)
+        unreachable = unreachable_table(tok, reach)
+        tables += [references_table({name: figures}), unreachable, unbuilt_table(tok), partial_table(tok, reach, usage)]
+        if domains is not None and usage is not None and tok.vocabulary.alphabet == "bytes":
+            tables.append(worth_table(tok, domains.together(tok), usage.by_id))
+        if matrix is not None:
+            tables.append(under_trained_table(tok, matrix, usage))
+        tables += _lists(name, tok, usage, options)
+        return Inspection(
+            tok=tok,
+            name=name,
+            judgement=judged,
+            tables=tables,
+            findings=verdict(judged, figures, len(unreachable.rows), beside, density),
+            charts=charts_of({name: judged} if judged else {}, {name: figures}),
+            provenance=reading.provenance({name: tok} | ({baseline_name: baseline} if baseline else {})),
+        )
+
+
+def _lists(name: str, tok: Tokenizer, usage: Usage | None, options: InspectionOptions) -> list[Table]:
+    """The tables that list tokens."""
+    tables = [events_table(tok)] if len(tok.vocabulary.event_counts) else []
     tables += doubles_tables(tok)
     if usage is not None:
         tables += [unused_table(tok, usage), rare_table(tok, usage, options.rare_below)]
-        if tok.vocabulary.alphabet == "bytes":
-            tables.append(worth_table(tok, domains.together(tok), usage.by_id))
         if superwords_of(tok):
-            tables.append(most_used_table(name or tok.name, tok, usage))
-    if matrix is not None:
-        tables.append(under_trained_table(tok, matrix, usage))
-    tables += [longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]
-    return Inspection(tok, name or tok.name, tables, judged)
+            tables.append(most_used_table(name, tok, usage))
+    return [*tables, longest_table(tok, usage), repeated_table(tok, usage), white_space_table(tok, usage)]

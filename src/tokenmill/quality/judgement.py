@@ -39,9 +39,9 @@ class Judgement:
 
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
     """Encode the text with `tok`, and replay its merges over it."""
-    usages = text.usages(tok, progress)
-    parts = [text.counts(domain, tok) for domain in text.names]
+    parts = [text.counts(domain, tok, progress) for domain in text.names]
     apart = text.together(tok, progress) if len(tok.vocabulary.superwords) else WordCounts.merge(parts)
     swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, apart, progress))
+    usages = text.usages(tok, progress)  # late: a thread may count words meanwhile, see Reading
     scripts = scripts_table(zip(parts, usages.values(), strict=True))
     return Judgement(tok, len(ordinary_tokens(tok)), usages, reduce(add, usages.values()), scripts, swallowed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ..vocabulary import Vocabulary
 from .replay import Replay
 from .tables import Column, Table, Token
@@ -30,28 +32,21 @@ class Swallowed(NamedTuple):
 
 def swallowed_tokens(vocabulary: Vocabulary, replay: Replay) -> list[Swallowed]:
     """Every remaining token that a merge used, with its highest IoS, the highest first; without the alphabet."""
-    best: dict[int, Swallowed] = {}
-    skip = replay.alphabet | vocabulary.removed
-    final = replay.final.tolist()
-    left_ios, right_ios = replay.ios()
-    columns = zip(
-        replay.events.tolist(),
-        replay.happened.tolist(),
-        replay.left.tolist(),
-        replay.right.tolist(),
-        left_ios.tolist(),
-        right_ios.tolist(),
-        strict=True,
-    )
-    for (left, right, new), happened, left_before, right_before, left_value, right_value in columns:
-        if happened == 0 or right < 0:
-            continue
-        sides = [(left, left_before, left_value), (right, right_before, right_value)]
-        for id, before, value in sides[: 1 if left == right else 2]:
-            if id not in skip and (id not in best or value > best[id].ios):
-                taken = 2 * happened if left == right else happened
-                best[id] = Swallowed(id, value, new, before, taken, final[id])
-    return sorted(best.values(), key=lambda found: (-found.ios, -found.before, found.id))
+    happened = np.flatnonzero((replay.happened > 0) & (replay.events[:, 1] >= 0))
+    left, right, new = replay.events[happened].T
+    left_ios, right_ios = (side[happened] for side in replay.ios())
+    times = replay.happened[happened]
+    # The left and the right part of each merge in turn, so that of equals the earliest comes first.
+    ids, ios = np.stack([left, right]).T.ravel(), np.stack([left_ios, right_ios]).T.ravel()
+    before = np.stack([replay.left[happened], replay.right[happened]]).T.ravel()
+    taken = np.repeat(np.where(left == right, 2 * times, times), 2)
+    skip = np.zeros(len(replay.final), bool)
+    skip[list(replay.alphabet | vocabulary.removed)] = True
+    order = np.lexsort((-ios, ids))
+    order = order[np.concatenate([[True], np.diff(ids[order]) != 0])[: len(order)] & ~skip[ids[order]]]
+    order = order[np.lexsort((ids[order], np.invert(before[order]), -ios[order]))]
+    columns = (ids[order], ios[order], np.repeat(new, 2)[order], before[order], taken[order], replay.final[ids[order]])
+    return [Swallowed(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def thresholds_table(found: Sequence[Swallowed], size: int, thresholds: Sequence[float] = THRESHOLDS) -> Table:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -68,7 +69,8 @@ def word_initial_share(tok: Tokenizer) -> float | None:
 def mean_token_characters(tok: Tokenizer) -> float | None:
     """The mean length of the tokens, in characters counted at their first bytes."""
     tokens = ordinary_tokens(tok).values()
-    return ratio(sum(sum((byte & 0xC0) != 0x80 for byte in token) for token in tokens), len(tokens))
+    first_bytes = (np.frombuffer(b"".join(tokens), np.uint8) & 0xC0) != 0x80
+    return ratio(int(first_bytes.sum()), len(tokens))
 
 
 def used_tokens(tok: Tokenizer, usage: Usage) -> int:
@@ -86,7 +88,9 @@ class Measure(NamedTuple):
 BYTES = Measure(Column("bytes", "count"), lambda tok, usage: usage.bytes)
 TOKENS = Measure(Column("tokens", "count"), lambda tok, usage: usage.tokens)
 DENSITY = (
-    Measure(Column("bytes per token", "number", digits=3), lambda tok, usage: ratio(usage.bytes, usage.tokens)),
+    Measure(
+        Column("bytes per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.bytes, usage.tokens)
+    ),
     Measure(
         Column("characters per token", "number", digits=3), lambda tok, usage: ratio(usage.characters, usage.tokens)
     ),
@@ -94,7 +98,8 @@ DENSITY = (
     Measure(Column("tokens per word", "number", "fertility", 3), lambda tok, usage: ratio(usage.tokens, usage.words)),
 )
 USED = Measure(
-    Column("vocabulary used", "share"), lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok)))
+    Column("vocabulary used", "share", best="max"),
+    lambda tok, usage: ratio(used_tokens(tok, usage), len(ordinary_tokens(tok))),
 )
 RENYI = Measure(
     Column("Rényi efficiency", "number", f"alpha {ALPHA}", 4),
@@ -157,7 +162,8 @@ def measured_table(
 def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
     """The figures of each domain: a file, a folder, a language."""
     judged = {name: (tok, usage) for name, usage in usages.items()}
-    return measured_table("domains", "By domain", judged, "domain", (BYTES, TOKENS, *DENSITY, USED, RENYI))
+    measures = [Measure(replace(of.column, best=""), of.of) for of in (BYTES, TOKENS, *DENSITY, USED, RENYI)]
+    return measured_table("domains", "By domain", judged, "domain", measures)
 
 
 def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], name: str) -> Table:
@@ -223,8 +229,9 @@ def script_of_pretokens(counts: WordCounts) -> np.ndarray:
 
     text = counts.arena.tobytes().decode("utf-8", "surrogateescape")
     code_points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    script_of = np.zeros(0x110000, np.uint8)
-    letters = [chr(code) for code in np.unique(code_points).tolist() if regex.match(r"\p{L}", chr(code))]
+    script_of, present = np.zeros(0x110000, np.uint8), np.zeros(0x110000, bool)
+    present[code_points] = True
+    letters = [chr(code) for code in np.flatnonzero(present).tolist() if regex.match(r"\p{L}", chr(code))]
     names = [name for name in SCRIPTS if name not in ("no letters", "Other")]
     groups = regex.compile("|".join(rf"(\p{{Script={name}}})" for name in names))
     for letter in letters:

@@ -212,6 +212,7 @@ def _pruned(tok: Tokenizer, vocabulary: Vocabulary, kept: list[int], needed: lis
 
 def _prune_by_ios(tok: Tokenizer, ios: float, text: EvaluationText, progress: Progress | None) -> Pruned:
     check_share("ios", ios)
+    lasting_tokens(tok.vocabulary)  # raises UsageError for a vocabulary that is not of byte pairs
     if tok.vocabulary.order == "events":
         raise UsageError("ios is for plain tokenizers; this one encodes by events already")
     ordered = in_event_order(tok, "Give the tokens to remove by id instead.")

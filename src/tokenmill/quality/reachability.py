@@ -11,19 +11,22 @@ unreachable    "merges": its bytes, even alone, are merged into something else
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import lcm
 
+import numpy as np
+
 from ..errors import UsageError
 from ..jobs.progress import Progress
+from ..split.alphabet import CATEGORIES, category_pages
 from ..tokenizer import Tokenizer
 from ..tokenizer.normalization import normalizer_of
-from .tables import Column, Table, Token
-from .usage import Usage, bare, token_cells, without_added
+from .replay import merges_by_rank
+from .tables import Cell, Column, Table, Token
+from .usage import Usage, bare, texts_of_tokens, token_cells, without_added
 
 # Neighbours that may change how the text of a token is split: letters, spaces, a digit, signs, newlines, a mark.
 NEIGHBOURS = ("", "a", " ", "A", "1", ".", "'", "\n", " a", "\u4e00", "\u0301")
@@ -49,11 +52,17 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     normalize = normalizer_of(() if tok.core.added.plain else tok.vocabulary.normalizers)
     whole = bare(tok)
     unsearched = Tokenizer(without_added(tok))
+    alone = _made_of_themselves(tok)
     reach: dict[int, Reach] = {}
     for done, token in enumerate(tokens):
         id, text = token.id, token.text
-        if text is None:
+        used = usage is not None and int(usage.by_id[id]) > 0
+        if id in alone:
+            found = Reach("", text)
+        elif text is None:
             found = _reach_of_bytes(tok, id, token.content)
+        elif used:
+            found = Reach("")
         else:
             found = _reach_of_text(tok, id, text)
             if found.reason and normalize(text) != text:
@@ -62,11 +71,22 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
                 found = Reach("merges")
             elif found.reason and _ids(unsearched, text) == [id]:
                 found = Reach("added")
-        used = usage is not None and int(usage.by_id[id]) > 0
         reach[id] = Reach("") if used and found.reason else found
         if progress is not None and done % 1000 == 999:
             progress("reachable tokens", done + 1, len(tokens))
     return reach
+
+
+def _made_of_themselves(tok: Tokenizer) -> set[int]:
+    """The tokens whose own text encodes to them, all encoded in one call; empty if the alphabet lacks a character of one."""
+    texts = texts_of_tokens(tok)
+    try:
+        ids, offsets = tok.encode_batch_to_numpy(texts.values(), disallowed_special=())
+    except UsageError:
+        return set()
+    single = np.flatnonzero(np.diff(offsets) == 1)
+    own = np.array([token.id for token in texts], np.int64)[single]
+    return set(own[ids[offsets[:-1][single]] == own].tolist())
 
 
 def _ids(tok: Tokenizer, text: str | bytes) -> list[int]:
@@ -172,11 +192,16 @@ def _around(part: bytes, at_end: bool) -> Iterator[tuple[bytes, bytes]]:
 @lru_cache(maxsize=2)
 def _encoded(assigned: bool) -> bytes:
     """All characters of two or more bytes, or only the assigned ones, separated by newlines."""
-    characters = list(map(chr, [*range(0x80, 0xD800), *range(0xE000, 0x110000)]))
+    codes = np.concatenate([np.arange(0x80, 0xD800), np.arange(0xE000, 0x110000)]).astype(np.uint32)
     if assigned:  # no others are, except for private use
-        ranges = [*range(0x80, 0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
-        characters = [c for c in map(chr, ranges) if unicodedata.category(c) not in ("Cn", "Co")]
-    return ("\n" + "\n".join(characters) + "\n").encode()
+        pages, categories = category_pages()
+        category = np.frombuffer(categories, np.uint8)[
+            np.asarray(pages)[codes >> 7].astype(np.int64) * 128 + (codes & 127)
+        ]
+        codes = codes[~np.isin(category, [CATEGORIES.index("Cn"), CATEGORIES.index("Co")])]
+    lines = np.full((len(codes), 2), ord("\n"), np.uint32)
+    lines[:, 1] = codes
+    return (lines.tobytes().decode("utf-32") + "\n").encode()
 
 
 def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
@@ -196,10 +221,15 @@ def unreachable_table(tok: Tokenizer, reach: dict[int, Reach]) -> Table:
 
 def unbuilt_table(tok: Tokenizer) -> Table:
     """Tokens that merges do not build: text produces them only if a pretoken is exactly the token."""
-    rows = []
-    if tok.vocabulary.whole_pretokens and tok.vocabulary.order != "events":
-        merged = bare(tok, whole_pretokens=False)
-        for token in token_cells(tok):
+    rows: list[tuple[Cell, ...]] = []
+    vocabulary = tok.vocabulary
+    if vocabulary.whole_pretokens and vocabulary.order != "events":
+        tokens = token_cells(tok)
+        if vocabulary.order == "ranks":
+            unbuilt = set(merges_by_rank(vocabulary)[1])
+            tokens = [token for token in tokens if token.id in unbuilt]
+        merged = bare(tok, whole_pretokens=False) if tokens else tok
+        for token in tokens:
             ids = _ids(merged, token.content)
             if ids != [token.id]:
                 rows.append((token, tuple(Token(id, tok.decode_single_token_bytes(id)) for id in ids)))

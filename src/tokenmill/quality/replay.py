@@ -72,8 +72,7 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     >>> result.happened.tolist(), result.right.tolist(), result.ios()[1].tolist()
     ([10, 7], [10, 10], [1.0, 0.7])
     """
-    events = events_of(vocabulary)
-    table = event_table(vocabulary, events)
+    events, table = _prepared(vocabulary)
     happened = np.zeros(len(events), np.uint64)
     start = np.zeros(len(vocabulary.tokens) + 1, np.uint64)  # the last one is for symbols without a token
     final = np.zeros(len(vocabulary.tokens) + 1, np.uint64)
@@ -90,15 +89,24 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
 
 
 @lru_cache(maxsize=4)
+def _prepared(vocabulary: Vocabulary) -> tuple[np.ndarray, EventTable]:
+    events = events_of(vocabulary)
+    return events, event_table(vocabulary, events)
+
+
 def events_of(vocabulary: Vocabulary) -> np.ndarray:
     """The events of `vocabulary`; for one of ranks, the merge that makes each token, in the order of the ranks."""
-    if vocabulary.order != "ranks":
-        return vocabulary.events
+    return merges_by_rank(vocabulary)[0] if vocabulary.order == "ranks" else vocabulary.events
+
+
+@lru_cache(maxsize=4)
+def merges_by_rank(vocabulary: Vocabulary) -> tuple[np.ndarray, list[int]]:
+    """What `merges_of_ranks` finds: the merge that makes each token, and the tokens that no merge makes."""
     from ..formats.rank_merges import merges_of_ranks
 
-    merges = merges_of_ranks(vocabulary.tokens)[0]
+    merges, unbuilt = merges_of_ranks(vocabulary.tokens)
     merges.flags.writeable = False  # it is shared
-    return merges
+    return merges, unbuilt
 
 
 def alphabet_of(vocabulary: Vocabulary, events: np.ndarray) -> frozenset[int]:
@@ -114,11 +122,7 @@ def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) 
     data = counts.arena[begin:end]
     ends = counts.offsets[first + 1 : stop + 1] - counts.offsets[first]
     if vocabulary.alphabet == "bytes":
-        table = np.full(256, missing, np.uint32)
-        for id, token in enumerate(vocabulary.tokens):
-            if token is not None and len(token) == 1:
-                table[token[0]] = id
-        return table[data], np.ascontiguousarray(ends, np.uint64)
+        return _id_of_bytes(vocabulary)[data], np.ascontiguousarray(ends, np.uint64)
     # A byte that is not part of a well-formed character is a symbol too, and a surrogate here.
     ids = {
         token.decode("utf-8", "surrogateescape"): id for id, token in enumerate(vocabulary.tokens) if token is not None
@@ -130,21 +134,37 @@ def _symbols(vocabulary: Vocabulary, counts: WordCounts, first: int, stop: int) 
     return np.array(symbols, np.uint32), np.cumsum([len(text) for text in texts], dtype=np.uint64)
 
 
+@lru_cache(maxsize=4)
+def _id_of_bytes(vocabulary: Vocabulary) -> np.ndarray:
+    """uint32: the id of each single byte; one that is not in use for a byte without a token."""
+    ids = np.full(256, len(vocabulary.tokens), np.uint32)
+    for id, token in enumerate(vocabulary.tokens):
+        if token is not None and len(token) == 1:
+            ids[token[0]] = id
+    return ids
+
+
 def _frequencies(
     events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """f of both tokens of each event before it, from f at the start and how often each event happened."""
-    f = start.tolist()
-    left = np.zeros(len(events), np.uint64)
-    right = np.zeros(len(events), np.uint64)
-    for place, ((a, b, new), times) in enumerate(zip(events.tolist(), happened.tolist(), strict=True)):
-        left[place] = f[a]
-        if b < 0:
-            for part in table.parts_of(place):
-                f[part] += times
-        else:
-            right[place] = f[b]
-            f[b] -= times
-            f[new] += times
-        f[a] -= times
-    return left, right
+    """f of both tokens of each event before it, from f at the start and how often each event happened.
+
+    Each event changes f of a few tokens. The changes are sorted by token, then by event, and added up.
+    """
+    n, places = len(events), np.arange(len(events), dtype=np.int64)
+    a, b, new = events.astype(np.int64).T
+    merge = b >= 0
+    parts = [(part, place) for place in places[~merge].tolist() for part in table.parts_of(place)]
+    again, when = np.array(parts, np.int64).reshape(-1, 2).T
+    ids = np.concatenate([a, b[merge], new[merge], again])
+    at = np.concatenate([places, places[merge], places[merge], when])
+    lost, won = np.uint64(0) - happened, happened  # modulo 2**64, as all that follows
+    changes = np.concatenate([lost, lost[merge], won[merge], won[when]])
+    order = np.argsort(ids * n + at, kind="stable")
+    keys = (ids * n + at)[order]
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(changes[order], dtype=np.uint64)])
+
+    def before(id: np.ndarray) -> np.ndarray:
+        return start[id] + sums[np.searchsorted(keys, id * n + places)] - sums[np.searchsorted(keys, id * n)]
+
+    return before(a), np.where(merge, before(np.where(merge, b, 0)), np.uint64(0))

@@ -8,17 +8,18 @@ from math import log2
 
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
+from .charts import Axis, Chart, Series
 from .evaluation_text import EvaluationText
 from .metrics import ratio
-from .tables import Column, Table, TableSet
+from .reporting import Reading, Report
+from .tables import Column, Table
 from .usage import measure_usage
 
 
-@dataclass(eq=False)
-class Sizes(TableSet):
+@dataclass(eq=False, kw_only=True)
+class Sizes(Report):
     """The result of `measure_sizes`. note: which text was measured."""
 
-    tables: list[Table]
     note: str
 
     def title(self) -> str:
@@ -27,9 +28,11 @@ class Sizes(TableSet):
     def about(self) -> dict[str, object]:
         return {"text": self.note}
 
-    def bytes_per_token(self) -> dict[int, float]:
-        """By vocabulary size."""
-        return dict(self.tables[0].pairs("vocabulary size", "bytes per token"))  # type: ignore[arg-type]
+    def lead(self) -> str:
+        return self.note
+
+    def sections(self) -> list[tuple[str, str, list[str]]]:
+        return [("Sizes", "", ["sizes"])]
 
 
 def measure_sizes(
@@ -56,4 +59,15 @@ def measure_sizes(
         Column("gain", "share", "how many more bytes a token holds than at the size before"),
         Column("gain of a doubling", "share", "the gain as it would be for twice the size before"),
     )
-    return Sizes([Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)], note)
+    densities = [(size, density) for size, _, density, *_ in rows if density is not None]
+    line = Series("bytes per token", [size for size, _ in densities], [y for _, y in densities], range(len(densities)))
+    bend = "How many bytes a token holds at each vocabulary size. The line bends where a doubling begins to gain less."
+    size_axis, density_axis = Axis("vocabulary size", "count", True), Axis("bytes per token")
+    chart = Chart("sizes", "Bytes per token by vocabulary size", bend, "lines", size_axis, density_axis, [line])
+    with Reading(text) as reading:
+        return Sizes(
+            note=note,
+            tables=[Table("sizes", "Bytes per token by vocabulary size", columns, rows, note)],
+            charts=[chart] if densities else [],
+            provenance=reading.provenance({f"{size:,}": tok for size, tok in sorted(tokenizers.items())}),
+        )

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+Best = Literal["", "min", "max"]
 Kind = Literal["text", "sample", "figure", "token", "tokens", "id", "count", "number", "share", "ios"]
 NUMERIC = frozenset(("id", "count", "number", "share", "ios"))
 
@@ -62,6 +63,7 @@ class Column:
         1, shown as it is.
     help: one line on what the column means.
     json_key: the name in JSON; by default `name` in snake_case, with "_share" for a share.
+    best: which figure of the column is the best one, to be marked where several tokenizers are compared.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Column:
     help: str = ""
     digits: int = 2
     json_key: str = ""
+    best: Best = ""
 
     @property
     def key(self) -> str:
@@ -85,6 +88,7 @@ class Table:
     key: a name for programs. note: what a reader must know to understand the rows.
     listing: whether this is a list of tokens that may be long, of which only the first rows are shown.
     total: the number of rows before the table was cut; None if it was not.
+    best_in_rows: which figure of each row is the best one, where the columns are tokenizers.
     """
 
     key: str
@@ -94,6 +98,7 @@ class Table:
     note: str = ""
     listing: bool = False
     total: int | None = None
+    best_in_rows: Best = ""
 
     def column(self, name: str) -> list[Cell]:
         """The cells of one column, from top to bottom."""
@@ -110,6 +115,22 @@ class Table:
             return self
         return replace(self, rows=self.rows[:length], total=len(self.rows) if self.total is None else self.total)
 
+    def best(self) -> set[tuple[int, int]]:
+        """The (row, column) of the best figures: of each column that has a best one, among two or more different figures."""
+        found = set()
+        for place, column in enumerate(self.columns):
+            figures = [row[place] for row in self.rows if isinstance(row[place], (int, float))]
+            if column.best and len(set(figures)) > 1:
+                value = max(figures) if column.best == "max" else min(figures)  # type: ignore[type-var]
+                found |= {(number, place) for number, row in enumerate(self.rows) if row[place] == value}
+        if self.best_in_rows:
+            for number, row in enumerate(self.rows):
+                figures = [cell for cell in row[1:] if isinstance(cell, (int, float))]
+                if len(set(figures)) > 1:
+                    value = max(figures) if self.best_in_rows == "max" else min(figures)  # type: ignore[type-var]
+                    found |= {(number, place) for place, cell in enumerate(row) if place and cell == value}
+        return found
+
     def to_json(self) -> dict[str, object]:
         """The table as values for json.dumps: tokens as {"id", "text", "hex"}."""
         names = [column.key for column in self.columns]
@@ -123,46 +144,18 @@ class Table:
 
     def to_markdown(self, level: int = 3) -> str:
         """The table as GitHub-flavoured Markdown under a heading of `level`."""
-        lines = [f"{'#' * level} {_escape(self.title)}", ""]
+        lines = [f"{'#' * level} {escape_markdown(self.title)}", ""]
         if self.note:
-            lines += [_escape(self.note), ""]
-        lines.append(_markdown_row(_escape(column.name) for column in self.columns))
+            lines += [escape_markdown(self.note), ""]
+        lines.append(_markdown_row(escape_markdown(column.name) for column in self.columns))
         lines.append(_markdown_row("--:" if column.kind in NUMERIC else ":--" for column in self.columns))
-        for row in self.rows:
-            lines.append(_markdown_row(map(_markdown_cell, row, self.columns)))
+        best = self.best()
+        for number, row in enumerate(self.rows):
+            cells = map(_markdown_cell, row, self.columns)
+            lines.append(_markdown_row(f"**{cell}**" if (number, i) in best else cell for i, cell in enumerate(cells)))
         if self.total is not None and self.total > len(self.rows):
             lines += ["", f"The first {len(self.rows):,} of {self.total:,} rows."]
         return "\n".join(lines)
-
-
-class TableSet:
-    """The tables of one result, in reading order. A subclass says what they are about."""
-
-    tables: list[Table]
-
-    def title(self) -> str:
-        """The heading of the page."""
-        raise NotImplementedError
-
-    def about(self) -> dict[str, object]:
-        """What the JSON says before the tables."""
-        raise NotImplementedError
-
-    def table(self, key: str) -> Table:
-        """The table named `key`; KeyError if there is none."""
-        for table in self.tables:
-            if table.key == key:
-                return table
-        raise KeyError(f"no table {key!r}; there are {', '.join(table.key for table in self.tables)}")
-
-    def to_json(self, top: int | None = None) -> dict[str, object]:
-        """All tables as values for json.dumps, lists cut to `top` rows."""
-        return {**self.about(), "tables": [table.head(top).to_json() for table in self.tables]}
-
-    def to_markdown(self, top: int | None = 20) -> str:
-        """All tables as one Markdown page, lists cut to `top` rows."""
-        pages = [table.head(top).to_markdown(2) for table in self.tables]
-        return "\n\n".join([f"# {_escape(self.title())}", *pages]) + "\n"
 
 
 def cell_text(value: Any, column: Column) -> str:
@@ -228,7 +221,7 @@ def _markdown_cell(value: Any, column: Column) -> str:
         return " ".join(_markdown_cell(item, column) for item in value)
     if column.kind == "sample" and value is not None:
         return _code(cell_text(value, column))
-    return _escape(cell_text(value, column))
+    return escape_markdown(cell_text(value, column))
 
 
 def _code(text: str) -> str:
@@ -237,7 +230,7 @@ def _code(text: str) -> str:
     return f"{fence}{text}{fence}"
 
 
-def _escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     for sign in "\\`*_<>|":
         text = text.replace(sign, "\\" + sign)
     return text

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
-from .tables import Column, Table, Token
-from .usage import Usage, token_cells
+from .tables import Cell, Column, Table, Token
+from .usage import Usage, texts_of_tokens, token_cells
 
 _SPACE = re.compile(f"[{WHITE_SPACE}]+")
-_EDGES = re.compile(f"^[{WHITE_SPACE}]+|[{WHITE_SPACE}]+$")
+WHITE_SPACE_CHARACTERS = "".join(filter(_SPACE.match, map(chr, range(0x3001))))
 
 # Two tokens are duplicates if one of these makes their texts equal. Tokens that are not text only count as "same bytes".
 NORMALISATIONS: dict[str, Callable[[str], str]] = {
-    "NFC": lambda text: unicodedata.normalize("NFC", text),
-    "NFKC": lambda text: unicodedata.normalize("NFKC", text),
+    "NFC": lambda text: text if text.isascii() else unicodedata.normalize("NFC", text),
+    "NFKC": lambda text: text if text.isascii() else unicodedata.normalize("NFKC", text),
     "case": str.casefold,
-    "outer white space": lambda text: _EDGES.sub("", text),
-    "case and outer white space": lambda text: _EDGES.sub("", text.casefold()),
+    "outer white space": lambda text: text.strip(WHITE_SPACE_CHARACTERS),
+    "case and outer white space": lambda text: text.casefold().strip(WHITE_SPACE_CHARACTERS),
 }
 
 
 def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
     """By normalisation, the groups of tokens that it makes equal."""
-    tokens = token_cells(tok)
-    texts = [(token, token.text) for token in tokens if token.text is not None]
-    forms = {"same bytes": [(token, repr(token.content)[2:-1]) for token in tokens]}
-    forms |= {name: [(token, change(text)) for token, text in texts] for name, change in NORMALISATIONS.items()}
+    texts = texts_of_tokens(tok)
+    formed: dict[str, Iterable[tuple[Token, str | bytes]]] = {
+        "same bytes": ((token, token.content) for token in token_cells(tok))
+    }
+    formed |= {name: zip(texts, map(change, texts.values()), strict=True) for name, change in NORMALISATIONS.items()}
     groups: dict[str, dict[str, list[Token]]] = {}
-    for name, formed in forms.items():
-        found: dict[str, list[Token]] = defaultdict(list)
-        for token, form in formed:
-            found[form].append(token)
-        groups[name] = {form: members for form, members in found.items() if form and len(members) > 1}
+    for name, pairs in formed.items():
+        first: dict[str | bytes, Token] = {}
+        found: dict[str | bytes, list[Token]] = {}
+        for token, form in pairs:
+            if (earlier := first.setdefault(form, token)) is not token:
+                found.setdefault(form, [earlier]).append(token)
+        groups[name] = {repr(f)[2:-1] if isinstance(f, bytes) else f: of for f, of in found.items() if f}
     return groups
 
 
@@ -93,7 +95,8 @@ def events_table(tok: Tokenizer) -> Table:
 
 def unused_table(tok: Tokenizer, usage: Usage) -> Table:
     """Tokens that the text never uses, the oldest first, because training found those most frequent."""
-    rows = [(token,) for token in token_cells(tok) if usage.by_id[token.id] == 0 and len(token.content) > 1]
+    uses = usage.by_id.tolist()
+    rows: list[tuple[Cell, ...]] = [(of,) for of in token_cells(tok) if uses[of.id] == 0 and len(of.content) > 1]
     note = (
         "In the order of their ids, without single bytes. Training gives low ids to frequent tokens, so the first ones show "
         "best how this text differs from the training text."
@@ -103,8 +106,9 @@ def unused_table(tok: Tokenizer, usage: Usage) -> Table:
 
 def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
     """Tokens used, but fewer than `below` times, the rarest first: a model may see too little of them."""
-    uses = [(token, int(usage.by_id[token.id])) for token in token_cells(tok)]
-    rows = [(token, used, 1e6 * used / usage.tokens) for token, used in uses if 0 < used < below]
+    uses = usage.by_id.tolist()
+    found = [(token, uses[token.id]) for token in token_cells(tok)]
+    rows = [(token, used, 1e6 * used / usage.tokens) for token, used in found if 0 < used < below]
     rows.sort(key=lambda row: (row[1], row[0].id))
     columns = (Column("token", "token"), Column("used", "count"), Column("per million tokens", "number", digits=3))
     note = "The rarest first, then the oldest. A model trained on such text sees too little of them to learn their meaning."
@@ -113,26 +117,28 @@ def rare_table(tok: Tokenizer, usage: Usage, below: int) -> Table:
 
 def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """All tokens, the longest first."""
-    return _by_length("longest", "Longest tokens", token_cells(tok), usage)
+    return _by_length("longest", "Longest tokens", tok, token_cells(tok), usage)
 
 
 def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4) -> Table:
     """Tokens that repeat one character, apart from surrounding white space; the longest first."""
-    inner = {token: _EDGES.sub("", token.text or "") for token in token_cells(tok)}
+    inner = {token: text.strip(WHITE_SPACE_CHARACTERS) for token, text in texts_of_tokens(tok).items()}
     tokens = [token for token, text in inner.items() if len(text) >= at_least and len(set(text)) == 1]
-    return _by_length("repeated", f"One character, {at_least} times or more", tokens, usage)
+    return _by_length("repeated", f"One character, {at_least} times or more", tok, tokens, usage)
 
 
 def white_space_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """Tokens that are only white space, the longest first."""
-    tokens = [token for token in token_cells(tok) if _SPACE.fullmatch(token.text or "")]
-    return _by_length("white_space", "Tokens of white space", tokens, usage)
+    tokens = [token for token, text in texts_of_tokens(tok).items() if _SPACE.fullmatch(text)]
+    return _by_length("white_space", "Tokens of white space", tok, tokens, usage)
 
 
-def _by_length(key: str, title: str, tokens: list[Token], usage: Usage | None) -> Table:
-    rows = []
+def _by_length(key: str, title: str, tok: Tokenizer, tokens: list[Token], usage: Usage | None) -> Table:
+    texts, uses = texts_of_tokens(tok), None if usage is None else usage.by_id.tolist()
+    rows: list[tuple[Cell, ...]] = []
     for token in sorted(tokens, key=lambda token: (-len(token.content), token.id)):
-        characters = None if token.text is None else len(token.text)
-        rows.append((token, len(token.content), characters, None if usage is None else int(usage.by_id[token.id])))
+        text = texts.get(token)
+        used = None if uses is None else uses[token.id]
+        rows.append((token, len(token.content), None if text is None else len(text), used))
     columns = (Column("token", "token"), *(Column(name, "count") for name in ("bytes", "characters", "used")))
     return Table(key, title, columns, rows, listing=True)

@@ -110,7 +110,7 @@ def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None
     at_once = vocabulary.alphabet == "bytes"
     encode = _encode_at_once if at_once else _encode_one_by_one
     tok = tok if at_once or vocabulary.pipeline is not None else bare(tok)
-    sizes = np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
+    sizes = _sizes(vocabulary)
     numbers = np.zeros(len(counts), np.int64)
     offsets = counts.offsets.astype(np.int64)
     found = [np.zeros(0, np.uint32)]
@@ -166,14 +166,29 @@ def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
     return _ordinary(tok.vocabulary)
 
 
+def texts_of_tokens(tok: Tokenizer) -> dict[Token, str]:
+    """The ordinary tokens that are text, by id, with that text."""
+    return _texts(tok.vocabulary)
+
+
 def token_cells(tok: Tokenizer) -> list[Token]:
     """The ordinary tokens as cells of a table, by id."""
     return _cells(tok.vocabulary)
 
 
 @lru_cache(maxsize=4)
+def _sizes(vocabulary: Vocabulary) -> np.ndarray:
+    return np.array([0 if token is None else len(token) for token in vocabulary.tokens], np.int64)
+
+
+@lru_cache(maxsize=4)
 def _cells(vocabulary: Vocabulary) -> list[Token]:
     return [Token(id, content) for id, content in _ordinary(vocabulary).items()]
+
+
+@lru_cache(maxsize=4)
+def _texts(vocabulary: Vocabulary) -> dict[Token, str]:
+    return {token: text for token in _cells(vocabulary) if (text := token.text) is not None}
 
 
 @lru_cache(maxsize=4)

@@ -21,12 +21,12 @@ from .encoding.parts import pretoken_superword_cache, superword_cache
 from .lazy import lazy
 from .merging._build_cy import list_merger, rank_merger, token_cache
 from .merging._events_cy import event_merger
-from .pipeline import PipelineEncoder
 from .saved import SavedVocabulary
 from .special import AddedTokens, Plan, refuse
 
 if TYPE_CHECKING:
     from ..split._scan_cy import Scanner
+    from .pipeline import PipelineEncoder
 
 
 class Core:
@@ -75,6 +75,8 @@ class Core:
         vocabulary = self.vocabulary
         if vocabulary.pipeline is None:
             return None
+        from .pipeline import PipelineEncoder  # late: it imports the regex module
+
         added = {token.id: (self.tokens[token.id] or b"").decode() for token in vocabulary.added_tokens}
         return PipelineEncoder(vocabulary, vocabulary.pipeline, added)
 

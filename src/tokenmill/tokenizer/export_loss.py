@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UsageError
 from ..jobs.progress import Progress
 from .core import Core
+from .pipeline.models import WordPiece
 
 if TYPE_CHECKING:
     from ..counting import WordCounts
     from ..sources.blocks import ReadOptions
+    from ..vocabulary import Vocabulary
     from .tokenizer import Tokenizer
 
+    Encode = Callable[[bytes], list[int]]
     Sample = str | os.PathLike | Iterable[str | os.PathLike] | WordCounts
 
 
@@ -32,7 +35,7 @@ class ExportLoss:
     pretokens, tokens: of the text, by events.
     differing, other_tokens: the pretokens with other ids, and the number of tokens, where present tokens merge by rank, as
         in tiktoken and in Hugging Face's BPE.
-    longest_differing, longest_tokens: the same for `LongestMatch`.
+    longest_differing, longest_tokens: the same for `longest_match`.
     """
 
     pretokens: int
@@ -54,30 +57,15 @@ class ExportLoss:
         return f"{by_rank}\n{told('by longest match', self.longest_differing, self.longest_tokens)}"
 
 
-class LongestMatch:
+def longest_match(vocabulary: Vocabulary) -> Encode:
     """Encodes a pretoken by the longest token that it begins with, again and again: Hugging Face's WordPiece model.
 
-    >>> LongestMatch({b"l": 0, b"o": 1, b"w": 2, b"lo": 3, b"ow": 4}).encode_pretoken(b"lowow")
-    [3, 2, 4]
+    >>> longest_match(Vocabulary([*BYTES, b"lo", b"ow"], ()))(b"lowow")
+    [256, 119, 257]
     """
-
-    def __init__(self, ids: Mapping[bytes, int], unknown: int | None = None):
-        self.ids, self.unknown, self.longest = ids, unknown, max(map(len, ids), default=0)
-
-    def encode_pretoken(self, pretoken: bytes) -> list[int]:
-        """The ids. A pretoken that tokens cannot spell is one unknown token, or a UsageError if there is none."""
-        found, start = [], 0
-        while start < len(pretoken):
-            end = min(len(pretoken), start + self.longest)
-            while end > start and pretoken[start:end] not in self.ids:
-                end -= 1
-            if end == start:
-                if self.unknown is None:
-                    raise UsageError(f"no token begins with the byte 0x{pretoken[start]:02x}")
-                return [self.unknown]
-            found.append(self.ids[pretoken[start:end]])
-            start = end
-        return found
+    ids = {token.decode("latin-1"): id for id, token in enumerate(vocabulary.tokens) if token is not None}
+    model = WordPiece(ids, vocabulary.unknown, {"continuing_subword_prefix": ""})
+    return lambda pretoken: model(pretoken.decode("latin-1"))[0]
 
 
 def export_loss(
@@ -103,30 +91,28 @@ def export_loss(
         raise UsageError("word counts do not tell where superwords are; measure the export on text")
     counts = _counts(tok, sample, progress, read)
     present = present_by_rank(tok.vocabulary)
-    ids = {token: id for id, token in enumerate(present.tokens) if token is not None}
-    return compare_on_counts(tok.core, Core(present, 64 << 20), LongestMatch(ids, present.unknown), counts)
+    by_rank, longest = Core(present, 64 << 20), longest_match(present)
+    if not len(tok.vocabulary.superwords):
+        return compare_on_counts(tok.core.encode_pretoken, by_rank.encode_pretoken, longest, counts)
 
-
-def compare_on_counts(core: Core, by_rank: Core, longest: LongestMatch, counts: WordCounts) -> ExportLoss:
-    """Encode the pretokens of `counts` in three ways. Each counts as often as it was seen."""
-
+    # What superwords join is counted as one pretoken here; the exports split it in their own way.
     def longest_in_parts(text: bytes) -> list[int]:
         ends = [0, *by_rank.splitter.ends(text)]
-        return [id for start, end in pairwise(ends) for id in longest.encode_pretoken(text[start:end])]
+        return [id for start, end in pairwise(ends) for id in longest(text[start:end])]
 
-    ways: list[Callable[[bytes], list[int]]] = [by_rank.encode_pretoken, longest.encode_pretoken]
-    if len(
-        core.vocabulary.superwords
-    ):  # which join pretokens that are counted as one here, and that exports split in their own way
-        ways = [by_rank.encode_section, longest_in_parts]
+    return compare_on_counts(tok.core.encode_pretoken, by_rank.encode_section, longest_in_parts, counts)
+
+
+def compare_on_counts(by_events: Encode, by_rank: Encode, longest: Encode, counts: WordCounts) -> ExportLoss:
+    """Encode the pretokens of `counts` in three ways. Each counts as often as it was seen."""
     pretokens = tokens = 0
     differing, others = [0, 0], [0, 0]
     for pretoken, count in counts.items():
-        ids = core.encode_pretoken(pretoken)
+        ids = by_events(pretoken)
         pretokens += count
         tokens += count * len(ids)
-        for n, encode in enumerate(ways):
-            other_ids = encode(pretoken)
+        for n, other in enumerate((by_rank, longest)):
+            other_ids = other(pretoken)
             differing[n] += count * (ids != other_ids)
             others[n] += count * len(other_ids)
     return ExportLoss(pretokens, differing[0], tokens, others[0], differing[1], others[1])

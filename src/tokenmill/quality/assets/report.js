@@ -1,4 +1,52 @@
 "use strict";
+// What has a data-tip shows it when the pointer is over it, when it has the focus, and when it is tapped.
+const tip = document.createElement("div");
+tip.id = "tip";
+tip.hidden = true;
+tip.role = "tooltip";
+document.body.append(tip);
+function place(target) {
+  const box = target.getBoundingClientRect();
+  const { width, height } = tip.getBoundingClientRect();
+  const left = Math.min(Math.max(8, box.left + box.width / 2 - width / 2), innerWidth - width - 8);
+  tip.style.left = `${left}px`;
+  tip.style.top = `${box.top - height - 8 > 0 ? box.top - height - 8 : box.bottom + 8}px`;
+}
+function show(event) {
+  const target = event.target.closest?.("[data-tip]") ?? document.activeElement.closest("[data-tip]");
+  tip.hidden = !target;
+  if (!target) return;
+  tip.textContent = target.dataset.tip;
+  place(target);
+}
+for (const kind of ["pointerover", "focusin", "click"]) document.addEventListener(kind, show);
+document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
+document.addEventListener("scroll", () => {
+  const focused = document.activeElement.closest("[data-tip]");
+  if (focused) place(focused);
+  else tip.hidden = true;
+}, { capture: true, passive: true });
+// In a notebook's frame a link to a section would resolve against the notebook's address.
+if (location.href === "about:srcdoc") {
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (!link) return;
+    event.preventDefault();
+    document.getElementById(link.hash.slice(1)).scrollIntoView();
+  });
+}
+// The data of a chart can be copied.
+for (const button of document.querySelectorAll("details button")) {
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    const data = button.nextElementSibling;
+    const said = (text) => { button.textContent = text; };
+    getSelection().selectAllChildren(data);
+    const old = () => said(document.execCommand("copy") ? "Copied" : "Selected: press Ctrl+C");
+    if (navigator.clipboard) navigator.clipboard.writeText(data.textContent).then(() => said("Copied"), old);
+    else old();
+  });
+}
 // Tables sort by any column, by mouse or keyboard, and long lists can be searched. Without scripts all rows still show.
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
@@ -35,7 +83,10 @@ for (const table of document.querySelectorAll("table.sortable")) {
 for (const input of document.querySelectorAll(".filter input")) {
   const table = document.getElementById(input.dataset.table);
   const shown = input.parentElement.querySelector("output");
-  const rows = [...table.tBodies[0].rows].map((row) => [row, row.dataset.find.toLowerCase()]);
+  const signs = { "·": " ", "⇥": "\t", "⏎": "\n" };
+  const rows = [...table.tBodies[0].rows].map((row) => [
+    row, [...row.cells].map((cell) => cell.textContent.replace(/[·⇥⏎]/g, (sign) => signs[sign])).join(" ").toLowerCase(),
+  ]);
   input.parentElement.hidden = false;
   input.addEventListener("input", () => {
     const wanted = input.value.toLowerCase();

@@ -1,0 +1,118 @@
+"""One more pass over text files: the number of words, and an even sample of documents for what needs single documents.
+
+The sample serves the bootstrap (Efron 1979): documents are drawn from it with replacement, again and again, and a figure's
+spread over the draws says how much it depends on which documents happened to be in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ..counting.text_sources import opener
+from ..sources.blocks import Block, ReadOptions
+from ..sources.find import Source, report_skips
+from ..tokenizer import Tokenizer
+
+MOST, MOST_BYTES = 4096, 16 << 20  # units in a sample, and their bytes
+PART = 1 << 14  # bytes; of a longer document each part of this size, up to a line's end, is a unit
+FEWEST = 20  # units; fewer say nothing about their spread
+DRAWS = 1000
+
+
+@dataclass
+class Sample:
+    """Every n-th document of a text, with n so that at most MOST are kept; of long documents, parts.
+
+    total: how many there are in the text. step: n.
+    """
+
+    units: list[bytes] = field(default_factory=list)
+    total: int = 0
+    step: int = 1
+    nbytes: int = 0
+
+    def add(self, data: memoryview, ends: np.ndarray) -> None:
+        """Take the documents of a block into account."""
+        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        if len(ends) and int((ends - starts).max()) > PART:
+            starts, ends = _parts(data, starts, ends)
+        for place in range(-self.total % self.step, len(ends), self.step):
+            if (unit := bytes(data[starts[place] : ends[place]])).strip():
+                self.units.append(unit)
+                self.nbytes += len(unit)
+        self.total += len(ends)
+        while len(self.units) > MOST or self.nbytes > MOST_BYTES:
+            self.units = self.units[::2]
+            self.nbytes = sum(map(len, self.units))
+            self.step *= 2
+
+    def tokens(self, tok: Tokenizer) -> np.ndarray:
+        """int64: the tokens of each unit."""
+        texts = [unit.decode("utf-8", "replace") for unit in self.units]
+        return np.diff(tok.encode_batch_to_numpy(texts, disallowed_special=())[1])
+
+
+def _parts(data: memoryview, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places where documents begin and end, with long ones cut at the ends of lines."""
+    cut: list[tuple[int, int]] = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        while end - start > PART:
+            line = bytes(data[start : start + PART]).rfind(b"\n")
+            size = line + 1 or PART
+            cut.append((start, start + size))
+            start += size
+        cut.append((start, end))
+    return tuple(np.array(cut, np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
+
+
+def survey(sources: Sequence[Source], read: ReadOptions, sample: Sample) -> int:
+    """The number of words of some files, whose documents are added to `sample`."""
+    from ._words_cy import count_words
+
+    open = opener(lambda buffer, start, length: buffer.rfind(b"\n", start, length) + 1, read, "error")
+    block, words = Block(), 0
+    for source in sources:
+        inside = False
+        with closing(open(source)) as opened:
+            while opened.draw(block):
+                block.finish()
+                report_skips(block.skips, None)
+                ends = np.asarray(block.ends, np.uint64)
+                data = memoryview(block.data)[: block.nbytes]
+                begun, inside = count_words(data, ends, inside and block.continued)
+                words += begun
+                sample.add(data, ends.astype(np.int64))
+    return words
+
+
+class Interval(NamedTuple):
+    """A ratio, and the limits between which 95 % of the draws lie."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+def bootstrap(above: np.ndarray, below: np.ndarray) -> Interval | None:
+    """sum(above) / sum(below) of the units, with its 95 % interval; None for fewer than FEWEST units.
+
+    The draws come from a fixed seed, so that the same text gives the same interval.
+
+    >>> bootstrap(np.arange(1, 101), np.arange(1, 101))
+    Interval(ratio=1.0, low=1.0, high=1.0)
+    """
+    n = len(above)
+    if n < FEWEST or not below.sum():
+        return None
+    generator = np.random.default_rng(0)
+    ratios = np.empty(DRAWS)
+    for draw in range(DRAWS):
+        drawn = generator.integers(0, n, n)
+        ratios[draw] = above[drawn].sum() / max(1, below[drawn].sum())
+    low, high = np.quantile(ratios, (0.025, 0.975)).tolist()
+    return Interval(float(above.sum() / below.sum()), low, high)

@@ -1,0 +1,281 @@
+"""A report as one self-contained HTML page: verdict, charts and sortable tables. It loads nothing from a network.
+
+Everything from a vocabulary or a file name passes through `html.escape`. A Content-Security-Policy in the page allows its
+one script, by hash, and no requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html import escape
+from importlib import resources
+from itertools import groupby, islice
+from typing import TYPE_CHECKING
+
+from ..tokenizer.display import visible
+from . import svg
+from .charts import Chart
+from .tables import NUMERIC, Column, Table, Token, cell_text
+
+if TYPE_CHECKING:
+    from .reporting import Finding, Report
+
+LONG = 20  # a table with more rows scrolls and can be searched
+MOST_SERIES = 4  # lines that can be distinguished in one chart
+LEVELS = {"act": "Act", "look": "Look", "good": "Good"}
+
+# Terms that a reader may not know; the page explains them where they first occur in a heading or a finding, and at its end.
+GLOSSARY = {
+    "IoS": "Intersection over self: of all occurrences of a token just before a merge, the share that the merge takes. 1 means "
+    "that none is left. (Chizhov et al. 2024)",
+    "Gini coefficient": "How unequal figures are: 0 if all are equal, near 1 if one has everything. Here of the tokens that "
+    "languages need. (arXiv 2508.04796)",
+    "Rényi efficiency": "High if no token takes much more than its share of the text. It can be gamed: compare it only between "
+    "tokenizers of one kind and size. (Zouhar et al. 2023)",
+    "fertility": "Tokens per word, a word being a run of anything but white space. Lower means fewer tokens.",
+    "pretoken": "A part into which the split pattern cuts text before merges; plain BPE never merges across two.",
+    "split pattern": "The regular expression that cuts text into pretokens before BPE.",
+    "merge": "Joining two neighbouring tokens into one, a step of BPE; its rank is its place in the order.",
+    "bytes per token": "How much text a token holds, in bytes of UTF-8. Higher means fewer tokens for a text.",
+    "bootstrap": "Drawing documents with replacement, again and again, to see how much a figure depends on which documents the "
+    "text happens to contain. 95 % of the draws lie in the interval. (Efron 1979)",
+    "superword": "A token that spans several words.",
+    "word-initial": "A token that starts with white space and continues with something else.",
+    "UTF-8": "The encoding of text as bytes; a character takes one to four. A token that ends inside a character is not text.",
+}
+_TERM = re.compile(r"\b(" + "|".join(sorted(map(re.escape, GLOSSARY), key=len, reverse=True)) + r")s?\b", re.IGNORECASE)
+_EXPLANATIONS = {term.lower(): text for term, text in GLOSSARY.items()}
+
+
+def render(report: Report, top: int | None) -> str:
+    """The page; lists are cut to `top` rows."""
+    tables = {table.key: table.head(top) for table in report.tables}
+    sections = [("Verdict", _verdict(report.findings)), ("Charts", _charts(report.charts))]
+    for heading, lead, keys in report.sections():
+        shown = [tables[key] for key in keys if key in tables]
+        if shown:
+            sections.append((heading, (f"<p>{_explained(lead)}</p>" if lead else "") + _tables(shown)))
+    terms = "".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in GLOSSARY.items())
+    sections.append(("How this was made", _tables(report.provenance.tables())))
+    sections.append(("Terms", f'<dl class="terms">{terms}</dl>'))
+    links, parts = [], []
+    for number, (heading, content) in enumerate(((heading, of) for heading, of in sections if of), 1):
+        links.append(f'<li><a href="#s{number}">{escape(heading)}</a></li>')
+        parts.append(
+            f'<section id="s{number}" aria-labelledby="h{number}"><h2 id="h{number}">{escape(heading)}</h2>{content}</section>'
+        )
+    return _page(report, links, parts)
+
+
+def _page(report: Report, links: list[str], parts: list[str]) -> str:
+    style, script = _asset("report.css"), _asset("report.js")
+    script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'; base-uri 'none'; form-action 'none'"
+    title, made = escape(report.title()), report.provenance
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the report</a>
+<div class="layout">
+<header>
+<h1>{_breakable(report.title())}</h1>
+<p class="lead">{escape(report.lead())}</p>
+{_tiles(report)}
+</header>
+<div class="columns">
+<nav aria-labelledby="contents"><h2 id="contents">Contents</h2><ol>{"".join(links)}</ol></nav>
+<main id="main">
+{"".join(parts)}
+</main>
+</div>
+<footer>Made by tokenmill {escape(made.version)} on {escape(made.date)}. In tokens, <span class="token"><span class="space">·</span></span> is a space,
+<span class="token"><span class="space">⇥</span></span> a tab, <span class="token"><span class="space">⏎</span></span> a line feed,
+<span class="token"><span class="escape">FF</span></span> a byte that is not a character; the small number after a token is its id.
+Click a column's heading to sort the table.</footer>
+</div>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _explained(text: str) -> str:
+    """The text with the explanation of each term at its first occurrence."""
+    seen: set[str] = set()
+
+    def explain(match: re.Match[str]) -> str:
+        term = match[1].lower()
+        if term in seen:
+            return match[0]
+        seen.add(term)
+        return f'<abbr tabindex="0" data-tip="{escape(_EXPLANATIONS[term])}">{match[0]}</abbr>'
+
+    found = _TERM.sub(explain, escape(text, quote=False))
+    found = re.sub(r"`([^`]*)`", r"<code>\1</code>", found)
+    return re.sub(r"(?<=\d) %", "\u00a0%", found)
+
+
+def _breakable(name: str) -> str:
+    """A name that may be wrapped at a sign between letters, and nowhere else."""
+    return re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(name))
+
+
+def _tiles(report: Report) -> str:
+    tiles = []
+    for label, figures in report.tiles():
+        several = len(figures) > 1
+        rows = "".join(
+            f"<dd{' class=best' if best and several else ''}>{f'<span>{_breakable(name)}</span> ' if several else ''}"
+            f"<strong>{escape(figure)}</strong>{'<em>best</em>' if best and several else ''}</dd>"
+            for name, figure, best in figures
+        )
+        tiles.append(f"<div><dt>{_explained(label)}</dt>{rows}</div>")
+    if not tiles:
+        return ""
+    return f'<dl class="figures{" several" if any("<span>" in tile for tile in tiles) else ""}">{"".join(tiles)}</dl>'
+
+
+def _verdict(findings: list[Finding]) -> str:
+    items = "".join(
+        f'<li class="{of.level}"><span class="level">{LEVELS[of.level]}</span><div><p class="statement">{_explained(of.statement)}</p>'
+        f"<p>{_explained(of.meaning)} {_strong(of)}</p>"
+        f'<p class="threshold">Counts from: {_explained(of.threshold)}.</p></div></li>'
+        for of in findings
+    )
+    return f'<ul class="verdict">{items}</ul>' if items else ""
+
+
+def _strong(of: Finding) -> str:
+    return _explained(of.advice) if of.level == "good" else f"<strong>{_explained(of.advice)}</strong>"
+
+
+def _charts(charts: list[Chart]) -> str:
+    return f'<div class="charts">{"".join(map(_chart, charts))}</div>' if charts else ""
+
+
+def _chart(chart: Chart) -> str:
+    shown = replace(chart, series=tuple(islice(chart.series, MOST_SERIES)))
+    legend = "".join(
+        f'<li><svg viewBox="0 0 24 10" aria-hidden="true" class="{chart.kind}">'
+        + (
+            f'<rect class="bar s{n}" width="24" height="10"/>'
+            if chart.kind == "bars"
+            else f'<path class="line s{n}" d="M0 5H24"/>'
+        )
+        + f"</svg>{_breakable(of.name)}</li>"
+        for n, of in enumerate(shown.series, 1)
+    )
+    legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""
+    more = f" The first {MOST_SERIES} tokenizers." if len(chart.series) > MOST_SERIES else ""
+    data = "\n".join("\t".join(map(_plain, row)) for row in chart.rows())
+    return (
+        f'<figure id="c-{chart.key}"><h3>{escape(chart.title)}</h3>{legend}{svg.draw(shown)}'
+        f"<figcaption>{_explained(chart.note + more)}</figcaption>"
+        f'<details><summary>Data</summary><button type="button" hidden>Copy</button><pre tabindex="0">{escape(data)}</pre></details>'
+        "</figure>"
+    )
+
+
+def _plain(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _tables(tables: list[Table]) -> str:
+    overviews = "".join(map(_overview, filter(_is_overview, tables)))
+    others = "".join(_table(table) for table in tables if not _is_overview(table))
+    return (f'<div class="overview">{overviews}</div>' if overviews else "") + others
+
+
+def _is_overview(table: Table) -> bool:
+    return any(column.kind == "figure" for column in table.columns)
+
+
+def _overview(table: Table) -> str:
+    """A table of names and values, which cannot be sorted."""
+    rows = "".join(
+        f'<tr><th scope="row">{_explained(str(name))}</th><td>{escape(str(value))}</td></tr>'
+        for name, value in table.rows
+    )
+    note = f'<p class="note">{_explained(table.note)}</p>' if table.note else ""
+    return f'<div><h3 id="{table.key}">{_explained(table.title)}</h3><table class="values"><tbody>{rows}</tbody></table>{note}</div>'
+
+
+def _table(table: Table) -> str:
+    key = escape(table.key)
+    out = [f'<h3 id="{key}">{_explained(table.title)}</h3>']
+    if table.note:
+        out.append(f'<p class="note">{_explained(table.note)}</p>')
+    if not table.rows:
+        return "".join([*out, '<p class="empty">None.</p>'])
+    if table.total is not None and table.total > len(table.rows):
+        out.append(f'<p class="cut">The first {len(table.rows):,} of {table.total:,}.</p>')
+    long = len(table.rows) > LONG
+    if long:
+        out.append(
+            f'<label class="filter" hidden>Search <input type="search" data-table="t-{key}"><output></output></label>'
+        )
+    box = f'<div class="scroll{" long" if long else ""}" tabindex="0" role="region" aria-labelledby="{key}">'
+    sortable = ' class="sortable"' if len(table.rows) > 1 else ""
+    out.append(f'{box}<table id="t-{key}"{sortable}><thead><tr>')
+    out += map(_head, table.columns)
+    out.append("</tr></thead><tbody>")
+    best = table.best()
+    for number, row in enumerate(table.rows):
+        cells = (
+            _cell(value, column, (number, i) in best)
+            for i, (value, column) in enumerate(zip(row, table.columns, strict=True))
+        )
+        out.append("<tr>" + "".join(cells) + "</tr>")
+    out.append("</tbody></table></div>")
+    return "".join(out)
+
+
+def _head(column: Column) -> str:
+    kind = ' class="num"' if column.kind in NUMERIC else ""
+    help = column.help or next((_EXPLANATIONS[match[1].lower()] for match in _TERM.finditer(column.name)), "")
+    tip = f' data-tip="{escape(help)}"' if help else ""
+    return f'<th scope="col"{kind}{tip}>{_breakable(column.name)}</th>'
+
+
+def _cell(value: object, column: Column, best: bool) -> str:
+    if isinstance(value, Token):
+        return f'<td class="text" data-value="{value.id:010d}">{_token(value)}</td>'
+    if isinstance(value, tuple):
+        return '<td class="text">' + "<wbr>".join(map(_token, value)) + "</td>"
+    if column.kind == "sample" and isinstance(value, str):
+        return f'<td class="text"><span class="token">{_signs(value.encode())}</span></td>'
+    if column.kind in NUMERIC:
+        kind = "num best" if best else "num"
+        return (
+            f'<td class="{kind}" data-value="{"" if value is None else value}">{escape(cell_text(value, column))}</td>'
+        )
+    return f'<td class="text">{_breakable(cell_text(value, column))}</td>'
+
+
+def _token(token: Token) -> str:
+    return f'<span class="token">{_signs(token.content)}</span><span class="id">{token.id}</span>'
+
+
+def _signs(content: bytes) -> str:
+    out = []
+    for kind, runs in groupby(visible(content), lambda run: run[0]):
+        texts = [escape(text) for _, text in runs]
+        if kind == "escape":
+            out += [f'<span class="escape">{text}</span>' for text in texts]
+        else:
+            out.append("".join(texts) if kind == "text" else f'<span class="space">{"".join(texts)}</span>')
+    return "".join(out)

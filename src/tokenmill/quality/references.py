@@ -1,0 +1,162 @@
+"""Published vocabularies as a measure: their figures on a public sample of text, which comes with the package.
+
+assets/references.json holds the sample and the figures; scripts/make_reference_table.py makes it. A tokenizer is measured on
+the same sample, so like is compared with like.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from importlib import resources
+from operator import add
+
+from ..errors import InputError
+from ..formats.published_encodings import PUBLISHED
+from ..jobs.progress import Progress
+from ..tokenizer import Tokenizer
+from .documents import Sample
+from .evaluation_text import EvaluationText, Texts
+from .junk import swallowed_tokens
+from .languages import gini
+from .metrics import ratio, used_tokens
+from .replay import replay
+from .tables import Column, Table
+from .usage import ordinary_tokens
+
+JUNK = 0.9  # the IoS from which a token counts as junk, here and in the verdict
+PROSE, CODE, ENGLISH = "English prose", "Python code", "English"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a tokenizer makes of the sample.
+
+    ids: the size of its vocabulary. ordinary: its tokens that text can produce. tokens: by domain of the sample.
+    used: ordinary tokens that occur. swallowed: tokens with an IoS of 0.9 or more.
+    """
+
+    ids: int
+    ordinary: int
+    used: int
+    swallowed: int
+    tokens: Mapping[str, int]
+
+    @property
+    def languages(self) -> dict[str, int]:
+        """Tokens by language, of messages that are the same in each."""
+        return {name: tokens for name, tokens in self.tokens.items() if name not in (PROSE, CODE)}
+
+    @property
+    def gini(self) -> float | None:
+        """The Gini coefficient of the tokens of the languages."""
+        return gini(self.languages.values())
+
+    @property
+    def premiums(self) -> dict[str, float]:
+        """Tokens of each language as a multiple of English's."""
+        return {name: tokens / self.languages[ENGLISH] for name, tokens in self.languages.items()}
+
+    def bytes_per_token(self, domain: str) -> float | None:
+        """Bytes per token of one domain."""
+        return ratio(len(sample()[domain].encode()), self.tokens[domain])
+
+
+def figures_of(tok: Tokenizer, text: Mapping[str, str], progress: Progress | None = None) -> Figures:
+    """Measure a tokenizer on the sample: texts by domain."""
+    domains = EvaluationText({name: Texts([of]) for name, of in text.items()})
+    usages = domains.usages(tok, progress, words=False)
+    swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, domains.together(tok)))
+    tokens = {domain: usage.tokens for domain, usage in usages.items()}
+    junk = sum(token.ios >= JUNK for token in swallowed)
+    used = used_tokens(tok, reduce(add, usages.values()))
+    return Figures(tok.n_vocab, len(ordinary_tokens(tok)), used, junk, tokens)
+
+
+def on_sample(tok: Tokenizer, progress: Progress | None = None) -> Figures:
+    """The figures of a tokenizer on the shipped sample."""
+    return figures_of(tok, sample(), progress)
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict:
+    return json.loads(resources.files(__package__).joinpath("assets", "references.json").read_text(encoding="utf-8"))
+
+
+def sample() -> dict[str, str]:
+    """The shipped text by domain: English prose, Python code, and the same messages in 20 languages."""
+    return _table()["sample"]
+
+
+def sample_name() -> str:
+    """What the sample is."""
+    return _table()["about"]["name"]
+
+
+def references(but: Collection[Figures] = ()) -> dict[str, Figures]:
+    """The figures of published vocabularies on the sample, by name, `but` those that encode it as a tokenizer in hand does."""
+    known = {name: Figures(**figures) for name, figures in _table()["vocabularies"].items()}
+    return {name: of for name, of in known.items() if all(of.tokens != other.tokens for other in but)}
+
+
+def density_at_hand(tok: Tokenizer, text: EvaluationText) -> tuple[float | None, dict[str, float]]:
+    """Bytes per token on a sample of the text: of `tok`, and of the published encodings that are on this machine."""
+    if not text.sample().units:
+        return None, {}
+    own = tok.vocabulary.fingerprint()
+    found = {}
+    for name in set(references()) & set(PUBLISHED):
+        try:
+            other = Tokenizer.from_file(name)
+        except InputError:  # it is not here, and is not downloaded
+            continue
+        if other.vocabulary.fingerprint() != own:
+            found[name] = text.density(other) or 0.0
+    return (text.density(tok) if found else None), dict(sorted(found.items()))
+
+
+def beside_table(name: str, density: float | None, beside: Mapping[str, float], sampled: Sample) -> Table:
+    """The tokenizer beside the published encodings on this machine, on a sample of the text."""
+    rows = [(name, density), *beside.items()]
+    note = (
+        f"Measured on a sample of your text, {len(sampled.units):,} documents or parts of documents with {sampled.nbytes:,} "
+        "bytes, with the published encodings that are on this machine."
+    )
+    columns = (Column("tokenizer"), Column("bytes per token", "number", digits=3, best="max"))
+    return Table("beside", "Beside published vocabularies, on your text", columns, rows, note)
+
+
+def references_table(measured: Mapping[str, Figures]) -> Table:
+    """Tokenizers beside the published vocabularies, all on the sample."""
+    rows = []
+    for name, of in {**measured, **references(measured.values())}.items():
+        dearest = max(of.premiums, key=of.premiums.__getitem__)
+        rows.append(
+            (
+                name,
+                of.ids,
+                of.bytes_per_token(PROSE),
+                of.bytes_per_token(CODE),
+                of.gini,
+                f"{dearest} {of.premiums[dearest]:.1f}×",
+                ratio(of.used, of.ordinary),
+                ratio(of.swallowed, of.ordinary),
+            )
+        )
+    columns = (
+        Column("tokenizer"),
+        Column("ids", "count"),
+        Column("bytes per token, English", "number", digits=3, best="max"),
+        Column("bytes per token, Python", "number", digits=3, best="max"),
+        Column("Gini of 20 languages", "number", "0: every language takes the same number of tokens", 3, best="min"),
+        Column("costs most", help="the language with the most tokens, as a multiple of English"),
+        Column("used", "share", "of the vocabulary; the sample is small"),
+        Column(f"IoS ≥ {JUNK}", "share", "of the vocabulary, on the sample", best="min"),
+    )
+    note = (
+        f"All measured on one public sample, {sample_name()}: English prose, Python code, and the same messages in 20 "
+        "languages. It comes with tokenmill."
+    )
+    return Table("references", "Beside published vocabularies, on a public sample", columns, rows, note)

@@ -1,0 +1,254 @@
+"""What both results share: a verdict, tables, charts, and how they were made; as a page, Markdown, JSON and in notebooks."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from ..counting import WordCounts
+from ..errors import UsageError
+from ..jobs.outputs import atomic_file, refuse_existing
+from ..sources.find import can_read_again, is_url
+from ..tokenizer import Tokenizer
+from .charts import Chart
+from .evaluation_text import EvaluationText, Part, Texts
+from .tables import Column, Table, escape_markdown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PAGE_ROWS, NOTEBOOK_ROWS, MARKDOWN_ROWS = 200, 10, 20  # of each list
+LARGEST_PAGE = 1_000_000  # bytes
+CHUNK = 1 << 20
+
+Level = Literal["act", "look", "good"]
+Item = TypeVar("Item", Table, Chart)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One sentence of a verdict.
+
+    level: "act" past its threshold, "look" near it or where it depends on the use, "good" otherwise.
+    statement: what was found, with its number. threshold: from where on it counts. meaning: why it matters.
+    advice: what to do.
+    """
+
+    key: str
+    level: Level
+    statement: str
+    threshold: str
+    meaning: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A text that was measured. nbytes: as stored. sha256: of its files, one after the other; "" where they cannot be read again."""
+
+    name: str
+    files: int
+    nbytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """How a report was made, so that others can make it again.
+
+    date: UTC; SOURCE_DATE_EPOCH in the environment sets it. command: empty from Python.
+    tokenizers: content hashes by name.
+    """
+
+    version: str
+    date: str
+    command: str
+    tokenizers: Mapping[str, str]
+    texts: tuple[Measured, ...]
+
+    def tables(self) -> list[Table]:
+        """The same as tables."""
+        facts = [("tokenmill", self.version), ("date", self.date), ("command", self.command or "from Python")]
+        facts += [(f"tokenizer {name}", hash) for name, hash in self.tokenizers.items()]
+        texts = [(of.name, of.files, of.nbytes, of.sha256 or "not read again") for of in self.texts]
+        columns = (Column("text"), Column("files", "count"), Column("bytes as stored", "count"), Column("SHA-256"))
+        note = "The SHA-256 is that of the files one after the other, as `cat FILES | sha256sum` prints it."
+        return [
+            Table("made", "How this was made", (Column("what"), Column("value", "figure")), list(facts)),
+            Table("texts", "The texts", columns, list(texts), note),
+        ]
+
+
+class Reading:
+    """Counts words and hashes the texts in a thread of its own, while they are judged."""
+
+    def __init__(self, text: EvaluationText | None) -> None:
+        self._text = text
+        self._found: list[Measured] = []
+        self._stopped = False
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stopped = True
+
+    def provenance(self, tokenizers: Mapping[str, Tokenizer]) -> Provenance:
+        """All of it; waits for the hashes."""
+        from .. import __version__
+
+        self._thread.join()
+        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+        now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now(UTC)
+        hashes = {name: tok.vocabulary.fingerprint() for name, tok in tokenizers.items()}
+        return Provenance(__version__, now.strftime("%Y-%m-%d %H:%M UTC"), "", hashes, tuple(self._found))
+
+    def _work(self) -> None:
+        if self._text is None:
+            return
+        with contextlib.suppress(Exception):  # judging the text raises it again
+            self._text.sample()
+        for name, part in self._text.parts.items():
+            try:
+                self._found.append(self._measure(name, part))
+            except OSError:
+                self._found.append(Measured(name, 1, 0, ""))
+
+    def _measure(self, name: str, part: Part) -> Measured:
+        hash, nbytes = hashlib.sha256(), 0
+        if isinstance(part, WordCounts):
+            for column in (part.arena, part.offsets, part.counts):
+                hash.update(memoryview(column).cast("B"))
+                nbytes += column.nbytes
+            return Measured(name, 1, nbytes, hash.hexdigest())
+        if isinstance(part, Texts):
+            data = "".join(part).encode("utf-8", "replace")
+            return Measured(name, 1, len(data), hashlib.sha256(data).hexdigest())
+        if not all(can_read_again(path) and not is_url(path) for path in part):
+            return Measured(name, len(part), 0, "")
+        for path in part:
+            with open(path, "rb") as file:
+                while (data := file.read(CHUNK)) and not self._stopped:
+                    hash.update(data)
+                    nbytes += len(data)
+        return Measured(name, len(part), nbytes, hash.hexdigest())
+
+
+@dataclass(eq=False, kw_only=True)
+class Report:
+    """A verdict, tables and charts. A subclass says what they are about, and how a page is divided."""
+
+    tables: list[Table]
+    findings: list[Finding] = field(default_factory=list)
+    charts: list[Chart] = field(default_factory=list)
+    provenance: Provenance
+
+    def title(self) -> str:
+        """The heading of the page."""
+        raise NotImplementedError
+
+    def lead(self) -> str:
+        """The line under the heading."""
+        raise NotImplementedError
+
+    def about(self) -> dict[str, object]:
+        """What the JSON says before the tables."""
+        raise NotImplementedError
+
+    def tiles(self) -> list[tuple[str, list[tuple[str, str, bool]]]]:
+        """The figures at the top of the page: a label, and for each tokenizer its name, its figure, whether it is the best."""
+        return []
+
+    def sections(self) -> list[tuple[str, str, list[str]]]:
+        """The parts of the page: a heading, an introduction, and the keys of the tables."""
+        raise NotImplementedError
+
+    def table(self, key: str) -> Table:
+        """The table named `key`; KeyError if there is none."""
+        return _named(self.tables, key, "table")
+
+    def chart(self, key: str) -> Chart:
+        """The chart named `key`; KeyError if there is none."""
+        return _named(self.charts, key, "chart")
+
+    def plot(self, key: str) -> Figure:
+        """The chart named `key` as a figure of matplotlib.
+
+        >>> inspection.plot("ios").savefig("ios.pdf")
+        """
+        from .plots import plot
+
+        return plot(self.chart(key))
+
+    def to_json(self, top: int | None = None) -> dict[str, object]:
+        """Everything as values for json.dumps, lists cut to `top` rows."""
+        return {
+            **self.about(),
+            "provenance": asdict(self.provenance),
+            "findings": [asdict(finding) for finding in self.findings],
+            "tables": [table.head(top).to_json() for table in self.tables],
+            "charts": [asdict(chart) for chart in self.charts],
+        }
+
+    def to_markdown(self, top: int | None = MARKDOWN_ROWS) -> str:
+        """Everything but the charts as one Markdown page, lists cut to `top` rows."""
+        verdict = []
+        for of in self.findings:
+            rest = f"Counts from: {of.threshold}. {of.meaning} {of.advice}"
+            verdict.append(f"- **{escape_markdown(of.statement)}** {_escape_but_code(rest)}")
+        pages = [table.head(top).to_markdown(2) for table in [*self.tables, *self.provenance.tables()]]
+        if verdict:
+            pages = ["## Verdict", "\n".join(verdict), *pages]
+        return "\n\n".join([f"# {escape_markdown(self.title())}", *pages]) + "\n"
+
+    def to_html(self, top: int | None = PAGE_ROWS) -> str:
+        """Everything as one page that loads nothing, lists cut to `top` rows; to fewer where it would be over 1 MB.
+
+        A `top` above PAGE_ROWS, or None for all rows, is kept.
+        """
+        from .page import render
+
+        page = render(self, top)
+        while top is not None and 1 < top <= PAGE_ROWS and len(page.encode()) > LARGEST_PAGE:
+            top //= 2
+            page = render(self, top)
+        return page
+
+    def save(self, path: str | os.PathLike[str], top: int | None = PAGE_ROWS, *, overwrite: bool = False) -> None:
+        """Write the page to an .html file, or the Markdown to an .md file; an existing file is an OutputError."""
+        forms = {".html": self.to_html, ".htm": self.to_html, ".md": self.to_markdown}
+        if Path(path).suffix.lower() not in forms:
+            raise UsageError(f"{path} does not end in .html or .md, so it does not say which form the report has")
+        refuse_existing(path, overwrite=overwrite)
+        with atomic_file(path, "w") as file:
+            file.write(forms[Path(path).suffix.lower()](top))
+
+    def _repr_html_(self) -> str:
+        """The page for a notebook, in a frame of its own, so that its style and script stay inside."""
+        from html import escape
+
+        page = escape(self.to_html(NOTEBOOK_ROWS))
+        return (
+            f'<iframe sandbox="allow-scripts" title="{escape(self.title())}" srcdoc="{page}" '
+            'style="width: 100%; height: 40rem; border: 1px solid #8888"></iframe>'
+        )
+
+
+def _escape_but_code(text: str) -> str:
+    return "`".join(part if place % 2 else escape_markdown(part) for place, part in enumerate(text.split("`")))
+
+
+def _named(items: Sequence[Item], key: str, kind: str) -> Item:
+    for item in items:
+        if item.key == key:
+            return item
+    raise KeyError(f"no {kind} {key!r}; there are {', '.join(item.key for item in items)}")

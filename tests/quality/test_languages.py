@@ -1,0 +1,59 @@
+"""Languages: the Gini coefficient, sources with names, and the published vocabularies on the shipped sample."""
+
+import random
+
+import pytest
+from quality_examples import BYTES, make_vocabulary
+
+import tokenmill
+from tokenmill import Tokenizer
+from tokenmill.errors import UsageError
+from tokenmill.quality.evaluation_text import EvaluationText
+from tokenmill.quality.languages import gini
+from tokenmill.quality.references import ENGLISH, on_sample, references, sample
+
+
+def test_gini_is_half_the_relative_mean_difference():
+    """Another definition of the same coefficient."""
+    rng = random.Random(2)
+    for n in (2, 3, 20):
+        costs = [rng.randint(1, 1000) for _ in range(n)]
+        differences = sum(abs(a - b) for a in costs for b in costs)
+        assert gini(costs) == pytest.approx(differences / (2 * n * sum(costs)))
+    assert gini([7, 7, 7]) == 0 and gini([1]) is None and gini([]) is None
+
+
+def test_languages_by_name(tmp_path):
+    for name, text in {"a.txt": "low low", "b.txt": "tief und tiefer", "c.txt": "tief", "x=y.txt": "z"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    domains = EvaluationText(
+        [f"en={tmp_path}/a.txt", f"de={tmp_path}/b.txt", f"de={tmp_path}/c.txt", f"{tmp_path}/x=y.txt"]
+    )
+    assert domains.names == ["en", "de", "x=y"] and domains.words("de") == 4
+    plain = Tokenizer(make_vocabulary(BYTES))
+    found = tokenmill.compare({"bytes": plain}, [f"en={tmp_path}/a.txt", f"de={tmp_path}/b.txt"])
+    (row,) = found.table("languages").rows
+    assert row[:3] == ("bytes", pytest.approx(gini([7, 15])), 0) and row[4] == 1
+    assert found.table("domain_bytes").column("domain") == ["en", "de"]
+    tokenmill.count(tmp_path / "a.txt").save(tmp_path / "counts")
+    named = EvaluationText([f"en={tmp_path}/counts"])
+    assert named.names == ["en"]
+    with pytest.raises(UsageError, match="another name"):
+        EvaluationText([f"en={tmp_path}/counts", f"en={tmp_path}/a.txt"])
+
+
+def test_sample_in_bytes():
+    """A vocabulary of bytes needs as many tokens as the sample has bytes."""
+    figures = on_sample(Tokenizer(make_vocabulary(BYTES)))
+    assert figures.tokens == {name: len(text.encode()) for name, text in sample().items()}
+    assert figures.swallowed == 0 and figures.premiums[ENGLISH] == 1 and len(figures.languages) == 20
+
+
+def test_the_shipped_figures_are_those_of_the_published_files(shared):
+    """The table is what its script would make today; one vocabulary is enough to notice a change."""
+    tok = tokenmill.load(shared / "vocab" / "cl100k_base.tiktoken")
+    figures = on_sample(tok)
+    assert figures == references()["cl100k_base"]
+    assert {name: len(tok.encode_ordinary(text)) for name, text in sample().items()} == figures.tokens
+    assert {"gpt2", "cl100k_base", "o200k_base"} < set(references())
+    assert "cl100k_base" not in references([figures])

@@ -1,0 +1,116 @@
+"""The verdict: each finding has a number, a threshold, what it means and what to do, and turns where its threshold is."""
+
+import hashlib
+import json
+
+import pytest
+from quality_examples import BYTES, make_vocabulary, random_text
+
+import tokenmill
+from tokenmill import Tokenizer, WordCounts
+from tokenmill.quality.verdict import INVALID
+
+TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 400
+
+
+@pytest.fixture(scope="module")
+def tok():
+    return tokenmill.train_from_iterator([TEXT], 280)
+
+
+def finding(found, key):
+    (one,) = [finding for finding in found.findings if finding.key == key]
+    assert all((one.statement, one.threshold, one.meaning, one.advice))
+    return one
+
+
+def test_three_to_five_findings_those_to_act_on_first(tok):
+    found = tokenmill.inspect(tok, {"text": tokenmill.count_iterator([TEXT])})
+    levels = [finding.level for finding in found.findings]
+    assert 3 <= len(levels) <= 5 and levels == sorted(levels, key=["act", "look", "good"].index)
+    swallowed = sum(token.ios >= 0.9 for token in found.judgement.swallowed)
+    of = finding(found, "swallowed")
+    assert of.level == "act" and of.statement.startswith(f"{swallowed:,} tokens (") and "--refine 0.9" in of.advice
+    assert "median published vocabulary" in of.meaning
+
+
+def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at(tok):
+    long = finding(
+        tokenmill.inspect(tok, {"x": WordCounts.from_mapping({b"low": 10**6}, tok.vocabulary.split_patterns)}), "unused"
+    )
+    short = finding(
+        tokenmill.inspect(tok, {"x": WordCounts.from_mapping({b"low": 3}, tok.vocabulary.split_patterns)}), "unused"
+    )
+    assert (long.level, short.level) == ("act", "look")
+    assert "tokenmill shrink" in long.advice and "more text" in short.advice
+
+
+def test_unreachable_tokens():
+    plain = tokenmill.inspect(Tokenizer(make_vocabulary(BYTES)))
+    assert (
+        finding(plain, "unreachable").level == "good" and f"{INVALID} tokens" in finding(plain, "unreachable").statement
+    )
+    more = make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))
+    assert finding(tokenmill.inspect(Tokenizer(more)), "unreachable").level == "act"
+
+
+def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    small = tokenmill.train_from_iterator([TEXT], 262)
+    read = tokenmill.ReadOptions(unit="line")
+    found = tokenmill.compare({"small": small, "large": tok}, tmp_path / "a.txt", read=read)
+    (row,) = found.table("differences").rows
+    tokens = found.table("compression").column("tokens of the text")
+    assert row[0] == "large" and row[2] <= row[1] <= row[3] and row[4] == 400 and row[5] == "fewer tokens"
+    assert row[1] == pytest.approx(tokens[1] / tokens[0], abs=0.01)  # without the newlines between documents
+    assert finding(found, "density").statement.startswith("large needs the fewest tokens")
+    few = tokenmill.compare({"small": small, "large": tok}, {"x": [tmp_path / "a.txt"]})
+    assert "too few documents" in few.table("differences").rows[0][5]
+    best = found.table("compression").best()
+    assert {found.table("compression").rows[row][0] for row, _ in best} == {"large"}
+    assert "**" in found.table("compression").to_markdown()
+
+
+def test_provenance_in_every_form(tok, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(TEXT + name, encoding="utf-8")
+    found = tokenmill.inspect(tok, {"both": [tmp_path / "a.txt", tmp_path / "b.txt"]}, name="mine")
+    data = (tmp_path / "a.txt").read_bytes() + (tmp_path / "b.txt").read_bytes()
+    (text,) = found.provenance.texts
+    assert (text.name, text.files, text.nbytes) == ("both", 2, len(data)) and text.sha256 == hashlib.sha256(
+        data
+    ).hexdigest()
+    assert found.provenance.tokenizers == {"mine": tok.vocabulary.fingerprint()}
+    found.save(tmp_path / "report.html")
+    found.save(tmp_path / "report.md")
+    answer = json.loads(json.dumps(found.to_json()))
+    for form in (
+        (tmp_path / "report.html").read_text("utf-8"),
+        (tmp_path / "report.md").read_text("utf-8"),
+        json.dumps(answer),
+    ):
+        assert text.sha256 in form and "2023-11-14 22:13 UTC" in form and tok.vocabulary.fingerprint() in form
+    assert [of["statement"] for of in answer["findings"]] == [of.statement for of in found.findings]
+    assert {of["key"] for of in answer["charts"]} == {chart.key for chart in found.charts}
+    with pytest.raises(tokenmill.errors.OutputError):
+        found.save(tmp_path / "report.md")
+    with pytest.raises(tokenmill.errors.UsageError, match=r"\.html or \.md"):
+        found.save(tmp_path / "report.pdf")
+
+
+def test_notebooks_and_plots(tok, tmp_path):
+    found = tokenmill.report(tok, {"x": tokenmill.count_iterator([random_text(1)])})
+    assert isinstance(found, tokenmill.Inspection)
+    shown = found._repr_html_()
+    assert shown.startswith("<iframe sandbox=") and "<script" not in shown and "&lt;script" in shown
+    both = tokenmill.report([tok, tok], {"x": tokenmill.count_iterator([TEXT])})
+    assert isinstance(both, tokenmill.Comparison) and "<iframe" in both._repr_html_()
+    with pytest.raises(KeyError, match="no chart 'nothing'; there are"):
+        found.chart("nothing")
+    pytest.importorskip("matplotlib")
+    for chart in (*found.charts, *both.charts):
+        figure = both.plot(chart.key)
+        assert figure.axes[0].get_title(loc="left") == chart.title
+    both.plot("ios").savefig(tmp_path / "ios.svg")
+    assert (tmp_path / "ios.svg").stat().st_size > 1000
