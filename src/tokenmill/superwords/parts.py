@@ -84,25 +84,31 @@ class _Fragments(_Pass):
         return [path.name, run.bits, run.rows, run.nbytes]
 
 
-def totals_in_parts(passes: Passes, folder: WorkingFolder) -> np.ndarray:
-    """The totals of all parts."""
-    import numpy as np
+class Parts:
+    """Does the passes in parts, whose results are in a working folder."""
 
-    job = passes.job
-    results = do_parts(_Borders(passes), folder, job.running, progress=job.progress)
-    if job.running.engine == "ray" or any(result.resumed for result in results):
-        passes.kept = None
-    return add_totals(np.load(_found(folder, result.value)) for result in results)
+    def __init__(self, folder: WorkingFolder) -> None:
+        self._folder = folder
 
+    def totals(self, passes: Passes) -> np.ndarray:
+        """The totals of all parts."""
+        import numpy as np
 
-def fragments_in_parts(passes: Passes, folder: WorkingFolder, crossed: np.ndarray, least: int) -> Rows:
-    """The fragments of all parts, in memory."""
-    results = do_parts(_Fragments(passes, crossed, least), folder, passes.job.running, progress=passes.job.progress)
-    spill = Spill(folder.path, durable=True)
-    values = [result.value for result in results]
-    spill.resume([Run(_found(folder, name), bits, rows, nbytes) for name, bits, rows, nbytes in values], 0, 0)
-    spill.compact()
-    return concatenate(list(spill.part_of(0, 0)))
+        job = passes.job
+        results = do_parts(_Borders(passes), self._folder, job.running, progress=job.progress)
+        if job.running.engine == "ray" or any(result.resumed for result in results):
+            passes.kept = None
+        return add_totals(np.load(_found(self._folder, result.value)) for result in results)
+
+    def fragments(self, passes: Passes, crossed: np.ndarray, least: int) -> Rows:
+        """The fragments of all parts, in memory."""
+        job = passes.job
+        results = do_parts(_Fragments(passes, crossed, least), self._folder, job.running, progress=job.progress)
+        spill = Spill(self._folder.path, durable=True)
+        values = [result.value for result in results]
+        spill.resume([Run(_found(self._folder, name), bits, rows, nbytes) for name, bits, rows, nbytes in values], 0, 0)
+        spill.compact()
+        return concatenate(list(spill.part_of(0, 0)))
 
 
 def _found(folder: WorkingFolder, name: str) -> Path:

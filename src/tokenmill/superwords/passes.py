@@ -11,7 +11,7 @@ import dataclasses
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..counting.memory import memory_limit_of
 from ..counting.spill import Spill, temporary_spill
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from ..counting import WordCounts
     from ..counting.tables import Rows
-    from ..jobs.working_folder import WorkingFolder
     from ..sources.blocks import Cut
     from ..split import Splitter
     from ..tokenizer.encoding._parts_cy import PartEncoder
@@ -50,12 +49,22 @@ Result = TypeVar("Result")
 Merged = tuple["np.ndarray", list[bytes], "np.ndarray"]
 
 
+class InParts(Protocol):
+    """Does the passes in parts."""
+
+    def totals(self, passes: Passes) -> np.ndarray:
+        """See Passes.totals."""
+
+    def fragments(self, passes: Passes, crossed: np.ndarray, least: int) -> Rows:
+        """See Passes.fragments."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Job:
     """What both kinds of superwords are trained on.
 
     counts: the word counts of `text`; None in a task, which reads only a part.
-    folder: where the parts of the passes are saved, of a text of files; None to do each pass as a whole. running: how they are done.
+    parts: does the passes over files in parts, which are saved; None to do each pass as a whole. running: how they are done.
     """
 
     counts: WordCounts | None
@@ -63,7 +72,7 @@ class Job:
     options: Options
     memory_limit: str | int | None = None
     progress: Progress | None = None
-    folder: WorkingFolder | None = None
+    parts: InParts | None = None
     running: JobOptions = JobOptions()  # noqa: RUF009  it is frozen
 
     def show(self, stage: str, done: int, total: int | None) -> None:
@@ -98,7 +107,7 @@ class Passes:
     def __reduce__(self) -> tuple[Any, ...]:
         """For a task elsewhere, without what only training as a whole needs."""
         limit = self.job.memory_limit or TASK_MEMORY
-        job = dataclasses.replace(self.job, counts=None, text=None, progress=None, folder=None, memory_limit=limit)
+        job = dataclasses.replace(self.job, counts=None, text=None, progress=None, parts=None, memory_limit=limit)
         return _passes_of_task, (type(self), job, self.arguments, self.n_totals)
 
     @property
@@ -112,10 +121,8 @@ class Passes:
 
     def totals(self) -> np.ndarray:
         """How often any two ids are neighbours in a segment, at least: uint16, by the hash of the two."""
-        if self.job.folder is not None:
-            from .parts import totals_in_parts
-
-            return totals_in_parts(self, self.job.folder)
+        if self.job.parts is not None:
+            return self.job.parts.totals(self)
         return self.borders(self._read("borders"), self.options.num_threads)
 
     def _read(self, stage: str) -> Callable[[Threads], None]:
@@ -143,10 +150,8 @@ class Passes:
         import numpy as np
 
         crossed = np.packbits(totals >= min(least, _HIGHEST), bitorder="little")
-        if self.kept is None and self.job.folder is not None:
-            from .parts import fragments_in_parts
-
-            return fragments_in_parts(self, self.job.folder, crossed, least)
+        if self.kept is None and self.job.parts is not None:
+            return self.job.parts.fragments(self, crossed, least)
         read = self._read("fragments") if self.kept is None else partial(self._read_kept, self.kept)
         return self.count_fragments(read, crossed, self.options.num_threads, lambda threads: threads.rows())
 

@@ -10,6 +10,7 @@ from ..jobs.working_folder import WorkingFolder
 from ..training import Options
 from ..vocabulary import Vocabulary
 from .boundless import train_boundless
+from .parts import Parts
 from .passes import Job
 from .superbpe import train_superbpe
 from .text import Text
@@ -35,7 +36,8 @@ class SuperwordTraining:
     ) -> None:
         if counts.mixture:
             raise UsageError("superwords are not for weighted word counts: stage 2 reads the text as it is")
-        self._job = Job(counts, text, options, memory_limit, progress, folder, running or JobOptions())
+        parts = None if folder is None else Parts(folder)
+        self._job = Job(counts, text, options, memory_limit, progress, parts, running or JobOptions())
 
     def run(self) -> Vocabulary:
         """Train."""

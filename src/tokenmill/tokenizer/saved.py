@@ -27,15 +27,15 @@ from ..jobs.outputs import atomic_file
 from ..split.splitter import ANYTHING, remember, tables_of
 from ..split.tables import SimdTables, Tables
 from ..vocabulary import AddedToken, Vocabulary
-from .encoding._cutter_cy import Cutter
 from .lazy import lazy
-from .merging._saved_cy import pack_tokens, packed_cache, restore_merger, unpack_tokens
+from .merging._saved_cy import pack_tokens, packed_cache, restore_cutter, restore_merger, unpack_tokens
 
 if TYPE_CHECKING:
     import numpy as np
 
     from .core import Core
     from .encoding._cache_cy import PretokenCache
+    from .encoding._cutter_cy import Cutter
     from .merging._merger_cy import Merger
 
 MAGIC = b"tokenmill tables 1\n"
@@ -61,7 +61,6 @@ class SavedVocabulary(Vocabulary):
     tokens = lazy(lambda self: unpack_tokens(self.blob, self.sizes))  # type: ignore[assignment]
     events = lazy(lambda self: _rows(self.arrays[0], "int32", 3))  # type: ignore[assignment]
     event_counts = lazy(lambda self: _rows(self.arrays[1], "uint64", 2))  # type: ignore[assignment]
-    superwords = lazy(lambda self: _rows(self.arrays[2], "int32", 3))  # type: ignore[assignment]
     superwords = lazy(lambda self: _rows(b"", "int32", 3))  # type: ignore[assignment]
 
     @staticmethod
@@ -73,17 +72,17 @@ class SavedVocabulary(Vocabulary):
             removed=frozenset(head["removed"]),
             n_vocab=head["n_vocab"],
         )
-        blob, sizes, *arrays, ascii, pairs = blocks[:7]
+        blob, sizes, *arrays, ascii, pairs = blocks[:6]
         made.__dict__.update(blob=blob, sizes=sizes, arrays=arrays, n_ids=max(len(sizes) // 4, made.n_vocab))
         if head["numbers"]:
-            made.__dict__["tables"] = head["numbers"], blocks[7:], [ascii, pairs]
+            made.__dict__["tables"] = head["numbers"], blocks[6:], [ascii, pairs]
         made.__dict__["_fingerprint"] = head["fingerprint"]
         for pattern, tables in head["patterns"].items():
             remember(pattern, _tables(_decode(tables)))
         return made
 
-    def joined_bytes(self) -> bytes | None:
-        return super().joined_bytes() if self.arrays[2] else None  # without importing NumPy for no superwords
+    def joined_bytes(self) -> None:
+        """None: a vocabulary with superwords is not saved."""
 
     def merger_and_cache(self) -> tuple[Merger, PretokenCache]:
         """The saved merger, and the cache that its encoder begins with. Only where there are `tables`."""
@@ -94,12 +93,7 @@ class SavedVocabulary(Vocabulary):
     def cutter(self) -> Cutter | None:
         """The saved cutter. Only where there are `tables`."""
         assert self.tables is not None
-        ascii, wide = self.tables[2]
-        if not ascii:
-            return None
-        cutter = Cutter(())
-        cutter.restore(ascii, wide)
-        return cutter
+        return restore_cutter(self.tables[2]) if self.tables[2][0] else None
 
 
 class Saved:
@@ -116,7 +110,7 @@ class Saved:
         self.options = split, special_tokens
         self.path: Path | None = None
         if folder := our_folder():
-            place, name, contents, _ = self.found
+            place, name, contents = self.found
             parts = [__version__, _build(), name or place.name, split, special_tokens and list(special_tokens.items())]
             key = hashlib.sha256(json.dumps(parts).encode())
             for content in contents:
@@ -191,7 +185,7 @@ def _packed(vocabulary: Vocabulary, kernel: tuple[Any, Any] | None) -> tuple[dic
         "numbers": numbers,
         "patterns": {pattern: _encode(tables_of(pattern)) for pattern in vocabulary.split_patterns or (ANYTHING,)},
     }
-    arrays = [vocabulary.events.tobytes(), vocabulary.event_counts.tobytes(), vocabulary.superwords.tobytes()]
+    arrays = [vocabulary.events.tobytes(), vocabulary.event_counts.tobytes()]
     return head, [*pack_tokens(vocabulary.tokens), *arrays, *cutter, *tables]
 
 

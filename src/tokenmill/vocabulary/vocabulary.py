@@ -199,7 +199,7 @@ class Vocabulary:
             self,
             tokens=tuple(tokens),
             events=self.events + count * (self.events >= first),
-            superwords=self.superwords + count * (self.superwords >= first),
+            superwords=self.superwords + count * (self.superwords >= first) if len(self.superwords) else (),  # type: ignore[arg-type]
             added_tokens=(*self.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first))),
         )
 
