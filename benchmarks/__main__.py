@@ -11,8 +11,8 @@ import sys
 from . import render
 from .harness import SHARED, save
 
-TOPICS = ("train", "merge_loop", "superwords", "split", "count", "encode", "families", "token_files")
-NAMED = ("playground",)  # also needs Chromium and Node, so it runs only by name
+TOPICS = ("train", "merge_loop", "superwords", "split", "count", "encode", "families", "token_files", "stages")
+NAMED = ("playground", "growth")  # only by name: one needs Chromium and Node, the other 10 GB of disk and some minutes
 
 if not (SHARED / "corpus").is_dir():
     sys.exit(f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED to their folder")

@@ -63,8 +63,8 @@ def corpus_file(name: str, limit: int | None = None) -> Path:
     return path
 
 
-def run_job(arguments: list[str], src: Path = ROOT / "src") -> dict:
-    """Run `-m arguments...` in a fresh Python process; return its JSON with wall, CPU and peak memory added.
+def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.executable) -> dict:
+    """Run `-m arguments...` in a fresh process of `python`; return its JSON with wall, CPU and peak memory added.
 
     src: the folder that holds the package tokenmill, compiled.
     """
@@ -72,9 +72,7 @@ def run_job(arguments: list[str], src: Path = ROOT / "src") -> dict:
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # so that not every process compiles installed packages again
     subprocess.run([sys.executable, "-S", "-c", "b = bytearray(1 << 30); b[::4096] = bytes(1 << 18)"], check=True)
     start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True
-    )
+    process = subprocess.Popen([python, "-m", *arguments], stdout=subprocess.PIPE, env=environment, cwd=ROOT, text=True)
     output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
@@ -88,14 +86,19 @@ def run_job(arguments: list[str], src: Path = ROOT / "src") -> dict:
     }
 
 
-def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0) -> dict[str, list[dict]]:
-    """Run all jobs alternating, `rounds` times. A job slower than `skip_after` seconds runs only once."""
+def alternate(
+    jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0, pythons: dict[str, str] | None = None
+) -> dict[str, list[dict]]:
+    """Run all jobs alternating, `rounds` times. A job slower than `skip_after` seconds runs only once.
+
+    pythons: the interpreters of jobs that do not run in this one.
+    """
     kept: dict[str, list[dict]] = {name: [] for name in jobs}
     for turn in range(rounds):
         for name, arguments in jobs.items():
             if turn and kept[name][0]["wall"] > skip_after:
                 continue
-            result = run_job(arguments)
+            result = run_job(arguments, python=(pythons or {}).get(name, sys.executable))
             kept[name].append(result)
             print(f"  {name:<28} {result}", file=sys.stderr)
     checks = {r["check"] for results in kept.values() for r in results if "check" in r}

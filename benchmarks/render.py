@@ -11,9 +11,11 @@ import statistics
 from pathlib import Path
 
 from .harness import RESULTS, ROOT, median, ratio
+from .stages import STAGES
 
 TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2", "tokenizers": "tokenmill", "bpeasy": "tokenmill"}
 CORPORA = ("en", "multi", "code")
+FILE_ROWS = {"file": "a text file", "lines": "text by lines", "jsonl": "JSON lines", "parquet": "Parquet"}
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -155,33 +157,69 @@ def count(results: dict) -> list[str]:
 
 
 def token_files(results: dict) -> list[str]:
-    """Whole commands, then the share of each stage in the processor time of one thread."""
-    rows, shares = [], []
-    stages = ("start", "decompress", "read", "parse", "encode", "write")
+    """Whole commands."""
+    rows = []
     for name, kept in results.items():
-        ours, theirs = kept["commands"]["tokenmill"], kept["commands"]["gigatoken"]
+        commands = kept["commands"]
+        ours, theirs = commands["tokenmill"], commands["gigatoken"]
         speed = f"{kept['bytes'] / 1e6 / min(each['wall'] for each in ours):,.0f} MB/s"
         gains = (f"{ratio(theirs, ours, key):.2f}x" for key in ("wall", "cpu"))
         memory = (f"{median(each, 'peak_mib'):.0f} MiB" for each in (ours, theirs))
-        rows.append([name, speed, *gains, *memory])
-        spent = {stage: statistics.median(each.get(stage, 0) for each in kept["stages"]) for stage in stages}
-        total = sum(spent.values())
-        slowest = max(stages[1:], key=spent.__getitem__)
-        shares.append([name, f"{total:.2f} s", *(f"{spent[stage] / total:.0%}" for stage in stages), slowest])
+        datasets = f"{ratio(commands['short tokenizers'], commands['short tokenmill']):.0f}x"
+        rows.append([name, speed, *gains, *memory, datasets])
+    heads = ("tokenmill", "gigatoken's time", "its CPU time", "memory", "gigatoken's memory", "tokenizers' time")
     return [
         "## Token files",
         "",
         "Whole commands that encode 150 MB of English with cl100k_base to a file of ids on two cores, start-up included: "
         "`tokenmill encode`, best round, and the time and memory of gigatoken's `encode_files` with a file written. "
+        "The last column is tokenizers in `datasets.map(batched=True)` on the first 15 MB. "
         "Documents of JSONL and Parquet have 3 kB; lines have 30 bytes on average.",
         "",
-        *table(["", "tokenmill", "gigatoken's time", "its CPU time", "memory", "gigatoken's memory"], rows),
+        *table(["", *heads], rows),
+    ]
+
+
+def stages(results: dict) -> list[str]:
+    """The share of each stage in the processor time of one thread."""
+    rows = []
+    for verb, sources in results.items():
+        for name, rounds in sources.items():
+            spent = {stage: statistics.median(each.get(stage, 0) for each in rounds) for stage in STAGES}
+            total = sum(spent.values())
+            slowest = max(STAGES[1:], key=spent.__getitem__)
+            shares = (f"{spent[stage] / total:.0%}" if spent[stage] > 0 else "" for stage in STAGES)
+            rows.append([f"{verb}, {name}", f"{rounds[0]['bytes'] / 1e6 / total:,.0f}", *shares, slowest])
+    return [
+        "## Stages",
         "",
-        "The stages of `tokenmill encode`, one after the other in one thread: the processor time, and its shares. `read` "
-        "includes cutting text into documents, and for Parquet decompressing and decoding the column; `encode` includes "
-        "splitting. The last column names the slowest stage after the start.",
+        "The stages of each verb, one after the other in one thread: MB of text per second of processor time, and the "
+        "share of each stage. The text is *en*; the dumps are samples, read again and again up to 30 MB. `read` includes cutting "
+        "text into documents, and for Parquet decompressing and decoding the column. `filter` includes markup, and for "
+        "dumps the parsing of a document. Splitting lines is part of encoding or counting. The last column names the "
+        "slowest stage after the start.",
         "",
-        *table(["", "in all", *stages, "slowest"], shares),
+        *table(["", "MB/s", *STAGES, "slowest"], rows),
+    ]
+
+
+def growth(results: dict) -> list[str]:
+    """Seconds per GB and peak memory for each size, and the first size's against the largest's."""
+    sizes = sorted(results, key=int)
+    rows = []
+    for verb in results[sizes[0]]:
+        seconds = [median(results[size][verb], "cpu") / results[size][verb][0]["bytes"] * 1e9 for size in sizes]
+        peaks = [median(results[size][verb], "peak_mib") for size in sizes]
+        cells = [f"{a:.1f} s, {b:,.0f} MiB" for a, b in zip(seconds, peaks, strict=True)]
+        rows.append([verb, *cells, f"{seconds[-1] / seconds[0]:.2f}x"])
+    return [
+        "## Growth",
+        "",
+        "English text whose letters are renamed in each copy, so that distinct pretokens grow with it "
+        "(`benchmarks/growth.py`). CPU seconds of whole commands per GB of text, and their peak memory, median of the "
+        "rounds. The last column compares the time per GB of the largest text with that of the smallest.",
+        "",
+        *table(["", *(f"{int(size):,} MB" for size in sizes), "per GB"], rows),
     ]
 
 
@@ -364,6 +402,8 @@ TOPICS = {
     "encode": encode,
     "families": families,
     "token_files": token_files,
+    "stages": stages,
+    "growth": growth,
     "playground": playground,
 }
 
@@ -422,12 +462,19 @@ def figures() -> str:
         row("encode 100 characters", latency),
         row("encode a megabyte of the letter a", letters),
     ]
+    files = saved("token_files")
+    for name, what in FILE_ROWS.items() if files else ():
+        commands, size = files["results"][name]["commands"], files["results"][name]["bytes"] / 1e6
+        cells = {peer: f"{size / min(each['wall'] for each in commands[peer]):,.0f} MB/s" for peer in peers[:2]}
+        slower = ratio(commands["short tokenizers"], commands["short tokenmill"])
+        rows.append(row(f"{what} to a token file, whole command", cells | {"tokenizers": f"{slower:.0f}x the time"}))
     return "\n".join(
         [
             *table(["", *peers], rows),
             "",
             f"Measured on {taken_on(encoded['environment'])}. English text. Encoding uses cl100k_base and one core; "
-            "training uses both cores. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same pattern.",
+            "training and token files use both cores. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same "
+            "pattern. tokenizers writes token files by `map` of datasets.",
         ]
     )
 

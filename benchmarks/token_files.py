@@ -1,8 +1,10 @@
-"""Whole commands that make a token file, tokenmill against gigatoken, and where the time of tokenmill goes.
+"""Whole commands that make a token file: tokenmill, gigatoken, and tokenizers in `map` of datasets.
 
 python -m benchmarks.token_files [--quick]
 
 Each job is a process that reads the documents of one file, encodes them with cl100k_base, and writes the ids to a file.
+tokenizers gets the first 15 MB of each. A library may have a Python of its own: TOKENMILL_PYTHON_GIGATOKEN and
+TOKENMILL_PYTHON_TOKENIZERS are the paths of their interpreters.
 """
 
 from __future__ import annotations
@@ -13,23 +15,23 @@ import json
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from .encoders import RANKS
-from .harness import CACHE, alternate, corpus_file, ratio, run_job, save
+from .encoders import RANKS, tokenizer_json
+from .harness import alternate, corpus_file, ratio, run_job, save
 
 ROUNDS = 3
 DOCUMENT = 3000  # characters
+SHORT = 15_000_000  # bytes for tokenizers
 SOURCES = ("file", "lines", "jsonl", "parquet", "file.zst", "lines.zst", "jsonl.zst")
 
 
-def source(name: str) -> Path:
+def source(name: str, limit: int | None = None) -> Path:
     """The English corpus as one of SOURCES, made once."""
-    text = corpus_file("en")
+    text = corpus_file("en", limit)
     kind, _, packed = name.partition(".")
-    path = text if kind in ("file", "lines") else CACHE / f"en.{kind}"
+    path = text if kind in ("file", "lines") else text.with_suffix(f".{kind}")
     if not path.exists():
         documents = list(_documents(text.read_text(encoding="utf-8", errors="replace")))
         if kind == "jsonl":
@@ -63,7 +65,8 @@ def job(library: str, name: str, path: str) -> dict:
     """One command in this process: python -m benchmarks.token_files job LIBRARY NAME PATH"""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "ids.bin"
-        (_tokenmill if library == "tokenmill" else _gigatoken)(name.partition(".")[0], path, output)
+        jobs = {"tokenmill": _tokenmill, "gigatoken": _gigatoken, "tokenizers": _tokenizers}
+        jobs[library](name.partition(".")[0], path, output)
         return {"tokens": os.path.getsize(output) // 4}
 
 
@@ -91,57 +94,45 @@ def _gigatoken(kind: str, path: str, output: Path) -> None:
     np.asarray(ids.layout.content.data).astype(np.uint32, copy=False).tofile(output)
 
 
-def stages(name: str, path: str) -> dict:
-    """CPU seconds of tokenmill's stages, one after the other in one thread: python -m benchmarks.token_files stages ..."""
-    started = time.process_time()
-    import numpy  # noqa: F401
+def _tokenizers(kind: str, path: str, output: Path) -> None:
+    import datasets
+    import tokenizers
 
-    import tokenmill
-    from tokenmill.sources.blocks import Block, ReadOptions
-    from tokenmill.sources.documents import open_source
-    from tokenmill.sources.streams import ByteStream
-    from tokenmill.token_files.encoding import EncodeOptions, settings_for
-    from tokenmill.token_files.parts import PartWriter, certain_cut, encode_block
-
-    tok = tokenmill.load(RANKS, split="cl100k")
-    found = {"start": time.process_time() - started}
-
-    def timed(stage: str, call, *arguments):
-        start = time.process_time()
-        result = call(*arguments)
-        found[stage] = found.get(stage, 0.0) + time.process_time() - start
-        return result
-
-    read = ReadOptions("line" if name.startswith("lines") else "file")
-    settings = settings_for(tok, "bin", EncodeOptions(end_of_text=False, read=read))
-    if name.endswith(".zst"):
-        buffer = bytearray(1 << 20)
-        with ByteStream(Path(path)) as stream:
-            while timed("decompress", stream.readinto, buffer):
-                pass
-    source, block = open_source(Path(path), read, cut=certain_cut(tok, False)), Block()
-    with tempfile.TemporaryDirectory() as folder:
-        writer = PartWriter(Path(folder))
-        while timed("read", source.draw, block):
-            timed("parse", block.finish)
-            timed("write", writer.append, timed("encode", encode_block, tok, settings, block))
-        timed("write", writer.sync)
-        writer.close()
-    found["read"] -= found.get("decompress", 0.0)
-    return found
+    datasets.disable_progress_bars()
+    builder = {"file": "text", "lines": "text", "jsonl": "json", "parquet": "parquet"}[kind]
+    options = {"sample_by": "document"} if kind == "file" else {}
+    cache = str(output.parent / "cache")
+    texts = datasets.load_dataset(builder, data_files=path, split="train", cache_dir=cache, **options)
+    encode = tokenizers.Tokenizer.from_file(str(tokenizer_json("cl100k"))).encode_batch
+    ids = texts.map(
+        lambda batch: {"ids": [each.ids for each in encode(batch["text"], add_special_tokens=False)]},
+        batched=True,
+        remove_columns=texts.column_names,
+    )
+    with open(output, "wb") as file:
+        for batch in ids.with_format("arrow").iter(10_000):
+            for chunk in batch.column("ids").chunks:
+                file.write(chunk.flatten().to_numpy().astype("<u4").tobytes())
 
 
 def run(quick: bool = False) -> dict:
     results = {}
+    given = {name: os.environ.get(f"TOKENMILL_PYTHON_{name.upper()}") for name in ("gigatoken", "tokenizers")}
+    pythons = {name: python for name, python in given.items() if python}
+    run_job(["benchmarks.token_files", "make", "tokenizer"])
     for name in SOURCES:
-        path = run_job(["benchmarks.token_files", "make", name])["path"]  # a process that starts jobs stays small
+        # A process that starts jobs stays small.
+        path, short = (run_job(["benchmarks.token_files", "make", name, size])["path"] for size in ("", str(SHORT)))
         print(f"token files, {name}", file=sys.stderr)
         jobs = {
             library: ["benchmarks.token_files", "job", library, name, path] for library in ("tokenmill", "gigatoken")
         }
-        kept = alternate(jobs, rounds=1 if quick else ROUNDS)
-        shares = [run_job(["benchmarks.token_files", "stages", name, path]) for _ in range(1 if quick else 3)]
-        results[name] = {"commands": kept, "stages": shares, "bytes": corpus_file("en").stat().st_size}
+        kept = alternate(jobs, rounds=1 if quick else ROUNDS, pythons=pythons)
+        short_jobs = {
+            library: ["benchmarks.token_files", "job", library, name, short] for library in ("tokenmill", "tokenizers")
+        }
+        kept |= {f"short {library}": rounds for library, rounds in alternate(short_jobs, 1, pythons=pythons).items()}
+        results[name] = {"commands": kept, "bytes": corpus_file("en").stat().st_size}
         gain = ratio(kept["gigatoken"], kept["tokenmill"]), ratio(kept["gigatoken"], kept["tokenmill"], "cpu")
         print(f"  {name}: {gain[0]:.2f}x gigatoken's speed, {gain[1]:.2f}x by CPU time", file=sys.stderr)
     return results
@@ -151,9 +142,10 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["job"]:
         print(json.dumps(job(*sys.argv[2:])))
     elif sys.argv[1:2] == ["make"]:
-        print(json.dumps({"path": str(source(sys.argv[2]))}))
-    elif sys.argv[1:2] == ["stages"]:
-        print(json.dumps({stage: round(seconds, 4) for stage, seconds in stages(*sys.argv[2:]).items()}))
+        made = (
+            source(sys.argv[2], int(sys.argv[3]) if sys.argv[3] else None) if sys.argv[3:] else tokenizer_json("cl100k")
+        )
+        print(json.dumps({"path": str(made)}))
     else:
         quick = "--quick" in sys.argv
         results = run(quick)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from tokenmill.sources import blocks as blocks_module
 from tokenmill.sources import jsonl
+from tokenmill.sources._cut_cy import not_utf8
 from tokenmill.sources._json_cy import text_fields
-from tokenmill.sources.blocks import Block, ReadOptions
+from tokenmill.sources.blocks import Block, ReadOptions, why_not_utf8
 from tokenmill.sources.documents import open_source, spans_of
 
 LINES = ReadOptions("line")
@@ -289,6 +290,20 @@ def test_a_byte_order_mark_is_dropped_and_tells_the_encoding(tmp_path, encoding,
     for place, seen in places[:-1]:
         assert drawn(tmp_path / f"a.txt{suffix}", place=place)[0] == texts[seen:]
     assert texts_of(tmp_path / f"a.jsonl{suffix}") == [b"a", b"b"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [b"a", b"x" * 40, "é".encode(), "漢".encode(), "👍".encode(), b"\xff", b"\xe6\xbc", b"\x80", b""]
+        )
+    )
+)
+@example([b"\xc3", b"\xa9"])  # a character in two documents
+@example([b"x" * 40, b"\xe6\xbc", b"\xa2" + b"x" * 40, b"", b"\xff"])
+def test_documents_that_are_not_utf8_are_those_that_python_cannot_decode(parts):
+    ends = array("Q", itertools.accumulate(map(len, parts)))
+    assert not_utf8(b"".join(parts), ends) == [i for i, part in enumerate(parts) if why_not_utf8(part)]
 
 
 def test_parquet_in_place(tmp_path):

@@ -21,9 +21,12 @@ from tokenmill.corpus import CleanOptions, clean, read_documents
 from tokenmill.counting import CountOptions, count
 from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.counting.estimate import estimate
+from tokenmill.jobs.work import JobOptions
 from tokenmill.quality.evaluation_text import EvaluationText
+from tokenmill.sources import blocks, jsonl, read_ahead, xml
+from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.token_files import EncodeOptions, encode_files
+from tokenmill.token_files import EncodeOptions, encode_files, parts
 from tokenmill.tokenizer.check import document_texts
 
 WHOLE = r"[\s\S]+"  # each document is one pretoken
@@ -125,6 +128,43 @@ def test_files_of_many_documents(tmp_path, tok, name):
     (tmp_path / "lines").mkdir()
     assert_alike(path, tok, tmp_path / "lines", ReadOptions("line"), TEXTS)
     assert "\n".join(text for _, text in document_texts([path])) == LINES
+
+
+def outputs(folder, paths, tok, threads):
+    """The bytes of all files that the verbs write."""
+    job = JobOptions(num_workers=threads)
+    read = ReadOptions("line")
+    count_to_folder(paths, folder / "counts", "cl100k", CountOptions(read=read), job=job)
+    encode_files(tok, paths, folder / "t.bin", "bin", EncodeOptions(read=read), job=job)
+    encode_files(tok, paths, folder / "t.parquet", "parquet", EncodeOptions(read=read), job=job)
+    clean("text", paths, folder / "clean", CleanOptions(read=read), job=job)
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize(("block", "threads"), [(1, 2), (7, 3), (100, 1)])
+def test_no_output_depends_on_blocks_or_threads(tmp_path, tok, monkeypatch, block, threads):
+    names = (
+        "a.jsonl",
+        "array.json",
+        "a.parquet",
+        "wide.jsonl",
+        "a.jsonl.bz2",
+        "a.jsonl.xz",
+        "parts.jsonl.gz",
+        "parts.jsonl.zst",
+    )
+    (tmp_path / "in").mkdir()
+    paths = [write(tmp_path / "in" / name, FILES[name]) for name in names]
+    paths += [write(tmp_path / "in" / name, TEXT_FILES[name]) for name in ("a.txt", "crlf.txt", "wide.txt.gz")]
+    expected = outputs(tmp_path / "whole", paths, tok, 1)
+    assert len(expected) > 6
+    for module in (blocks, jsonl, parquet_source, xml):
+        monkeypatch.setattr(module, "BLOCK", block)
+    monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
+    monkeypatch.setattr(read_ahead, "AHEAD_FROM", 0)
+    monkeypatch.setattr(read_ahead, "STEP", block)
+    assert outputs(tmp_path / "blocks", paths, tok, threads) == expected
 
 
 @pytest.mark.parametrize("name", TEXT_FILES)

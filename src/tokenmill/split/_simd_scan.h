@@ -95,7 +95,22 @@ TM_SIMD inline unsigned tm_columns_beyond_ascii(const tm_simd_tables *tables, co
     return 64;
 }
 
-/* Prepares a block that holds non-ASCII characters or the end of the text. */
+/* Copies fewer than 64 bytes to `padded`, followed by zeros. Two copies of a fixed size that overlap are faster than a call of
+ * memcpy. */
+static inline void tm_copy_last(uint8_t *padded, const uint8_t *bytes, size_t size) {
+    memset(padded, 0, 64);
+#define TM_TWO_COPIES(n)                                       \
+    if (size >= n) {                                           \
+        memcpy(padded, bytes, n);                              \
+        memcpy(padded + size - n, bytes + size - n, n);        \
+        return;                                                \
+    }
+    TM_TWO_COPIES(32) TM_TWO_COPIES(16) TM_TWO_COPIES(8) TM_TWO_COPIES(4)
+#undef TM_TWO_COPIES
+    for (size_t i = 0; i < size; i++) padded[i] = bytes[i];
+}
+
+/* Prepares a block that holds non-ASCII characters, and maybe the end of the text. */
 TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const uint8_t *text, size_t length,
                                                                tm_block *b) {
     const uint8_t *bytes = text + b->at;
@@ -103,8 +118,7 @@ TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const ui
     b->size = 64;
     if (length - b->at < 64) {
         b->size = (unsigned)(length - b->at);
-        memset(padded, 0, 64);
-        memcpy(padded, bytes, b->size);
+        tm_copy_last(padded, bytes, b->size);
         bytes = padded;
     }
     b->at_end = b->size < 64;
@@ -130,20 +144,25 @@ TM_SIMD TM_NOINLINE void tm_prepare_mixed(const tm_simd_tables *tables, const ui
 }
 
 TM_SIMD inline void tm_prepare(const tm_simd_tables *tables, const uint8_t *text, size_t length, tm_block *b) {
-    if (length - b->at < 64) {
-        tm_prepare_mixed(tables, text, length, b);
-        return;
-    }
-    tm_bytes v = tm_load(text + b->at);
+    /* Which byte follows the last one: the one in the middle of these, loaded from so many places before. */
+    static const uint8_t follows[128] = {[64] = 0xFF};
+    size_t left = length - b->at;
+    uint8_t padded[64];
+    if (left < 64) tm_copy_last(padded, text + b->at, left);
+    tm_bytes v = tm_load(left < 64 ? padded : text + b->at);
     if (!tm_is_all_ascii(v)) {
         tm_prepare_mixed(tables, text, length, b);
         return;
     }
     tm_bytes columns = tm_ascii_columns(v, tables->ascii);
+    if (left < 64) {
+        memset(padded, tables->end, 64);
+        columns = tm_choose(columns, tm_load(padded), tm_load(follows + 64 - left));
+    }
     tm_numbers(tm_before_pairs(columns, b->column_before), columns, tables->columns, b->numbers);
     b->column_before = tm_last(columns);
-    b->size = 64;
-    b->at_end = 0;
+    b->size = left < 64 ? (unsigned)left : 64;
+    b->at_end = left < 64;
     b->later = 0;
 }
 
@@ -181,7 +200,7 @@ TM_SIMD ptrdiff_t tm_simd_scan(const tm_simd_tables *tables, const uint8_t *text
         if (size < 64) { /* the end of the text, or of its whole characters in this block */
             uint64_t valid = ((uint64_t)1 << size) - 1 + ((uint64_t)block->at_end << size);
             cuts &= valid, one_back &= valid, two_back &= valid, rewind &= valid;
-            if (size) {
+            if (size && !block->at_end) {
                 uint8_t bytes[64];
                 tm_store(bytes, states);
                 state = tm_state_of(bytes[size - 1]);

@@ -61,6 +61,7 @@ class SavedVocabulary(Vocabulary):
     tokens = lazy(lambda self: unpack_tokens(self.blob, self.sizes))  # type: ignore[assignment]
     events = lazy(lambda self: _rows(self.arrays[0], "int32", 3))  # type: ignore[assignment]
     event_counts = lazy(lambda self: _rows(self.arrays[1], "uint64", 2))  # type: ignore[assignment]
+    superwords = lazy(lambda self: _rows(self.arrays[2], "int32", 3))  # type: ignore[assignment]
     superwords = lazy(lambda self: _rows(b"", "int32", 3))  # type: ignore[assignment]
 
     @staticmethod
@@ -72,10 +73,10 @@ class SavedVocabulary(Vocabulary):
             removed=frozenset(head["removed"]),
             n_vocab=head["n_vocab"],
         )
-        blob, sizes, *arrays, ascii, pairs = blocks[:6]
+        blob, sizes, *arrays, ascii, pairs = blocks[:7]
         made.__dict__.update(blob=blob, sizes=sizes, arrays=arrays, n_ids=max(len(sizes) // 4, made.n_vocab))
         if head["numbers"]:
-            made.__dict__["tables"] = head["numbers"], blocks[6:], [ascii, pairs]
+            made.__dict__["tables"] = head["numbers"], blocks[7:], [ascii, pairs]
         made.__dict__["_fingerprint"] = head["fingerprint"]
         for pattern, tables in head["patterns"].items():
             remember(pattern, _tables(_decode(tables)))
@@ -187,7 +188,7 @@ def _packed(vocabulary: Vocabulary, kernel: tuple[Any, Any] | None) -> tuple[dic
         "numbers": numbers,
         "patterns": {pattern: _encode(tables_of(pattern)) for pattern in vocabulary.split_patterns or (ANYTHING,)},
     }
-    arrays = [vocabulary.events.tobytes(), vocabulary.event_counts.tobytes()]
+    arrays = [vocabulary.events.tobytes(), vocabulary.event_counts.tobytes(), vocabulary.superwords.tobytes()]
     return head, [*pack_tokens(vocabulary.tokens), *arrays, *cutter, *tables]
 
 

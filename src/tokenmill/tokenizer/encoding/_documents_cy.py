@@ -96,51 +96,56 @@ def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: c
 def _together(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t) -> cython.Py_ssize_t:
     """The same for text without added tokens, with the pretokens of several documents in a batch."""
     pretokens: cython.size_t[SCAN]
+    last: cython.Py_ssize_t[SCAN]  # how many of the pretokens there are up to the end of each document that ends
     length: cython.size_t = work.ends[work.n - 1]
+    ended: cython.Py_ssize_t = 0
     n: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
+    d: cython.Py_ssize_t
     batch: cython.Py_ssize_t
     count: cython.Py_ssize_t
-    while work.document < work.n and work.ends[work.document] == work.at:  # empty documents
-        work.id_ends[work.document] = state.ids.used
-        work.document += 1
     while work.document < work.n and work.at < stop:
-        n = _scan(encoder, work, pretokens)
-        if not state.ids.reserve(pretokens[n - 1] - work.at + 4, state.ids.used + (length - work.at) // 2):
+        n = _scan(encoder, work, pretokens, last, cython.address(ended))
+        if n > 0 and not state.ids.reserve(pretokens[n - 1] - work.at + 4, state.ids.used + (length - work.at) // 2):
             return NO_MEMORY
         i = 0
+        d = 0
+        while d < ended and last[d] == 0:  # empty documents
+            work.id_ends[work.document + d] = state.ids.used
+            d += 1
         while i < n:
             batch = min(n - i, BATCH)
             count = state.cache.encode(work.text, work.at, length, pretokens + i, batch, state.ids.data + state.ids.used)
             if count < 0:
                 return count
-            k = 0
-            while work.document < work.n and work.ends[work.document] <= pretokens[i + batch - 1]:
-                while pretokens[i + k] < work.ends[work.document]:
-                    k += 1
-                work.id_ends[work.document] = state.ids.used + state.cache.places[k]
-                work.document += 1
+            while d < ended and last[d] <= i + batch:
+                work.id_ends[work.document + d] = state.ids.used + state.cache.places[last[d] - i - 1]
+                d += 1
             state.ids.used += count
             i += batch
             work.at = pretokens[i - 1]
+        work.document += ended
     return 0
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointer(cython.size_t)) -> cython.Py_ssize_t:
-    """Where the next pretokens end, those of the next documents too; up to SCAN of them, and at least one."""
+def _scan(encoder: Encoder, work: cython.pointer(Work), pretokens: cython.pointer(cython.size_t),
+          last: cython.pointer(cython.Py_ssize_t), ended: cython.pointer(cython.Py_ssize_t)) -> cython.Py_ssize_t:
+    """Where the next pretokens end, those of the next documents too: up to SCAN of them. `ended` documents end there."""
     document: cython.Py_ssize_t = work.document
     at: cython.size_t = work.at
     n: cython.Py_ssize_t = 0
-    while document < work.n and n <= SCAN - 2 * TM_SIMD_ROOM:
+    ended[0] = 0
+    while document < work.n and n <= SCAN - 2 * TM_SIMD_ROOM and ended[0] < SCAN:
+        if at < work.ends[document]:
+            n += encoder._scanner.scan(work.text, at, work.ends[document], pretokens + n, SCAN - n)
+            at = pretokens[n - 1]
         if at == work.ends[document]:
+            last[ended[0]] = n
+            ended[0] += 1
             document += 1
-            continue
-        n += encoder._scanner.scan(work.text, at, work.ends[document], pretokens + n, SCAN - n)
-        at = pretokens[n - 1]
     return n
 
 

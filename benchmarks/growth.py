@@ -1,0 +1,97 @@
+"""Time and memory as the text grows: count, train, encode and clean on 150 MB, 1.5 GB and 5 GB.
+
+python -m benchmarks.growth [--quick]                    # all sizes; saves the results
+python -m benchmarks.growth make MEGABYTES               # the text alone
+python -m benchmarks.growth job VERB FILE                # one whole command, as JSON
+
+The text is the English corpus again and again, each time with its letters renamed by another seeded permutation, so
+that the number of distinct pretokens grows with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import string
+import sys
+import tempfile
+from pathlib import Path
+
+from .encoders import RANKS
+from .harness import CACHE, alternate, corpus_file, run_job, save
+
+SIZES = (150, 1500, 5000)  # MB
+ROUNDS = 2
+SEED = 12
+VERBS = {
+    "count": ["--split", "cl100k"],
+    "train": ["--split", "cl100k", "--vocab-size", "32768"],
+    "encode": ["--tokenizer", str(RANKS), "--split", "cl100k"],
+    "clean": ["--unit", "line"],
+}
+
+
+def grown(megabytes: int) -> Path:
+    """The text of so many megabytes, made once."""
+    path = CACHE / f"grown-{megabytes}.txt"
+    if path.exists():
+        return path
+    text, left, rng = corpus_file("en").read_bytes(), megabytes * 1_000_000, random.Random(SEED)
+    letters = string.ascii_lowercase
+    names = letters  # the first copy is as it is
+    with open(path.with_suffix(".part"), "wb") as file:
+        while left > 0:
+            table = bytes.maketrans((letters + letters.upper()).encode(), (names + names.upper()).encode())
+            left -= file.write(text[:left].translate(table))
+            names = "".join(rng.sample(letters, len(letters)))
+    path.with_suffix(".part").rename(path)
+    return path
+
+
+def job(verb: str, path: str) -> dict:
+    """One whole command in this process, with a limit of memory for counting that every size keeps."""
+    from tokenmill.cli.main import app
+
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        source = ["text", path] if verb == "clean" else [path]
+        sys.argv = [
+            "tokenmill",
+            verb,
+            *source,
+            *VERBS[verb],
+            "-o",
+            os.path.join(folder, "out.bin" if verb == "encode" else "out"),
+        ]
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            try:
+                app()
+            except SystemExit as end:
+                if end.code:
+                    raise RuntimeError(said.getvalue()) from end
+        return {"bytes": os.path.getsize(path)}
+
+
+def run(quick: bool = False) -> dict:
+    results = {}
+    for size in (15, 30) if quick else SIZES:
+        path = run_job(["benchmarks.growth", "make", str(size)])["path"]
+        print(f"growth, {size} MB", file=sys.stderr)
+        jobs = {verb: ["benchmarks.growth", "job", verb, path] for verb in VERBS}
+        results[str(size)] = alternate(jobs, rounds=1 if quick else ROUNDS)
+    return results
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["job"]:
+        print(json.dumps(job(*sys.argv[2:])))
+    elif sys.argv[1:2] == ["make"]:
+        print(json.dumps({"path": str(grown(int(sys.argv[2])))}))
+    else:
+        quick = "--quick" in sys.argv
+        results = run(quick)
+        if not quick:
+            save("growth", results)
