@@ -62,7 +62,6 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     """
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
-    import numpy as np
 
     tokens, events = vocabulary.tokens, vocabulary.events
     made = events[:, 2].tolist()
