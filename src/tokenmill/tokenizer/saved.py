@@ -27,15 +27,15 @@ from ..jobs.outputs import atomic_file
 from ..split.splitter import ANYTHING, remember, tables_of
 from ..split.tables import SimdTables, Tables
 from ..vocabulary import AddedToken, Vocabulary
+from .encoding._cutter_cy import Cutter
 from .lazy import lazy
-from .merging._saved_cy import pack_tokens, packed_cache, restore_cutter, restore_merger, unpack_tokens
+from .merging._saved_cy import pack_tokens, packed_cache, restore_merger, unpack_tokens
 
 if TYPE_CHECKING:
     import numpy as np
 
     from .core import Core
     from .encoding._cache_cy import PretokenCache
-    from .encoding._cutter_cy import Cutter
     from .merging._merger_cy import Merger
 
 MAGIC = b"tokenmill tables 1\n"
@@ -93,7 +93,12 @@ class SavedVocabulary(Vocabulary):
     def cutter(self) -> Cutter | None:
         """The saved cutter. Only where there are `tables`."""
         assert self.tables is not None
-        return restore_cutter(self.tables[2]) if self.tables[2][0] else None
+        ascii, wide = self.tables[2]
+        if not ascii:
+            return None
+        cutter = Cutter(())
+        cutter.restore(ascii, wide)
+        return cutter
 
 
 class Saved:
@@ -110,7 +115,7 @@ class Saved:
         self.options = split, special_tokens
         self.path: Path | None = None
         if folder := our_folder():
-            place, name, contents = self.found
+            place, name, contents, _ = self.found
             parts = [__version__, _build(), name or place.name, split, special_tokens and list(special_tokens.items())]
             key = hashlib.sha256(json.dumps(parts).encode())
             for content in contents:
