@@ -409,7 +409,7 @@ def test_paper_shows_the_whole_view_without_controls(open_page, local):
     assert not page.evaluate(clipped)
     page.evaluate("() => dispatchEvent(new Event('afterprint'))")
     page.emulate_media(media="null")
-    assert page.locator("#tokens .t").count() < count
+    page.wait_for_function("count => document.querySelectorAll('#tokens .t').length < count", arg=count)
     assert page.pdf().count(b"/Type /Page\n") > 1
 
 

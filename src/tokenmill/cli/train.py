@@ -123,7 +123,7 @@ def train(
         opt.output(help="Write all merges and removals to this file, such as merges.tsv; --verbose prints them."),
     ] = None,
 ) -> None:
-    """Train a byte-level BPE tokenizer.
+    """Train a byte-level BPE tokenizer, or several sizes of it at once.
 
     tokenmill train corpus/*.txt --vocab-size 32768 --split cl100k -o my-tokenizer
 
