@@ -375,6 +375,7 @@ def test_parity_is_what_python_trains(languages, tmp_path):
     assert tokenmill.load("fair/275") == tokenmill.train_parity(texts, 275, **python)
     summary = json.loads(result.stdout)
     assert sum(row["merges_chosen"] for row in summary["languages"]) == 300 - 257
+    assert 0 <= summary["gini"] < 1
     for row in summary["languages"]:
         assert row["tokens"] == len(large.encode((tmp_path / f"{row['language']}.dev").read_text()))
     assert len((tmp_path / "merges.tsv").read_text().splitlines()) == 1 + 300 - 257

@@ -78,11 +78,12 @@ class Parity(opt.Group):
 
 
 def print_languages(languages: Sequence[LanguageReport], development: bool, as_json: bool) -> dict[str, Any]:
-    """Print a table of what became of each language; its rows for JSON.
+    """Print a table of what became of each language, with the Gini coefficient; the same for JSON.
 
     development: whether development texts decided which language chooses.
     """
     from ..quality import Column, Table
+    from ..quality.languages import gini
     from ._tables import print_table
 
     columns = (
@@ -95,11 +96,14 @@ def print_languages(languages: Sequence[LanguageReport], development: bool, as_j
     rows: list[Any] = [
         (each.name, each.chosen, each.bytes, each.length, each.bytes / each.length) for each in languages
     ]
+    unequal = gini([each.length if development else each.length / each.bytes for each in languages])
     title = f"Languages, with the tokens of the {'development' if development else 'training'} text"
+    if unequal is not None:
+        title += f" (Gini coefficient {unequal:.4f})"
     table = Table("languages", title, columns, rows)
     if not as_json:
         print_table(table)
-    return {"languages": table.to_json()["rows"]}
+    return {"languages": table.to_json()["rows"], "gini": unequal}
 
 
 def _named(texts: Sequence[str]) -> dict[str, list[str]]:
