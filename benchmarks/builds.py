@@ -23,7 +23,8 @@ ENCODED = 20_000_000  # bytes
 
 
 def job(task: str, corpus: str) -> dict:
-    """One job. `cold` and `warm` are CPU seconds inside of the process; the harness adds those of the whole process."""
+    """One job. `cold` (loading and the first call) and `warm` (later calls) are CPU seconds inside of the process; the harness
+    adds those of the whole process."""
     import tokenmill
 
     if task == "train":
@@ -32,11 +33,14 @@ def job(task: str, corpus: str) -> dict:
     if task == "count":
         counts = tokenmill.count(corpus_file(corpus), num_threads=1)
         return {"check": f"{len(counts)} {int(counts.counts.sum())}"}
-    tok = tokenmill.load(SHARED / "vocab" / "cl100k_base.tiktoken")
     text = corpus_file(corpus, ENCODED).read_text(encoding="utf-8", errors="replace")
+    import numpy  # noqa: F401  late imports are not what is timed
+
     seconds = []
-    for _ in range(4):
+    for call in range(4):
         start = time.process_time()
+        if call == 0:  # builds may do the same work in loading or in the first call
+            tok = tokenmill.load(SHARED / "vocab" / "cl100k_base.tiktoken")
         ids = tok.encode_to_numpy(text)
         seconds.append(time.process_time() - start)
     return {"check": hashlib.sha256(ids.tobytes()).hexdigest()[:16], "cold": seconds[0], "warm": min(seconds[1:])}
