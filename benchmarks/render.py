@@ -428,7 +428,11 @@ def sections() -> str:
         f"Measured on {taken_on(first)}. The corpora are *en*, 150 MB of English; *multi*, 189 MB in sixteen languages; "
         "and *code*, 100 MB of source code."
     ]
-    parts += ["\n".join(TOPICS[topic](kept["results"])) for topic, kept in found.items()]
+    for topic, kept in found.items():
+        heading, *lines = TOPICS[topic](kept["results"])
+        if taken_on(kept["environment"]) != taken_on(first):
+            lines = ["", f"Measured on {taken_on(kept['environment'])}.", *lines]
+        parts.append("\n".join([heading, *lines]))
     return "\n\n".join(parts)
 
 
@@ -470,11 +474,12 @@ def figures() -> str:
         cells = {peer: f"{size / min(each['wall'] for each in commands[peer]):,.0f} MB/s" for peer in peers[:2]}
         slower = ratio(commands["short tokenizers"], commands["short tokenmill"])
         rows.append(row(f"{what} to a token file, whole command", cells | {"tokenizers": f"{slower:.0f}x the time"}))
+    others = f" Token files: {taken_on(files['environment'])}." if files else ""
     return "\n".join(
         [
             *table(["", *peers], rows),
             "",
-            f"Measured on {taken_on(encoded['environment'])}. English text. Encoding uses cl100k_base and one core; "
+            f"Measured on {taken_on(encoded['environment'])}.{others} English text. Encoding uses cl100k_base and one core; "
             "training and token files use both cores. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same "
             "pattern. tokenizers writes token files by `map` of datasets.",
         ]
