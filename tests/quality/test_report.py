@@ -201,7 +201,11 @@ def test_charts_in_a_browser(hostile, counts, tmp_path, chromium, theme):
     assert fill == {"light": "rgb(11, 79, 138)", "dark": "rgb(143, 208, 255)"}[theme]
     bar.hover()
     assert page.locator("#tip").inner_text() == bar.get_attribute("data-tip")
+    page.mouse.move(0, 0)  # else the page scrolls under the pointer, which shows another tip
     page.locator("abbr").first.focus()
+    page.wait_for_function(
+        "() => scrollY === (window.before ?? -1) || (window.before = scrollY, false)"
+    )  # scrolling has ended
     assert page.locator("#tip").is_visible() and len(page.locator("#tip").inner_text()) > 20
     page.keyboard.press("Escape")
     assert page.locator("#tip").is_hidden()
