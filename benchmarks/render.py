@@ -10,6 +10,8 @@ import re
 import statistics
 from pathlib import Path
 
+from tokenmill.quality.languages import gini
+
 from .harness import RESULTS, ROOT, median, ratio
 from .stages import STAGES
 
@@ -106,12 +108,6 @@ def parity(results: dict) -> list[str]:
         "",
         *table(["", *tokens], languages),
     ]
-
-
-def gini(costs: list[float]) -> float:
-    """0 if all costs are equal (Foroutan et al. 2025, arXiv 2508.04796)."""
-    ordered, n = sorted(costs), len(costs)
-    return (n + 1 - 2 * sum((n - i) * cost for i, cost in enumerate(ordered)) / sum(ordered)) / n
 
 
 def merge_loop(results: dict) -> list[str]:

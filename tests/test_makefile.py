@@ -27,3 +27,10 @@ def test_make_test_after_make_demo_compiles_nothing(tmp_path):
     installs = [line for line in commands("test").splitlines() if "pip install" in line]
     assert "build_ext" not in commands("test") and len(installs) == 1
     assert installs[0].startswith("TOKENMILL_COMPILED=1 ") and "--no-build-isolation" in installs[0]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_wheel_makes_the_folder_of_its_log(tmp_path):
+    dry_run = ["make", "-n", "wheel", f"VENV={tmp_path}"]
+    said = subprocess.run(dry_run, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "mkdir -p build\n" in said and said.index("mkdir -p build\n") < said.index("build/wheel.log")

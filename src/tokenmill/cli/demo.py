@@ -45,15 +45,15 @@ def demo(folder: Path) -> None:
         out.print(line, soft_wrap=True)
     script = Path(sys.executable).parent / "tokenmill"
     command = script.relative_to(Path.cwd()) if script.is_relative_to(Path.cwd()) else script
-    out.print(
-        f"\nNow try:\n"
-        f"  {command} play {folder}                               see it in the browser: tokens, merges, training\n"
-        f"  {command} encode --tokenizer {folder}                 type text, see tokens\n"
-        f"  {command} train YOUR-TEXT --vocab-size 32768 -o MINE  train on your own files\n"
-        f"  {command} --help                                      everything else",
-        markup=False,
-        soft_wrap=True,
-    )
+    advice = {
+        f"play {folder}": "see it in the browser: tokens, merges, training",
+        f"encode --tokenizer {folder}": "type text, see tokens",
+        "train YOUR-TEXT --vocab-size 32768 -o MINE": "train on your own files",
+        "--help": "everything else",
+    }
+    width = max(map(len, advice))
+    lines = [f"  {command} {verb:<{width}}  {what}" for verb, what in advice.items()]
+    out.print("\n".join(["\nNow try:", *lines]), markup=False, soft_wrap=True)
 
 
 def offer_playground(folder: Path) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ..errors import UsageError
 from . import _options as opt
-from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row, verbosity
+from ._console import check_sample, cost_of_export, progress_bar, report, say, say_long_documents, shares_row
+from ._events import Watching, event_log
 from ._parity import Languages, Parity, print_languages
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
     from ..training import Options, Training
     from ..training.parity import ParityTraining
-    from ..training.watching import TrainingEvent
 
 
 class Alphabet(opt.Group):
@@ -185,7 +184,7 @@ class Outputs:
     """What training writes. log: the file for the table of merges and removals.
 
     sizes: the vocabulary sizes, ascending; with several, each is written to a folder of its name in `folder`.
-    held_out: the text that they are compared on; the text trained on if there is none. html: the page that shows that.
+    held_out: the text to compare them on, by default the text trained on. html: the page that shows the comparison.
     """
 
     folder: Path
@@ -254,8 +253,8 @@ def train_and_report(
             least = scaled(options.min_count, counts.scale)
             plain = partial(estimate_memory, counts, options.vocab_size, min_count=least, refine=options.refine)
             state_memory(plain() if fair is None else fair.memory(), free_memory(), resident_memory())
-        with _event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
-            watching = bar if event is None else _Watching(bar, event)
+        with event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
+            watching = bar if event is None else Watching(bar, event)
             if fair is None:
                 training = _training(counts, text, given, options, folder, watching)
             else:
@@ -288,47 +287,6 @@ def train_and_report(
         if short := [str(folders[size]) for size in toks if rows["tokens"] < size < options.vocab_size]:
             say(f"The same tokens are in {', '.join(short)}.")
     return tok
-
-
-class _Watching:
-    """A progress callback that also gets the events of training."""
-
-    def __init__(self, bar: Progress | None, event: Callable[[TrainingEvent], None]):
-        self.bar, self.event = bar, event
-
-    def __call__(self, stage: str, done: int, total: int | None) -> None:
-        if self.bar is not None:
-            self.bar(stage, done, total)
-
-
-@contextlib.contextmanager
-def _event_log(log: Path | None) -> Iterator[Callable[[TrainingEvent], None] | None]:
-    """What writes the events of training to the file `log`, and with --verbose to stderr; None for neither.
-
-    Tokens are spelt as in merges.txt: a space is Ġ.
-    """
-    from ..formats.byte_alphabet import to_text
-    from ..jobs.outputs import atomic_file
-
-    verbose = verbosity.verbose
-    if not verbose and log is None:
-        yield None
-        return
-    with atomic_file(log, "w") if log else contextlib.nullcontext() as file:
-        if file:
-            file.write("rank\tleft\tright\ttoken\tcount\tios\n")
-
-        def event(made: TrainingEvent) -> None:
-            left, right = (to_text(part) if part else "" for part in (made.left, made.right))
-            ios = "" if made.ios is None else f"{made.ios:.4f}"
-            token, count = to_text(made.token), "" if made.count is None else made.count
-            if file:
-                file.write(f"{made.rank}\t{left}\t{right}\t{token}\t{count}\t{ios}\n")
-            if verbose:
-                line = f"removed {token}  IoS {ios}" if ios else f"{left} + {right} -> {token}  {count:,}"
-                sys.stderr.write(f"{made.rank:>7} {line}\n")
-
-        yield event
 
 
 @contextlib.contextmanager

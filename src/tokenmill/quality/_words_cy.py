@@ -10,7 +10,7 @@ import cython
 @cython.nogil
 @cython.exceptval(check=False)
 def _space(data: cython.pointer(cython.const[cython.uchar]), left: cython.size_t) -> cython.size_t:
-    """The length of the white space character at `data`, of which `left` bytes are left; 0 for any other."""
+    """The length of the white space character at `data`, of which `left` bytes are left; 0 for a character of another kind."""
     first: cython.uchar = data[0]
     if first == 0x20 or 0x09 <= first <= 0x0D:
         return 1
