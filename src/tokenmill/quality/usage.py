@@ -163,11 +163,18 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
 
 def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
     """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
-    return _ordinary(tok.vocabulary)
+    return ordinary(tok.vocabulary)
 
 
-def texts_of_tokens(tok: Tokenizer) -> dict[Token, str]:
-    """The ordinary tokens that are text, by id, with that text."""
+@lru_cache(maxsize=4)
+def ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
+    """The same for a vocabulary."""
+    left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
+    return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
+
+
+def texts_of_tokens(tok: Tokenizer) -> dict[int, str]:
+    """The text of the ordinary tokens that are text, by id, in ascending order."""
     return _texts(tok.vocabulary)
 
 
@@ -183,18 +190,18 @@ def _sizes(vocabulary: Vocabulary) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _cells(vocabulary: Vocabulary) -> list[Token]:
-    return [Token(id, content) for id, content in _ordinary(vocabulary).items()]
+    return [Token(id, content) for id, content in ordinary(vocabulary).items()]
 
 
 @lru_cache(maxsize=4)
-def _texts(vocabulary: Vocabulary) -> dict[Token, str]:
-    return {token: text for token in _cells(vocabulary) if (text := token.text) is not None}
-
-
-@lru_cache(maxsize=4)
-def _ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
-    left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
-    return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
+def _texts(vocabulary: Vocabulary) -> dict[int, str]:
+    texts = {}
+    for id, token in ordinary(vocabulary).items():
+        try:
+            texts[id] = token.decode()
+        except UnicodeDecodeError:
+            continue
+    return texts
 
 
 def _dot(values: np.ndarray, counts: np.ndarray) -> int:
