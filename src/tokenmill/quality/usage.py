@@ -26,7 +26,8 @@ class Usage:
     by_id: uint64, how often each id is used, including added tokens; one number per id.
     tokens, pretokens, bytes, characters: totals over the text. A character is counted at its first byte.
     words: runs of non-white-space; None if only word counts were given, which do not tell.
-    tokens_by_pretoken: int64, the number of tokens of each distinct pretoken, in the order of the counts.
+    counts: uint64, how often each distinct pretoken occurs.
+    ids, tokens_by_pretoken: what `segment` gives for these pretokens.
     """
 
     by_id: np.ndarray
@@ -35,6 +36,8 @@ class Usage:
     bytes: int
     characters: int
     words: int | None
+    counts: np.ndarray
+    ids: np.ndarray
     tokens_by_pretoken: np.ndarray
 
     def __add__(self, other: Usage) -> Usage:
@@ -46,6 +49,8 @@ class Usage:
             self.bytes + other.bytes,
             self.characters + other.characters,
             None if self.words is None or other.words is None else self.words + other.words,
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.ids, other.ids]),
             np.concatenate([self.tokens_by_pretoken, other.tokens_by_pretoken]),
         )
 
@@ -82,6 +87,8 @@ def measure_usage(
         characters=_dot(characters_by_pretoken(counts), counts.counts)
         + sum(len(texts[i]) * n for i, n in added.items()),
         words=words,
+        counts=counts.counts,
+        ids=ids,
         tokens_by_pretoken=lengths,
     )
 
