@@ -14,6 +14,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": False,
+    "freethreading_compatible": True,  # a Python without the GIL keeps it off
 }
 
 # `make fuzz`: TOKENMILL_SANITIZE=address,undefined builds kernels that tell of every bad access.

@@ -4,6 +4,8 @@ import ctypes
 import itertools
 import mmap
 import os
+import platform
+import sys
 import unicodedata
 
 import pytest
@@ -28,9 +30,14 @@ def scanners(pattern: str) -> list[Scanner]:
 @pytest.mark.parametrize("name", PATTERNS)
 def test_every_named_pattern_has_the_fast_lane(name):
     fast, scalar = scanners(name)
-    with open("/proc/cpuinfo") as file:
-        assert fast.uses_simd == (" avx2 " in file.read())
     assert not scalar.uses_simd
+    if sys.platform == "win32" or (platform.machine() == "x86_64" and not os.path.exists("/proc/cpuinfo")):
+        pytest.skip("the system does not tell whether the processor has AVX2")
+    if platform.machine() == "x86_64":
+        with open("/proc/cpuinfo") as file:
+            assert fast.uses_simd == (" avx2 " in file.read())
+    else:
+        assert fast.uses_simd == (platform.machine() in ("aarch64", "arm64"))
 
 
 @pytest.mark.parametrize("name", PATTERNS)

@@ -62,6 +62,36 @@ def test_threads_share_one_tokenizer(text):
     assert not failures
 
 
+def test_threads_begin_at_once_with_every_method(text):
+    """On a Python without the GIL, the first calls of all threads run at the same moment."""
+    vocabulary = tokenmill.train_from_iterator([text], vocab_size=400, special_tokens=["<|end|>"]).vocabulary
+    calls = [
+        lambda tok: tok.encode(text + "<|end|>", allowed_special="all"),
+        lambda tok: tok.encode_ordinary_batch([text, text[:50], text * 3], num_threads=2),
+        lambda tok: tok.encode_to_numpy(text).tolist(),
+        lambda tok: tok.count_tokens(text * 5),
+        lambda tok: tok.decode(tok.encode_ordinary(text)),
+        lambda tok: tok.decode_batch([[1, 2, 300], [65]]),
+        lambda tok: tok.encode_offsets(text).characters.tolist(),
+        lambda tok: tok.truncate(text, 7),
+    ]
+    expected = [call(Tokenizer(vocabulary)) for call in calls]
+    for _ in range(10):
+        fresh, ready, found = Tokenizer(vocabulary), threading.Barrier(len(calls)), [None] * len(calls)
+
+        def work(i, fresh=fresh, ready=ready, found=found):
+            ready.wait()
+            for _ in range(3):
+                found[i] = calls[i](fresh)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(calls))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == expected
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Python 3.12 warns of fork beside threads: that is the test
 def test_fork_while_others_encode(text):
