@@ -134,7 +134,10 @@ def parquet(path, rows=10, kind=None, **options):
     "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())]
 )
 def test_parquet_columns_of_every_kind_of_string(tmp_path, kind):
-    file = parquet(tmp_path / "a.parquet", kind=kind, row_group_size=3)
+    try:
+        file = parquet(tmp_path / "a.parquet", kind=kind, row_group_size=3)
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this pyarrow cannot write such a column")
     documents = list(read_documents(file))
     assert [d.text for d in documents] == [f"text {i} \u00e9" for i in range(10)]
     assert [d.id for d in documents] == [f"id{i}" for i in range(10)]
