@@ -164,7 +164,8 @@ def inspect(
         reach = reach_of_tokens(tok, usage, progress)
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, unbuilt_table(tok), partial_table(tok, reach, usage)]
-        if domains is not None and usage is not None and tok.vocabulary.alphabet == "bytes":
+        replaceable = tok.vocabulary.alphabet == "bytes" and not len(tok.vocabulary.superwords)
+        if domains is not None and usage is not None and replaceable:
             tables.append(worth_table(tok, domains.together(tok), usage.by_id))
         if matrix is not None:
             tables.append(under_trained_table(tok, matrix, usage))
