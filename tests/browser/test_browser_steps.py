@@ -94,8 +94,8 @@ def test_superwords_of_whole_pretokens_are_drawn_explained_and_listed(open_page,
     assert words.count() == 1 and words.locator(".word").all_text_contents() == [" low", " lower"]
     words.click()
     assert "across 2 words" in page.inner_text("#detail")
-    page.keyboard.press("s")
     page.click("#why")
+    page.wait_for_selector("#steps[open]")
     last = page.locator(".why-list li").last.inner_text()
     assert "·low" in last and "·lower" in last
     page.click("#steps button")

@@ -22,6 +22,7 @@ export class TokensTab {
   private readonly heat = byId<HTMLInputElement>("heat");
   private readonly near: NearEncoder;
   private readonly askWorker: () => Promise<void>;
+  private readonly follow: () => void; // the tokens scroll to the text, or the text to the tokens
   private failed = false; // whether the message is about the encoding
   private overtaken = 0; // how often the page's encoder was faster than a pending answer of the worker
 
@@ -50,7 +51,7 @@ export class TokensTab {
       this.edit("");
       this.editor.select(0, 0);
     });
-    linkScrolling([
+    this.follow = linkScrolling([
       [byId("text"), this.editor],
       [byId("tokens"), this.view],
     ]);
@@ -126,7 +127,10 @@ export class TokensTab {
       const [result] = await session.encode([key]);
       if (result === undefined || key !== session.current || overtaken !== this.overtaken) return;
       if ("error" in result) this.fail(result.error);
-      else this.take(result);
+      else {
+        this.take(result);
+        this.follow();
+      }
       await this.near.fetch();
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error));
