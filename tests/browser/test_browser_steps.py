@@ -101,7 +101,8 @@ def test_superwords_of_whole_pretokens_are_drawn_explained_and_listed(open_page,
     page.click("#steps button")
     page.click("#tab-vocabulary")
     page.fill("#search", " low lower")
-    page.click(".result >> nth=0")
+    page.select_option("#search-where", "is")
+    page.click(".result:has-text('·low·lower')")
     page.wait_for_selector(".tree")
     assert page.locator(".tree .chip").first.inner_text() == "·low·lower"
 
