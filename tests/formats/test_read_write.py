@@ -102,7 +102,7 @@ def test_a_vocabulary_of_ranks_as_transformers_converts_it(ranked, tmp_path, mon
     """It lists every way to cut a token in two as a merge, and leaves the special tokens to be added."""
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
     write(ranked, tmp_path / "it.tiktoken", "tiktoken")
-    converter = TikTokenConverter(vocab_file=str(tmp_path / "it.tiktoken"), pattern=to_oniguruma(PATTERNS["gpt2"]))
+    converter = TikTokenConverter(str(tmp_path / "it.tiktoken"), to_oniguruma(PATTERNS["gpt2"]), False, [])
     converter.converted().save(str(tmp_path / "tokenizer.json"))
     found = read(tmp_path / "tokenizer.json")
     assert len(found.events) > len(set(found.events[:, 2].tolist()))

@@ -244,7 +244,7 @@ class _Rows:
     def _whole(self) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 
-        documents = [np.zeros(0, self._type.to_pandas_dtype()), *self]
+        documents = [np.zeros(0, str(self._type)), *self]
         return np.concatenate(documents), np.cumsum([*map(len, documents)], dtype=np.int64)
 
     def _flat(self, lists: Any) -> tuple[np.ndarray, np.ndarray]:
