@@ -448,6 +448,10 @@ class BpeTables:
     def __contains__(self, text: str):
         return self.id_of(text) != NONE
 
+    def get(self, text: str):
+        id: uint32_t = self.id_of(text)
+        return None if id == NONE else id
+
     def __getitem__(self, text: str):
         id: uint32_t = self.id_of(text)
         if id == NONE:

@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConversionError, FormatError
 from ..vocabulary import AddedToken, Pipeline, Vocabulary
@@ -36,7 +36,7 @@ from .tokenmill_json import FLAGS, added_token
 from .unknown_files import model_kind
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 _TO_EVERY_TEXT = (
     "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
@@ -327,12 +327,11 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     _note_outside(root, notes)
     vocab: dict[str, int] | BpeTables = model["vocab"].expect(dict) if tables is None else tables
     added = _read_added(root["added_tokens"], vocab)
-    byte_fallback = not byte_level and model.get("byte_fallback", bool, False)
+    spelling = None if byte_level else mark, not byte_level and model.get("byte_fallback", bool, False)
     if isinstance(vocab, BpeTables):
-        made = table.packed_table(vocab, None if byte_level else mark, byte_fallback, added)
+        made = table.packed_table(vocab, *spelling, added)
     else:
-        rows = _read_merges(model["merges"], vocab)
-        made = table.listed_table(model["vocab"], vocab, None if byte_level else mark, byte_fallback, added, rows)
+        made = table.listed_table(model, *spelling, added)
     if made is None:
         return None
     all_known = byte_level and made.all_bytes
@@ -399,15 +398,6 @@ def _read_added(node: Json, vocab: dict[str, int] | BpeTables) -> list[AddedToke
                 + ("the vocabulary says so" if token.content in vocab else "it numbers added tokens in turn")
             )
     return tokens
-
-
-def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
-    """The merges as rows (left id, right id, new id)."""
-
-    def bad(n: int, what: str) -> NoReturn:
-        Json(None, node.file, f"{node.where}[{n}]").fail(what)
-
-    return table.read_rows(*table.sides_of_merges(node), vocab, bad)
 
 
 def _read_unknown(model: Json, vocab: dict[str, int] | BpeTables, all_known: bool) -> int | None:

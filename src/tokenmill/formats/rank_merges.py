@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, TypeVar
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
 from ..vocabulary.patterns import SUPERWORDS
-from ._rank_merges_cy import Builder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +46,8 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     ([[108, 111, 256], [256, 119, 257]], [258])
     """
     import numpy as np
+
+    from ._rank_merges_cy import Builder  # late: loading does not need it
 
     ranks = {token: id for id, token in enumerate(tokens) if token is not None}
     builder = Builder([*tokens], ranks)

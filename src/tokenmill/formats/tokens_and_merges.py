@@ -59,19 +59,18 @@ def packed_table(
     return ModelTable(partial(PackedVocabulary.of, (blob, sizes), events), all_bytes, tuple(byte_ids), kept)
 
 
-def listed_table(
-    node: Json,
-    vocab: dict[str, int],
-    mark: str | None,
-    byte_fallback: bool,
-    added: Collection[AddedToken],
-    rows: np.ndarray,
-) -> ModelTable:
-    """The table of `vocab`, which is at `node`, and the merges `rows`. mark: None where texts are in the byte alphabet."""
+def listed_table(model: Json, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]) -> ModelTable:
+    """The table of the vocabulary and the merges at `model`. mark: None where texts are in the byte alphabet."""
+    node = model["vocab"]
     if mark is None:
-        found = read_bytes_table(node, vocab, {token.content for token in added})
+        found = read_bytes_table(node, node.value, {token.content for token in added})
     else:
-        found = read_text_table(node, vocab, mark, byte_fallback)
+        found = read_text_table(node, node.value, mark, byte_fallback)
+
+    def bad(n: int, what: str) -> NoReturn:
+        Json(None, node.file, f"{model.where}.merges[{n}]").fail(what)
+
+    rows = read_rows(*sides_of_merges(model["merges"]), node.value, bad)
     tokens, events, decode_only = without_added(found, added, rows)
     all_bytes = {*tokens} >= {bytes([byte]) for byte in range(256)}
     return ModelTable(partial(Vocabulary, tokens, events=events), all_bytes, found.byte_tokens, decode_only)
@@ -80,7 +79,7 @@ def listed_table(
 def _byte_ids(vocab: dict[str, int] | BpeTables) -> list[int | None]:
     """The ids of the entries <0x00> to <0xFF>, which stand for bytes."""
     texts = [f"<0x{byte:02X}>" for byte in range(256)]
-    return [vocab[text] if text in vocab else None for text in texts]
+    return [vocab.get(text) for text in texts]
 
 
 def read_bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) -> TokenTable:

@@ -14,14 +14,14 @@ from ..errors import UsageError
 from ..sources._cut_cy import not_utf8
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary._packed_cy import first_tokens, pack_tokens
+from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.lazy import lazy
 from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .encoding.parts import pretoken_superword_cache, superword_cache
-from .merging._build_cy import list_merger, rank_merger
+from .merging._build_cy import list_merger, rank_merger, starts
 from .merging._events_cy import event_merger
 from .merging._saved_cy import packed_cache
 from .saved import SavedVocabulary
@@ -362,11 +362,9 @@ def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     if vocabulary.order == "ranks":
         return rank_merger(vocabulary.packed, vocabulary.unknown)
     apart = {*vocabulary.byte_tokens}
-    starts = {token: id for id, token in reversed(first_tokens(*vocabulary.packed)) if id not in apart}
-    byte_ids = [*vocabulary.byte_tokens] or [starts.get(bytes([i])) for i in range(256)]
-    characters = None
-    if vocabulary.alphabet == "characters":
-        characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
+    byte_ids, points = starts(vocabulary.packed, apart)
+    byte_ids = [*vocabulary.byte_tokens] or byte_ids
+    characters = points if vocabulary.alphabet == "characters" else None
     if vocabulary.order == "events" and (vocabulary.events[:, 1] < 0).any():
         return event_merger(vocabulary, byte_ids, characters), None
     extra = (vocabulary.order == "scores", bool(vocabulary.byte_tokens), vocabulary.fuse_unknown)
@@ -379,17 +377,6 @@ def _cutter(vocabulary: Vocabulary) -> Cutter | None:
     """The cutter of a vocabulary of characters whose pretoken is the whole text; None if it could change ids."""
     if vocabulary.alphabet == "bytes" or vocabulary.split_patterns or vocabulary.whole_pretokens:
         return None
-    if vocabulary.order == "events" or (
-        vocabulary.fuse_unknown
-        and len({token for _, token in first_tokens(*vocabulary.packed) if len(token) == 1}) < 256
-    ):
+    if vocabulary.order == "events" or (vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]):
         return None  # unknown characters on both sides of a cut would be fused
     return Cutter(*vocabulary.packed, vocabulary.event_numbers)
-
-
-def _character(token: bytes) -> str | None:
-    """The character that `token` is, or None. A byte that is not UTF-8 is a lone surrogate, as in surrogateescape."""
-    if not 0 < len(token) <= 4:
-        return None
-    text = token.decode("utf-8", "surrogateescape")
-    return text if len(text) == 1 else None

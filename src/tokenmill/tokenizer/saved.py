@@ -102,15 +102,14 @@ class Saved:
         download: bool = False,
     ):
         self.found: Found = find(path, download)
+        self.origin = self.found.origin()
         self.options = split, special_tokens
         self.path: Path | None = None
         if folder := our_folder():
             place, name, contents, _ = self.found
             parts = [__version__, _build(), name or place.name, split, special_tokens and list(special_tokens.items())]
-            key = hashlib.sha256(json.dumps(parts).encode())
-            for content in contents:
-                key.update(hashlib.sha256(content).digest())
-            self.path = folder / "tables" / key.hexdigest()
+            parts += [self.origin.sha256, list(map(len, contents))]
+            self.path = folder / "tables" / hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def vocabulary(self) -> Vocabulary:
         """The saved vocabulary, or the one that the file holds."""

@@ -4,11 +4,9 @@
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython.cimports.cpython.mem import PyMem_Free, PyMem_Malloc
-from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
-from cython.cimports.libc.string import memchr
+from cython.cimports.libc.stdint import int32_t, uint32_t
 
 NO_TOKEN = cython.declare(uint32_t, 0xFFFFFFFF)
-WIDTHS = cython.declare(uint64_t, 0x4322111111111111)  # the bytes of a character by the first four bits, from the right
 
 
 def pack_tokens(tokens: tuple, left_out=frozenset()) -> tuple:
@@ -43,25 +41,14 @@ def unpack_tokens(blob: bytes, sizes: bytes) -> tuple:
     return tuple(tokens)
 
 
-def first_tokens(blob: bytes, sizes: bytes) -> list:
-    """(id, token) of the tokens that are one byte, or one character by their first byte, in the order of their ids."""
-    i: cython.Py_ssize_t
-    p: cython.p_char = PyBytes_AS_STRING(blob)
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
-    found: list = []
-    for i in range(PyBytes_GET_SIZE(sizes) // 4):
-        if size[i] == NO_TOKEN:
-            continue
-        if size[i] == 1 or (0 < size[i] < 5 and WIDTHS >> (cython.cast(cython.uchar, p[0]) >> 4 << 2) & 7 == size[i]):
-            found.append((i, PyBytes_FromStringAndSize(p, size[i])))
-        p += size[i]
-    return found
-
-
 def first_made(blob: bytes, sizes: bytes, events: cython.const[int32_t][::1], wanted) -> int:
-    """The first event that makes a token with a space behind its first byte for which wanted(token) is true; how many there are if none.
+    """The first event that makes a token for which wanted(token) is true; how many events there are if none does.
+
+    wanted: is called only for tokens that hold a space after what may be a word character.
     """
     i: cython.Py_ssize_t
+    k: cython.size_t
+    byte: cython.uchar
     event: cython.Py_ssize_t
     n: cython.Py_ssize_t = PyBytes_GET_SIZE(sizes) // 4
     count: cython.Py_ssize_t = events.shape[0] // 3
@@ -74,8 +61,11 @@ def first_made(blob: bytes, sizes: bytes, events: cython.const[int32_t][::1], wa
         for i in range(n):  # only tokens with such a space have a start
             starts[i] = cython.NULL
             if size[i] != NO_TOKEN:
-                if size[i] > 1 and memchr(p + 1, 0x20, size[i] - 1) != cython.NULL:
-                    starts[i] = p
+                for k in range(1, size[i]):
+                    byte = p[k - 1]
+                    if p[k] == 0x20 and (byte >= 0x80 or byte == 0x5F or 0x61 <= byte | 0x20 <= 0x7A or 0x30 <= byte <= 0x39):
+                        starts[i] = p
+                        break
                 p += size[i]
         for event in range(count):
             i = events[3 * event + 2]

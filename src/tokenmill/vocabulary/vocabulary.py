@@ -261,9 +261,10 @@ class Vocabulary:
         from .dialects import canonical  # late: a saved vocabulary has its fingerprint
 
         blob, sizes = self.packed
-        lengths = memoryview(sizes).cast("i").tolist()
-        while lengths and lengths[-1] == -1:  # holes at the end mean nothing
-            lengths.pop()
+        last = memoryview(sizes).cast("I")
+        n = len(last)
+        while n and last[n - 1] == NO_TOKEN:  # holes at the end mean nothing
+            n -= 1
         names = ["order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space", "space_mark"]
         names += ["byte_tokens", "fuse_unknown", "strip_decoded"]
         flags = attrgetter("id", "content", "special", "lstrip", "rstrip", "single_word", "normalized")
@@ -271,11 +272,12 @@ class Vocabulary:
             "split_patterns": [canonical(pattern) for pattern in self.split_patterns],
             "added_tokens": sorted(map(flags, self.added_tokens)),
             "decode_only": [(id, token.hex()) for id, token in sorted(self.decode_only)],
-            "lengths": lengths,
+            "tokens": n,
         }
         if self.pipeline is not None:
             head["pipeline"] = self.pipeline.digest_text()
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
+        digest.update(sizes[: 4 * n])
         digest.update(blob)
         digest.update(self.event_numbers)
         if self.has_superwords:

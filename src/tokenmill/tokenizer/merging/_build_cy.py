@@ -20,12 +20,12 @@ from cython.cimports.libc.string import memcmp
 from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map_prefetch
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
 from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
 from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, Trie
 
-from ...vocabulary._packed_cy import first_tokens
 from ._saved_cy import packed_cache
 
 AHEAD = cython.declare(uint32_t, 8)  # merges between a fetch and its use
@@ -67,14 +67,36 @@ class Tokens:
         free(self.starts)
 
 
+def starts(packed: tuple, apart=frozenset()) -> tuple:
+    """What merging begins with: the id of each of the 256 bytes, None for one without, and the id of each code point.
+
+    packed: the tokens, as `pack_tokens` returns them. apart: ids that are neither. The lowest of several ids counts. A byte that is
+    not UTF-8 is a lone surrogate, as in surrogateescape.
+    """
+    tokens: Tokens = Tokens(*packed)
+    byte_ids: list = [None] * 256
+    characters: dict = {}
+    id: uint32_t
+    point: uint32_t = 0
+    for id in range(tokens.n):
+        if tokens.starts[id] == cython.NULL or tokens.size[id] > 4 or id in apart:
+            continue
+        if tokens.size[id] == 1:
+            byte_ids[tokens.starts[id][0]] = id if byte_ids[tokens.starts[id][0]] is None else byte_ids[tokens.starts[id][0]]
+            point = 0xDC00 | tokens.starts[id][0] if tokens.starts[id][0] >= 0x80 else tokens.starts[id][0]
+        elif tokens.size[id] == 0 or tm_utf8_read(tokens.starts[id], tokens.size[id], cython.address(point)) != tokens.size[id]:
+            continue
+        characters.setdefault(point, id)
+    return byte_ids, characters
+
+
 def rank_merger(packed: tuple, unknown) -> tuple:
     """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank.
 
     packed: the tokens, as `pack_tokens` returns them. Returns the merger with the cache of all tokens, or None if that cache holds
     bytes without a token as well."""
     tokens: Tokens = Tokens(*packed)
-    starts: dict = {token: id for id, token in first_tokens(*packed)}
-    byte_ids = [starts.get(bytes([i])) for i in range(256)]
+    byte_ids = starts(packed)[0]
     n_ids: uint32_t = tokens.n
     if None not in byte_ids and n_ids < MAX_IDS:
         fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids, None, None, n_ids)

@@ -26,7 +26,7 @@ class Trie:
     def __cinit__(self, room: cython.size_t, n_ids: cython.size_t):
         self.nodes = cython.cast(cython.pointer(Node), malloc((room + 1) * cython.sizeof(Node)))
         self.ends = cython.cast(cython.pointer(uint32_t), malloc((n_ids + 1) * 4))
-        if self.nodes == cython.NULL or self.ends == cython.NULL:
+        if self.nodes == cython.NULL or self.ends == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), n_ids):
             raise MemoryError
         self.nodes[0] = Node(0, 0, NO_ID, 0, 0)
         self.n = 1
