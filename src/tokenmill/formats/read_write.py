@@ -195,6 +195,7 @@ def write(
     overwrite: replace a tokenizer that is there. Without it that is an OutputError.
     lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
         "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
+        For "gguf", also write superwords where llama.cpp gives other ids to a few pairs of numbers.
     A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
     tokenizer.json; the other formats cannot hold them.
     """
@@ -227,7 +228,7 @@ def write(
         from .gguf_writer import gguf_bytes
         from .sentencepiece_writer import model_bytes
 
-        data, more = (gguf_bytes if format == "gguf" else model_bytes)(vocabulary)
+        data, more = gguf_bytes(vocabulary, lossy=lossy) if format == "gguf" else model_bytes(vocabulary)
         _write_files({target: data})
     else:
         files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)
