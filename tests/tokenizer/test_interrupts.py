@@ -69,7 +69,7 @@ def test_building_the_tables_of_ranks(alarm):
     def work(size):
         tokens = (*BYTES, *(b"%07d" % i for i in range(size)))
         core = Core(Vocabulary(tokens, ()), 1 << 20)
-        core.splitter  # noqa: B018
+        core.splitter, core.vocabulary.packed  # noqa: B018
         return lambda: core.kernel
 
     assert "_build_cy.py" in interrupted_in(alarm, work, 1 << 16)

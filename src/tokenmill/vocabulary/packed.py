@@ -25,6 +25,10 @@ class PackedVocabulary(Vocabulary):
     events = lazy(lambda self: rows(self.event_numbers, "int32", 3))  # type: ignore[assignment]
     superwords = lazy(lambda self: rows(b"", "int32", 3))  # type: ignore[assignment]
 
+    def __new__(cls, *arguments: Any, **fields: Any) -> Vocabulary:  # type: ignore[misc]
+        """An ordinary Vocabulary of these fields, which are checked: what dataclasses.replace asks for."""
+        return Vocabulary(*arguments, **fields)
+
     @property
     def has_superwords(self) -> bool:
         return False
