@@ -7,6 +7,7 @@ of a .gguf are the cases of llama.cpp beside it.
 """
 
 import base64
+import itertools
 import json
 import os
 import random
@@ -152,6 +153,21 @@ def differences(tok: tokenmill.Tokenizer, engine: Engine, texts: list[str]) -> l
             ids = rng.choices(known, k=rng.randint(1, 12))
             if tok.decode(ids) != engine.decode(ids):
                 found.append(f"decode {ids}: {tok.decode(ids)!r}, {engine.name} {engine.decode(ids)!r}")
+    return found
+
+
+def code_point_differences(tok: tokenmill.Tokenizer, engine: Engine) -> list[str]:
+    """What differs on every code point in three contexts: alone, between Latin letters, and after a Han character before a space."""
+    found = []
+    for point in itertools.chain(range(0xD800), range(0xE000, 0x110000)):
+        for text in (chr(point), f"a{chr(point)}b", f"漢{chr(point)} "):
+            try:
+                ids = tok.encode_ordinary(text)
+            except TokenmillError as error:
+                found.append(f"encode {text!r}: {error}")
+                continue
+            if ids != (expected := engine.encode(text)):
+                found.append(f"encode {text!r}: {ids}, {engine.name} {expected}")
     return found
 
 

@@ -7,6 +7,8 @@ import json
 import pytest
 from family_examples import (
     NASTY,
+    SWEEP,
+    code_point_differences,
     content_of,
     corpus_slices,
     differences,
@@ -47,6 +49,14 @@ def agree(path, texts=None):
 @pytest.mark.parametrize("name", [*(f"{name}-tokenizer.json" for name in HUGGING_FACE), *OTHERS])
 def test_published_files_give_the_ids_of_their_engine(shared, slices, name):
     agree(shared / "vocab" / f"{name}.zst", slices)
+
+
+@pytest.mark.skipif(not SWEEP, reason="TOKENMILL_SWEEP is not set")
+@pytest.mark.parametrize("name", [*(f"{name}-tokenizer.json" for name in HUGGING_FACE), *OTHERS])
+def test_every_code_point_in_three_contexts(shared, name):
+    path = shared / "vocab" / f"{name}.zst"
+    wrong = code_point_differences(tokenmill.load(path), engine_of(path, content_of(path)))
+    assert not wrong, "\n".join(wrong[:5])
 
 
 @pytest.mark.parametrize("name", GGUF)

@@ -13,7 +13,8 @@ from tokenmill.errors import UsageError
 from tokenmill.split import Splitter
 from tokenmill.tokenizer.core import Core
 from tokenmill.tokenizer.encoding._encode_cy import Encoder
-from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger, token_cache
+from tokenmill.tokenizer.merging._build_cy import list_merger, rank_merger
+from tokenmill.tokenizer.merging._saved_cy import packed_cache
 from tokenmill.vocabulary import Vocabulary
 
 MAKERS = {"ranks": random_ranks, "merges": random_merges, "events": random_events}
@@ -118,18 +119,18 @@ def test_the_random_vocabularies_are_of_both_kinds():
     kinds = Counter()
     for seed in range(150):
         rng = Random(f"ranks {seed}")
-        kinds["ranks", type(rank_merger(random_ranks(rng).tokens, None)[0]).__name__] += 1
+        kinds["ranks", type(rank_merger(random_ranks(rng).packed, None)[0]).__name__] += 1
         rng = Random(f"merges {seed}")
         vocabulary = random_merges(rng)
         if vocabulary.alphabet == "bytes":
-            merger = list_merger(vocabulary.tokens, vocabulary.events, list(range(256)), None, None)
+            merger = list_merger(vocabulary.packed, vocabulary.event_numbers, list(range(256)), None, None)
             kinds["merges", type(merger).__name__] += 1
     assert min(kinds.values()) > 10 and len(kinds) == 4, kinds
 
 
 def test_published_vocabulary_is_proper(shared):
     vocabulary = formats.read(shared / "vocab" / "cl100k_base.tiktoken")
-    assert type(rank_merger(vocabulary.tokens, None)[0]).__name__ == "BacktrackMerger"
+    assert type(rank_merger(vocabulary.packed, None)[0]).__name__ == "BacktrackMerger"
 
 
 def test_tokens_of_any_length():
@@ -149,8 +150,9 @@ def test_tokens_of_any_length():
 def test_ids_of_more_than_24_bits_in_the_cache():
     """An entry has the number of its ids in the top byte of the fourth; an id that needs that byte is kept elsewhere."""
     first = (1 << 24) - 128  # half of the ids have more than 24 bits
-    merger = list_merger((None,) * (first + 256), np.empty((0, 3), np.int32), [*range(first, first + 256)], None, None)
-    encoder = Encoder(merger, token_cache(merger, ()), None, 0, 1 << 20)
+    no_tokens = b"", b"\xff" * 4 * (first + 256)
+    merger = list_merger(no_tokens, np.empty(0, np.int32), [*range(first, first + 256)], None, None)
+    encoder = Encoder(merger, packed_cache(merger, b"", b""), None, 0, 1 << 20)
     data = bytes(range(1, 255)) * 8
     for size in range(1, 8):
         ends = np.append(np.arange(size, len(data), size), len(data)).astype(np.uintp)

@@ -13,6 +13,7 @@ import pytest
 from tokenmill import Tokenizer, Vocabulary
 from tokenmill.tokenizer.core import Core
 from tokenmill.tokenizer.merging._build_cy import list_merger
+from tokenmill.vocabulary._packed_cy import pack_tokens
 
 BYTES = tuple(bytes([i]) for i in range(256))
 
@@ -68,7 +69,7 @@ def test_building_the_tables_of_ranks(alarm):
     def work(size):
         tokens = (*BYTES, *(b"%07d" % i for i in range(size)))
         core = Core(Vocabulary(tokens, ()), 1 << 20)
-        core.splitter  # noqa: B018
+        core.splitter, core.vocabulary.packed  # noqa: B018
         return lambda: core.kernel
 
     assert "_build_cy.py" in interrupted_in(alarm, work, 1 << 16)
@@ -78,11 +79,11 @@ def test_building_the_tables_of_merges(alarm):
     def work(size):
         pairs = [(left, right) for left in range(256) for right in range(256)][:size]
         tokens = (*BYTES, *(bytes(pair) for pair in pairs))
-        events = np.array([(left, right, 256 + i) for i, (left, right) in enumerate(pairs)], np.int32)
+        events = np.array([(left, right, 256 + i) for i, (left, right) in enumerate(pairs)], np.int32).reshape(-1)
 
         def build():
             for _ in range(20):
-                list_merger(tokens, events, [*range(256)], None, None)
+                list_merger(pack_tokens(tokens), events, [*range(256)], None, None)
 
         return build
 

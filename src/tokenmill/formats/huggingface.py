@@ -14,16 +14,17 @@ Two rules of Hugging Face's reader decide what is written:
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from ..errors import ConversionError
+from ..errors import ConversionError, FormatError
 from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from . import tokens_and_merges as table
+from ._bpe_json_cy import BpeTables, read_tables
 from .byte_alphabet import to_text, tokens_of_texts
 from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show
 from .huggingface_pipeline import MODELS, pipeline_model_json, read_pipeline
@@ -35,7 +36,7 @@ from .tokenmill_json import FLAGS, added_token
 from .unknown_files import model_kind
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 _TO_EVERY_TEXT = (
     "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
@@ -54,7 +55,7 @@ _MODEL = {
 }
 
 
-def assigned_ids(contents: Iterable[str], vocab: dict[str, int]) -> dict[str, int]:
+def assigned_ids(contents: Iterable[str], vocab: dict[str, int] | BpeTables) -> dict[str, int]:
     """The ids that Hugging Face's reader gives to added tokens in the order of the file, whatever the file says.
 
     >>> assigned_ids(["<a>", "b", "<c>"], {"a": 0, "b": 7})
@@ -261,14 +262,29 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
 
     FormatError names the JSON path of whatever is wrong or foreign.
     """
-    root = parse_json(data, file)
-    kind = _kind_of(root["model"])
-    try:
-        found = _read_fast(root) if kind == "BPE" else _read_pipeline(root, kind)
-    except Unsupported:
-        found = _read_pipeline(root, kind)
+    found = _read_packed(data, file)
+    if found is None:
+        root = parse_json(data, file)
+        kind = _kind_of(root["model"])
+        try:
+            found = _read_fast(root) if kind == "BPE" else _read_pipeline(root, kind)
+        except Unsupported:
+            found = _read_pipeline(root, kind)
     config = _read_config(Path(file).parent) if Path(file).name.startswith("tokenizer.json") else {}
-    return dataclasses.replace(found, config=config) if config else found
+    found._put("config", config)
+    return found
+
+
+def _read_packed(data: bytes, file: str) -> Vocabulary | None:
+    """The vocabulary by the kernel's reader; None for a file that is not as usual, or wrong."""
+    tables = read_tables(data)
+    if tables is None:
+        return None
+    with contextlib.suppress(FormatError):  # the slow reader names what is wrong
+        root = parse_json(tables.head, file)
+        if _kind_of(root["model"]) == "BPE":
+            return _read_fast(root, tables)
+    return None
 
 
 def _read_pipeline(root: Json, kind: str) -> Vocabulary:
@@ -291,8 +307,11 @@ def _note_outside(root: Json, notes: list[str]) -> None:
             notes.append(f"{section} is set, which {effect} in Hugging Face's encode; tokenmill does not")
 
 
-def _read_fast(root: Json) -> Vocabulary:
-    """The vocabulary that split patterns and the kernels encode with. Unsupported where they cannot."""
+def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None:
+    """The vocabulary that split patterns and the kernels encode with. Unsupported where they cannot.
+
+    tables: the vocabulary and the merges, which `root` then does not have. None is returned if they are wrong.
+    """
     model = root["model"]
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if model[affix].value not in (None, ""):
@@ -306,25 +325,25 @@ def _read_fast(root: Json) -> Vocabulary:
         check_mark(mark, normalizers, root["normalizer"])
     strip_decoded = read_decoder(root["decoder"], byte_level, mark, notes)
     _note_outside(root, notes)
-    vocab: dict[str, int] = model["vocab"].expect(dict)
+    vocab: dict[str, int] | BpeTables = model["vocab"].expect(dict) if tables is None else tables
     added = _read_added(root["added_tokens"], vocab)
-    if byte_level:
-        found = table.read_bytes_table(model["vocab"], vocab, {token.content for token in added})
+    spelling = None if byte_level else mark, not byte_level and model.get("byte_fallback", bool, False)
+    if isinstance(vocab, BpeTables):
+        made = table.packed_table(vocab, *spelling, added)
     else:
-        found = table.read_text_table(model["vocab"], vocab, mark, model.get("byte_fallback", bool, False))
-    tokens, events, decode_only = table.without_added(found, added, _read_merges(model["merges"], vocab))
-    all_known = byte_level and {*tokens} >= {bytes([byte]) for byte in range(256)}
+        made = table.listed_table(model, *spelling, added)
+    if made is None:
+        return None
+    all_known = byte_level and made.all_bytes
     unknown = _read_unknown(model, vocab, all_known)
     fuse_unknown = unknown is not None and model.get("fuse_unk", bool, False)
     if fuse_unknown and byte_level:
         raise Unsupported("bytes without a token are fused into one unknown token")
     if not byte_level and unknown is None:
         notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
-    return Vocabulary(
-        tokens=tokens,
+    return made.vocabulary(
         split_patterns=tuple(splitting.split_patterns),
         order="merges",
-        events=events,
         added_tokens=tuple(added),
         whole_pretokens=model.get("ignore_merges", bool, False),
         alphabet="bytes" if byte_level else "characters",
@@ -332,10 +351,10 @@ def _read_fast(root: Json) -> Vocabulary:
         normalizers=normalizers,
         add_prefix_space=splitting.add_prefix_space,
         space_mark=mark,
-        byte_tokens=found.byte_tokens,
+        byte_tokens=made.byte_tokens,
         fuse_unknown=fuse_unknown,
         strip_decoded=strip_decoded,
-        decode_only=decode_only,
+        decode_only=made.decode_only,
         notes=tuple(notes),
     )
 
@@ -369,7 +388,7 @@ def _note_post_processor(node: Json, notes: list[str]) -> None:
         notes.append(f"the post-processor {kind} adds special tokens {_TO_EVERY_TEXT}")
 
 
-def _read_added(node: Json, vocab: dict[str, int]) -> list[AddedToken]:
+def _read_added(node: Json, vocab: dict[str, int] | BpeTables) -> list[AddedToken]:
     tokens = [added_token(item) for item in node]
     ids = assigned_ids([token.content for token in tokens], vocab)
     for token, item in zip(tokens, node, strict=True):
@@ -381,16 +400,7 @@ def _read_added(node: Json, vocab: dict[str, int]) -> list[AddedToken]:
     return tokens
 
 
-def _read_merges(node: Json, vocab: dict[str, int]) -> np.ndarray:
-    """The merges as rows (left id, right id, new id)."""
-
-    def bad(n: int, what: str) -> NoReturn:
-        Json(None, node.file, f"{node.where}[{n}]").fail(what)
-
-    return table.read_rows(*table.sides_of_merges(node), vocab, bad)
-
-
-def _read_unknown(model: Json, vocab: dict[str, int], all_known: bool) -> int | None:
+def _read_unknown(model: Json, vocab: dict[str, int] | BpeTables, all_known: bool) -> int | None:
     text = model.get("unk_token", str, "")
     if not text or all_known:
         return None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import MissingExtraError, UsageError
 from ..vocabulary import Vocabulary
 from .finding import find
+from .gguf import MAGIC as GGUF
 from .huggingface import looks_like_tokenizer_json, tokenizer_json
 from .rank_merges import present_by_rank
 from .sentencepiece_model import looks_like_sentencepiece
@@ -36,8 +38,8 @@ def encode_with_library(
 ) -> LibraryEncoder | None:
     """The file or folder at `path` opened by the library that it is for.
 
-    That is tokenizers for tokenizer.json, sentencepiece for tokenizer.model, and tiktoken for ranks, which are .tiktoken, tekken.json
-    and the ranks in JSON of npm's tiktoken.
+    That is tokenizers for tokenizer.json, sentencepiece for tokenizer.model, llama.cpp for .gguf, and tiktoken for ranks, which are
+    .tiktoken, tekken.json and the ranks in JSON of npm's tiktoken.
     vocabulary: what tokenmill reads from it; tiktoken takes the split pattern and the special tokens from there.
     missing_ok: return None if no library reads the file, or it is not installed, instead of an error.
     """
@@ -50,6 +52,8 @@ def encode_with_library(
         if looks_like_sentencepiece(data):
             model = _imported("sentencepiece").SentencePieceProcessor(model_proto=data)
             return _named("sentencepiece", model.encode, specials=False)
+        if data.startswith(GGUF):
+            return _llama_cpp(found.place)
         if looks_like_tiktoken(data) or vocabulary.order == "ranks":
             encoding = _encoding("file", vocabulary.tokens, vocabulary)
             return _named("tiktoken", lambda text: encoding.encode(text, allowed_special="all"))
@@ -59,9 +63,23 @@ def encode_with_library(
     if missing_ok:
         return None
     raise UsageError(
-        f"{path}: no other library reads this here: tokenizer.json is for tokenizers, tokenizer.model for sentencepiece, ranks "
-        "are for tiktoken"
+        f"{path}: no other library reads this here: tokenizer.json is for tokenizers, tokenizer.model for sentencepiece, .gguf "
+        "for llama-cpp-python, ranks are for tiktoken"
     )
+
+
+def _llama_cpp(file: Path) -> LibraryEncoder:
+    """llama.cpp, which opens the file itself."""
+    llama_cpp = _imported("llama_cpp", "llama-cpp-python")
+    with open(file, "rb") as start:
+        compressed = start.read(4) != GGUF
+    if compressed:
+        raise UsageError(f"{file}: llama.cpp reads only files that are not compressed. Decompress it.")
+    try:
+        model = llama_cpp.Llama(str(file), vocab_only=True, verbose=False)
+    except ValueError as error:
+        raise UsageError(f"{file}: llama.cpp does not open this file ({error})") from error
+    return _named("llama-cpp-python", lambda text: model.tokenize(text.encode(), add_bos=False, special=True))
 
 
 def _named(library: str, encode: Callable[[str], list[int]], specials: bool = True) -> LibraryEncoder:
@@ -70,11 +88,12 @@ def _named(library: str, encode: Callable[[str], list[int]], specials: bool = Tr
     return LibraryEncoder(f"{library} {version(library)}", encode, specials)
 
 
-def _imported(library: str) -> Any:
+def _imported(library: str, package: str = "") -> Any:
     try:
         return importlib.import_module(library)
     except ImportError as error:
-        raise MissingExtraError(f"{library} is not installed: pip install {library}") from error
+        package = package or library
+        raise MissingExtraError(f"{package} is not installed: pip install {package}") from error
 
 
 def to_tiktoken(vocabulary: Vocabulary, name: str = "tokenmill", *, lossy: bool = False) -> tiktoken.Encoding:

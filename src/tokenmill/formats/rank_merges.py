@@ -22,14 +22,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
 from ..vocabulary.patterns import SUPERWORDS
-from ._rank_merges_cy import Builder
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _Part = TypeVar("_Part", bytes, int)
 
@@ -45,6 +45,10 @@ def merges_of_ranks(tokens: Sequence[bytes | None]) -> tuple[np.ndarray, list[in
     >>> merges.tolist(), unbuilt
     ([[108, 111, 256], [256, 119, 257]], [258])
     """
+    import numpy as np
+
+    from ._rank_merges_cy import Builder  # late: loading does not need it
+
     ranks = {token: id for id, token in enumerate(tokens) if token is not None}
     builder = Builder([*tokens], ranks)
     unbuilt: list[int] = []

@@ -15,7 +15,6 @@ from ..vocabulary.validation import VocabularyError
 from . import ddtok, events_file, gguf, published_encodings, tokenmill_json, unknown_files
 from .file_content import read_beside, read_bytes
 from .finding import PAIRS, Found, find
-from .gguf_writer import gguf_bytes
 from .huggingface import (
     longest_match_json,
     looks_like_tokenizer_json,
@@ -27,7 +26,6 @@ from .merges_txt import pair_bytes, parse_pair, read_side_files
 from .rank_json import parse_rank_json
 from .rank_merges import present_by_rank
 from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
-from .sentencepiece_writer import model_bytes
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok", "gguf", "sentencepiece")
@@ -227,6 +225,9 @@ def write(
         data, more = tiktoken_bytes(vocabulary)
         _write_files({companion_path(target): tokenmill_json.companion_bytes(vocabulary, data), target: data})
     elif format in _ONE_FILE:
+        from .gguf_writer import gguf_bytes
+        from .sentencepiece_writer import model_bytes
+
         data, more = gguf_bytes(vocabulary, lossy=lossy) if format == "gguf" else model_bytes(vocabulary)
         _write_files({target: data})
     else:

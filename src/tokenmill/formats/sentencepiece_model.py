@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..errors import require
 from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from ..vocabulary.vocabulary import Step
 from .file_content import MAX_ID, fail, show
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MARK = "\u2581"  # stands for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
@@ -207,6 +208,8 @@ def _byte_of(text: str, id: int, file: str) -> int:
 
 def _pairs(scores: Iterable[float], ids: dict[str, int]) -> np.ndarray:
     """Each two pieces that spell a piece, the highest score first, as rows (left id, right id, new id)."""
+    import numpy as np
+
     by_id = list(scores)
     rows = []
     for text, id in sorted(ids.items(), key=lambda item: (-by_id[item[1]], item[1])):

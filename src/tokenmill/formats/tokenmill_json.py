@@ -93,6 +93,10 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
 
 def added_token(item: Json) -> AddedToken:
     """An added token as companions and tokenizer.json write it."""
+    if isinstance(found := item.value, dict) and {*map(type, map(found.get, FLAGS))} == {bool}:  # as nearly all are
+        id, content = found.get("id"), found.get("content")
+        if type(id) is int and 0 <= id <= MAX_ID and type(content) is str:
+            return AddedToken(content, id, **{flag: found[flag] for flag in FLAGS})
     id = item["id"].expect(int)
     if not 0 <= id <= MAX_ID:
         item["id"].fail(f"the id {id} is not from 0 to {MAX_ID}")

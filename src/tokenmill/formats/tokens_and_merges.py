@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.packed import PackedVocabulary
 from .byte_alphabet import tokens_of_texts
 from .file_content import Json, place_tokens, show
 from .rank_merges import merges_of_ranks, only_whole, ranks_of
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from ._bpe_json_cy import BpeTables
 
 
 class TokenTable(NamedTuple):
@@ -23,6 +27,59 @@ class TokenTable(NamedTuple):
     tokens: list[bytes | None]
     decode_only: dict[int, bytes]
     byte_tokens: tuple[int | None, ...] = ()
+
+
+class ModelTable(NamedTuple):
+    """The tokens and the merges of a model without the entries of added tokens, and what Vocabulary has beside them.
+
+    vocabulary: makes the Vocabulary of these tokens and merges from its other fields. all_bytes: whether each byte has a token.
+    """
+
+    vocabulary: Callable[..., Vocabulary]
+    all_bytes: bool
+    byte_tokens: tuple[int | None, ...]
+    decode_only: tuple[tuple[int, bytes], ...]
+
+
+def packed_table(
+    tables: BpeTables, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]
+) -> ModelTable | None:
+    """The table of what the kernel read; None where that is wrong. mark: None where texts are in the byte alphabet."""
+    byte_ids = _byte_ids(tables) if byte_fallback else ()
+    contents, ids = {token.content.encode("utf-8", "replace") for token in added}, {token.id for token in added}
+    decode_only = {id: text for id, text in tables.place(mark).items() if mark is not None or text not in contents}
+    if byte_ids:
+        tables.put_bytes(byte_ids)
+    named = {token.id for token in added if len(token.content) > 1}
+    finished = tables.finish([*decode_only], [id for id in byte_ids if id is not None], [*named])
+    if finished is None:
+        return None
+    blob, sizes, events, all_bytes = finished
+    kept = tuple((id, text) for id, text in decode_only.items() if id not in ids)
+    return ModelTable(partial(PackedVocabulary.of, (blob, sizes), events), all_bytes, tuple(byte_ids), kept)
+
+
+def listed_table(model: Json, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]) -> ModelTable:
+    """The table of the vocabulary and the merges at `model`. mark: None where texts are in the byte alphabet."""
+    node = model["vocab"]
+    if mark is None:
+        found = read_bytes_table(node, node.value, {token.content for token in added})
+    else:
+        found = read_text_table(node, node.value, mark, byte_fallback)
+
+    def bad(n: int, what: str) -> NoReturn:
+        Json(None, node.file, f"{model.where}.merges[{n}]").fail(what)
+
+    rows = read_rows(*sides_of_merges(model["merges"]), node.value, bad)
+    tokens, events, decode_only = without_added(found, added, rows)
+    all_bytes = {*tokens} >= {bytes([byte]) for byte in range(256)}
+    return ModelTable(partial(Vocabulary, tokens, events=events), all_bytes, found.byte_tokens, decode_only)
+
+
+def _byte_ids(vocab: dict[str, int] | BpeTables) -> list[int | None]:
+    """The ids of the entries <0x00> to <0xFF>, which stand for bytes."""
+    texts = [f"<0x{byte:02X}>" for byte in range(256)]
+    return [vocab.get(text) for text in texts]
 
 
 def read_bytes_table(node: Json, vocab: dict[str, int], added: Collection[str]) -> TokenTable:
@@ -44,7 +101,7 @@ def read_text_table(node: Json, vocab: dict[str, int], mark: str, byte_fallback:
 
     byte_fallback: whether the entries <0x00> to <0xFF> stand for bytes. No text gets an entry that has a space itself.
     """
-    byte_ids = [vocab.get(f"<0x{byte:02X}>") for byte in range(256)] if byte_fallback else []
+    byte_ids = _byte_ids(vocab) if byte_fallback else []
     apart = {*byte_ids}
     texts = [text for text, id in vocab.items() if id not in apart and not (mark and " " in text) and text]
     found: list[bytes | None] = [_utf8(text.replace(mark, " ") if mark else text, node) for text in texts]

@@ -14,14 +14,16 @@ from ..errors import UsageError
 from ..sources._cut_cy import not_utf8
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary._packed_cy import pack_tokens
+from ..vocabulary.lazy import lazy
 from .decoding._decode_cy import Decoder
 from .encoding._cutter_cy import Cutter
 from .encoding._documents_cy import encode_documents, write_ids
 from .encoding._encode_cy import Encoder, ForbiddenText
 from .encoding.parts import pretoken_superword_cache, superword_cache
-from .lazy import lazy
-from .merging._build_cy import list_merger, rank_merger, token_cache
+from .merging._build_cy import list_merger, rank_merger, starts
 from .merging._events_cy import event_merger
+from .merging._saved_cy import packed_cache
 from .saved import SavedVocabulary
 from .special import AddedTokens, Plan, refuse
 
@@ -87,7 +89,7 @@ class Core:
         vocabulary, scanner = self.vocabulary, self.scanner
         if isinstance(vocabulary, SavedVocabulary) and vocabulary.tables:
             return Encoder(*vocabulary.merger_and_cache(), scanner, vocabulary.n_ids, self.cache_bytes, self.cutter)
-        n_ids = max(len(vocabulary.tokens), vocabulary.n_vocab)
+        n_ids = max(len(vocabulary.packed[1]) // 4, vocabulary.n_vocab)
         superwords = superword_cache(vocabulary)
         if superwords is not None:
             encoder = Encoder(*superwords, scanner, n_ids, self.cache_bytes)
@@ -96,12 +98,13 @@ class Core:
             ):
                 return encoder
         merger, cache = _merger(vocabulary)
-        if len(vocabulary.superwords):
+        if vocabulary.has_superwords:
             return Encoder(*pretoken_superword_cache(vocabulary, merger, scanner), scanner, n_ids, self.cache_bytes)
         if not vocabulary.whole_pretokens:
-            cache = token_cache(merger, ())
+            cache = packed_cache(merger, b"", b"")
         elif cache is None:
-            cache = token_cache(merger, vocabulary.tokens, vocabulary.removed)
+            removed = vocabulary.removed
+            cache = packed_cache(merger, *(pack_tokens(vocabulary.tokens, removed) if removed else vocabulary.packed))
         return Encoder(merger, cache, scanner, n_ids, self.cache_bytes, self.cutter)
 
     @lazy
@@ -356,34 +359,24 @@ def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | No
 
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:
     """The merger, and the cache that holds all tokens where building the merger made one."""
-    tokens = vocabulary.tokens
     if vocabulary.order == "ranks":
-        return rank_merger(tokens, vocabulary.unknown)
+        return rank_merger(vocabulary.packed, vocabulary.unknown)
     apart = {*vocabulary.byte_tokens}
-    starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and id not in apart}
-    byte_ids = [*vocabulary.byte_tokens] or [starts.get(bytes([i])) for i in range(256)]
-    characters = None
-    if vocabulary.alphabet == "characters":
-        characters = {ord(text): id for token, id in starts.items() if (text := _character(token))}
+    byte_ids, points = starts(vocabulary.packed, apart)
+    byte_ids = [*vocabulary.byte_tokens] or byte_ids
+    characters = points if vocabulary.alphabet == "characters" else None
     if vocabulary.order == "events" and (vocabulary.events[:, 1] < 0).any():
         return event_merger(vocabulary, byte_ids, characters), None
     extra = (vocabulary.order == "scores", bool(vocabulary.byte_tokens), vocabulary.fuse_unknown)
-    return list_merger(tokens, vocabulary.events, byte_ids, characters, vocabulary.unknown, *extra), None
+    return list_merger(
+        vocabulary.packed, vocabulary.event_numbers, byte_ids, characters, vocabulary.unknown, *extra
+    ), None
 
 
 def _cutter(vocabulary: Vocabulary) -> Cutter | None:
     """The cutter of a vocabulary of characters whose pretoken is the whole text; None if it could change ids."""
     if vocabulary.alphabet == "bytes" or vocabulary.split_patterns or vocabulary.whole_pretokens:
         return None
-    bytes_known = {token for token in vocabulary.tokens if token and len(token) == 1}
-    if vocabulary.order == "events" or (vocabulary.fuse_unknown and len(bytes_known) < 256):
+    if vocabulary.order == "events" or (vocabulary.fuse_unknown and None in starts(vocabulary.packed)[0]):
         return None  # unknown characters on both sides of a cut would be fused
-    return Cutter([vocabulary.tokens[id] for id in set(vocabulary.events[:, 2].tolist())])
-
-
-def _character(token: bytes) -> str | None:
-    """The character that `token` is, or None. A byte that is not UTF-8 is a lone surrogate, as in surrogateescape."""
-    if not 0 < len(token) <= 4:
-        return None
-    text = token.decode("utf-8", "surrogateescape")
-    return text if len(text) == 1 else None
+    return Cutter(*vocabulary.packed, vocabulary.event_numbers)

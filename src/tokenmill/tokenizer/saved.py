@@ -27,13 +27,12 @@ from ..jobs.outputs import atomic_file
 from ..split.splitter import ANYTHING, remember, tables_of
 from ..split.tables import SimdTables, Tables
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.lazy import lazy
+from ..vocabulary.packed import LATER, PackedVocabulary, rows
 from .encoding._cutter_cy import Cutter
-from .lazy import lazy
-from .merging._saved_cy import pack_tokens, packed_cache, restore_merger, unpack_tokens
+from .merging._saved_cy import packed_cache, restore_merger
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from .core import Core
     from .encoding._cache_cy import PretokenCache
     from .merging._merger_cy import Merger
@@ -41,27 +40,20 @@ if TYPE_CHECKING:
 MAGIC = b"tokenmill tables 1\n"
 FEWEST_TOKENS = 8192  # smaller tokenizers load fast enough
 MOST_BYTES = 1 << 30  # of all saved files together; the least recently used go first
-_LATER = ("tokens", "events", "event_counts", "superwords")  # fields that are unpacked on first use, or empty
-_FIELDS = [field.name for field in fields(Vocabulary) if field.init and field.name not in _LATER]
+_FIELDS = [field.name for field in fields(Vocabulary) if field.init and field.name not in LATER]
 
 
-class SavedVocabulary(Vocabulary):
-    """A vocabulary that was checked before it was saved. Its tokens and events are unpacked on first use.
+class SavedVocabulary(PackedVocabulary):
+    """A vocabulary that was checked before it was saved.
 
-    blob, sizes: the tokens; see `pack_tokens`.
     tables: the merger and the cutter as numbers and blocks, or None where they must be built.
     """
 
-    blob: bytes
-    sizes: bytes
-    arrays: list[bytes]
+    counts: bytes
     n_ids: int
     tables: tuple[list[int], list[bytes], list[bytes]] | None = None
 
-    tokens = lazy(lambda self: unpack_tokens(self.blob, self.sizes))  # type: ignore[assignment]
-    events = lazy(lambda self: _rows(self.arrays[0], "int32", 3))  # type: ignore[assignment]
-    event_counts = lazy(lambda self: _rows(self.arrays[1], "uint64", 2))  # type: ignore[assignment]
-    superwords = lazy(lambda self: _rows(b"", "int32", 3))  # type: ignore[assignment]
+    event_counts = lazy(lambda self: rows(self.counts, "uint64", 2))  # type: ignore[assignment]
 
     @staticmethod
     def of(head: dict[str, Any], blocks: list[bytes]) -> SavedVocabulary:
@@ -72,8 +64,9 @@ class SavedVocabulary(Vocabulary):
             removed=frozenset(head["removed"]),
             n_vocab=head["n_vocab"],
         )
-        blob, sizes, *arrays, ascii, pairs = blocks[:6]
-        made.__dict__.update(blob=blob, sizes=sizes, arrays=arrays, n_ids=max(len(sizes) // 4, made.n_vocab))
+        blob, sizes, events, counts, ascii, pairs = blocks[:6]
+        made.__dict__.update(packed=(blob, sizes), event_numbers=memoryview(events).cast("i"), counts=counts)
+        made.__dict__["n_ids"] = max(len(sizes) // 4, made.n_vocab)
         if head["numbers"]:
             made.__dict__["tables"] = head["numbers"], blocks[6:], [ascii, pairs]
         made.__dict__["_fingerprint"] = head["fingerprint"]
@@ -81,14 +74,11 @@ class SavedVocabulary(Vocabulary):
             remember(pattern, _tables(_decode(tables)))
         return made
 
-    def joined_bytes(self) -> None:
-        """None: a vocabulary with superwords is not saved."""
-
     def merger_and_cache(self) -> tuple[Merger, PretokenCache]:
         """The saved merger, and the cache that its encoder begins with. Only where there are `tables`."""
         assert self.tables is not None
         merger = restore_merger(*self.tables[:2])
-        return merger, packed_cache(merger, *((self.blob, self.sizes) if self.whole_pretokens else (b"", b"")))
+        return merger, packed_cache(merger, *(self.packed if self.whole_pretokens else (b"", b"")))
 
     def cutter(self) -> Cutter | None:
         """The saved cutter. Only where there are `tables`."""
@@ -96,7 +86,7 @@ class SavedVocabulary(Vocabulary):
         ascii, wide = self.tables[2]
         if not ascii:
             return None
-        cutter = Cutter(())
+        cutter = Cutter()
         cutter.restore(ascii, wide)
         return cutter
 
@@ -112,15 +102,14 @@ class Saved:
         download: bool = False,
     ):
         self.found: Found = find(path, download)
+        self.origin = self.found.origin()
         self.options = split, special_tokens
         self.path: Path | None = None
         if folder := our_folder():
             place, name, contents, _ = self.found
             parts = [__version__, _build(), name or place.name, split, special_tokens and list(special_tokens.items())]
-            key = hashlib.sha256(json.dumps(parts).encode())
-            for content in contents:
-                key.update(hashlib.sha256(content).digest())
-            self.path = folder / "tables" / key.hexdigest()
+            parts += [self.origin.sha256, list(map(len, contents))]
+            self.path = folder / "tables" / hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def vocabulary(self) -> Vocabulary:
         """The saved vocabulary, or the one that the file holds."""
@@ -161,8 +150,8 @@ class Saved:
             self.path is None
             or isinstance(vocabulary, SavedVocabulary)
             or vocabulary.pipeline
-            or len(vocabulary.superwords)
-            or len(vocabulary.tokens) < FEWEST_TOKENS
+            or vocabulary.has_superwords
+            or len(vocabulary.packed[1]) < 4 * FEWEST_TOKENS
         ):
             return
         with contextlib.suppress(OSError, OutputError, ValueError, TypeError):
@@ -190,8 +179,8 @@ def _packed(vocabulary: Vocabulary, kernel: tuple[Any, Any] | None) -> tuple[dic
         "numbers": numbers,
         "patterns": {pattern: _encode(tables_of(pattern)) for pattern in vocabulary.split_patterns or (ANYTHING,)},
     }
-    arrays = [vocabulary.events.tobytes(), vocabulary.event_counts.tobytes()]
-    return head, [*pack_tokens(vocabulary.tokens), *arrays, *cutter, *tables]
+    counts = b"" if "event_counts" not in vocabulary.__dict__ else vocabulary.event_counts.tobytes()
+    return head, [*vocabulary.packed, vocabulary.event_numbers.tobytes(), counts, *cutter, *tables]
 
 
 def _encode(value: Any) -> Any:
@@ -225,12 +214,6 @@ def _tables(fields: tuple[Any, ...] | str) -> Tables | str:
         return fields
     *others, simd = fields
     return Tables(*others, simd and SimdTables(*simd))
-
-
-def _rows(data: bytes, kind: str, columns: int) -> np.ndarray:
-    import numpy as np
-
-    return np.frombuffer(data, kind).reshape(-1, columns)
 
 
 def _own_content(path: Path | None) -> bytes | None:

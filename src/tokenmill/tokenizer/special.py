@@ -18,6 +18,9 @@ from ..vocabulary import AddedToken, Vocabulary
 from .encoding._finder_cy import Finder
 from .normalization import STRIPPED, WHITE_SPACE, normalizer_of
 
+_Heads = tuple[re.Pattern[str], dict[str, list[int]]]
+_Table = tuple[dict[str, AddedToken], _Heads]
+
 
 class Section(NamedTuple):
     """A part of a text: ordinary where `token` is None, else one added token with the white space that it includes.
@@ -92,8 +95,8 @@ class AddedTokens:
 
     def check(self, text: str, refused: frozenset[str]) -> None:
         """Raise SpecialTokenError if `text` has one of `refused` in it."""
-        if refused and (match := _pattern(refused).search(text)):
-            refuse(match.group())
+        for start, end in _found(text, refused, _heads(refused)):
+            refuse(text[start:end])
 
     def split(self, text: str, allowed: frozenset[str]) -> Iterator[Section]:
         """Cut `text` into ordinary sections, normalised, and added tokens. No section is empty."""
@@ -108,18 +111,20 @@ class AddedTokens:
                     first = ""
             first = "stretch"
 
-    def _make_tables(self, allowed: frozenset[str]) -> tuple[dict[str, AddedToken], dict[str, AddedToken]]:
+    def _make_tables(self, allowed: frozenset[str]) -> tuple[_Table, _Table]:
         tokens = [self.by_content[content] for content in self.always | allowed]
         raw = {token.content: token for token in tokens if not token.normalized}
-        return raw, {self.normalize(token.content): token for token in tokens if token.normalized}
+        normalized = {self.normalize(token.content): token for token in tokens if token.normalized}
+        return (raw, _heads(frozenset(raw))), (normalized, _heads(frozenset(normalized)))
 
-    def _cut(self, text: str, tokens: dict[str, AddedToken]) -> Iterator[Section]:
+    def _cut(self, text: str, table: _Table) -> Iterator[Section]:
+        tokens, heads = table
         if not tokens:
             yield Section(text, None)
             return
         done = 0
-        for match in _pattern(frozenset(tokens)).finditer(text):
-            token, start, end = tokens[match.group()], match.start(), match.end()
+        for start, end in _found(text, tokens, heads):
+            token = tokens[text[start:end]]
             if token.single_word and _touches_word(text, start, end):
                 continue
             if token.lstrip:
@@ -139,10 +144,28 @@ class AddedTokens:
 _SPACES = re.compile(f"[{WHITE_SPACE}]*")
 
 
+def _found(text: str, contents: Collection[str], heads: _Heads) -> Iterator[tuple[int, int]]:
+    """Where each of `contents` is in `text`, from left to right without overlaps, the longest first."""
+    pattern, sizes = heads
+    at = 0
+    while match := pattern.search(text, at):
+        start = at = match.start()
+        at = next((start + size for size in sizes[text[start]] if text[start : start + size] in contents), start + 1)
+        if text[start:at] in contents:
+            yield start, at
+
+
 @lru_cache(maxsize=128)
-def _pattern(contents: frozenset[str]) -> re.Pattern[str]:
-    """Matches any of `contents`, the longest first."""
-    return re.compile("|".join(re.escape(content) for content in sorted(contents, key=lambda c: (-len(c), c))))
+def _heads(contents: frozenset[str]) -> _Heads:
+    """Matches the first character of any of `contents`; by this character their sizes, the largest first.
+
+    A pattern of all contents takes 20 ms to compile for the 1,600 of Whisper, and tries one after the other.
+    """
+    sizes: dict[str, set[int]] = {}
+    for content in filter(None, contents):
+        sizes.setdefault(content[0], set()).add(len(content))
+    found = {head: sorted(of_head, reverse=True) for head, of_head in sizes.items()}
+    return re.compile(f"[{''.join(map(re.escape, found))}]" if found else "(?!)"), found
 
 
 @cache

@@ -410,7 +410,7 @@ class Tokenizer:
     ) -> Tokenizer:
         """Load a tokenizer from a file or folder of any known format, told by content: `tokenmill.load`."""
         saved = Saved(path, split, special_tokens, download)
-        tok = cls(saved.vocabulary(), name=printable(path), source=saved.found.origin())
+        tok = cls(saved.vocabulary(), name=printable(path), source=saved.origin)
         tok.core.pipeline or tok.core.kernel  # noqa: B018  a loaded tokenizer will encode: build the tables now
         saved.save(tok.core)
         return tok

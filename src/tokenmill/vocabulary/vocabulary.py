@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import PatternError
 from . import validation
+from ._packed_cy import pack_tokens
+from .lazy import lazy
 from .names import regular_expressions
 from .pipeline import Pipeline
 from .validation import VocabularyError
@@ -19,9 +21,10 @@ from .validation import VocabularyError
 if TYPE_CHECKING:
     import numpy as np
 
+NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
 Order = Literal["ranks", "merges", "scores", "events", "wordpiece", "unigram", "words"]
 Step = str | tuple[Any, ...]  # of normalization
-_TUPLES = ("tokens", "split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
+_TUPLES = ("split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 
 
@@ -122,9 +125,14 @@ class Vocabulary:
     removed: frozenset[int] = field(default=frozenset(), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
+        self._check_settings()
+        self._check_tables()
 
+    def _put(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_settings(self) -> None:
+        """Check the fields that need no tokens and no events."""
         validation.check_choice("order", self.order, get_args(Order))
         validation.check_choice("alphabet", self.alphabet, ("bytes", "characters"))
         validation.check_choice("strip_decoded", self.strip_decoded, ("", "space", "token"))
@@ -133,28 +141,33 @@ class Vocabulary:
             if type(value) is not bool and not (name == "add_prefix_space" and value in ("first", "text")):
                 raise VocabularyError(f"{name} is {value!r}; expected True or False")
         for name in _TUPLES:
-            put(name, validation.as_tuple(name, getattr(self, name)))
+            self._put(name, validation.as_tuple(name, getattr(self, name)))
         for step in self.normalizers:
             validation.check_step(step)
         validation.check_added_tokens(self.added_tokens)
         try:
-            put("split_patterns", regular_expressions(self.split_patterns))
+            self._put("split_patterns", regular_expressions(self.split_patterns))
         except PatternError as error:
             raise VocabularyError(str(error)) from error
+        if self.refine is not None:
+            validation.check_refine(self.refine, self.order)
+        if self.pipeline is None and self.order in ("wordpiece", "unigram", "words"):
+            raise VocabularyError(f"a vocabulary of order {self.order!r} needs a pipeline")
+
+    def _check_tables(self) -> None:
+        """Check the tokens and the events."""
+        put = self._put
+        put("tokens", validation.as_tuple("tokens", self.tokens))
         validation.check_tokens(self.tokens, distinct=self.order == "ranks")
         put("events", validation.checked_events(self.events, self.order, self.tokens))
         validation.check_bytes_apart(self.byte_tokens, self.decode_only, self.tokens)
         if self.unknown is not None and (type(self.unknown) is not int or self.token_bytes(self.unknown) is None):
             raise VocabularyError(f"the unknown token has the id {self.unknown!r}, and no token has it")
         put("event_counts", validation.checked_event_counts(self.event_counts, len(self.events)))
-        if self.refine is not None:
-            validation.check_refine(self.refine, self.order)
         put("superwords", validation.checked_superwords(self))
         if self.order == "events":
             apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
             put("removed", validation.removed_tokens(self.events, self.tokens, apart))
-        if self.pipeline is None and self.order in ("wordpiece", "unigram", "words"):
-            raise VocabularyError(f"a vocabulary of order {self.order!r} needs a pipeline")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Vocabulary, tuple(getattr(self, field.name) for field in fields(self) if field.init)
@@ -167,10 +180,21 @@ class Vocabulary:
     @cached_property
     def n_vocab(self) -> int:
         """The highest id that encoding may give, plus one: the rows that an embedding table needs."""
-        last = len(self.tokens) - 1
-        while last >= 0 and (self.tokens[last] is None or last in self.removed):
+        sizes = memoryview(self.packed[1]).cast("I")
+        last = len(sizes) - 1
+        while last >= 0 and (sizes[last] == NO_TOKEN or last in self.removed):
             last -= 1
         return max([last, *self.bytes_apart, -1 if self.unknown is None else self.unknown]) + 1
+
+    @lazy
+    def packed(self) -> tuple[bytes, bytes]:
+        """The bytes of all tokens, and their sizes, as `pack_tokens` returns them."""
+        return pack_tokens(self.tokens)
+
+    @lazy
+    def event_numbers(self) -> Any:
+        """The numbers of all events in a row, as a buffer of int32."""
+        return self.events.reshape(-1)
 
     @cached_property
     def bytes_apart(self) -> dict[int, bytes]:
@@ -184,6 +208,10 @@ class Vocabulary:
         if id in self.bytes_apart:
             return self.bytes_apart[id]
         return self.tokens[id] if 0 <= id < len(self.tokens) else None
+
+    @property
+    def has_superwords(self) -> bool:
+        return len(self.superwords) > 0
 
     def with_special_tokens(self, texts: Iterable[str]) -> Vocabulary:
         """The vocabulary with more control tokens, which get the ids from `n_vocab` on.
@@ -208,7 +236,7 @@ class Vocabulary:
 
         None without superwords. A superword may cross another border with the same bytes.
         """
-        if not len(self.superwords):
+        if not self.has_superwords:
             return None
         import numpy as np
 
@@ -232,9 +260,11 @@ class Vocabulary:
     def _fingerprint(self) -> str:
         from .dialects import canonical  # late: a saved vocabulary has its fingerprint
 
-        lengths = [-1 if token is None else len(token) for token in self.tokens]
-        while lengths and lengths[-1] == -1:  # holes at the end mean nothing
-            lengths.pop()
+        blob, sizes = self.packed
+        last = memoryview(sizes).cast("I")
+        n = len(last)
+        while n and last[n - 1] == NO_TOKEN:  # holes at the end mean nothing
+            n -= 1
         names = ["order", "whole_pretokens", "alphabet", "unknown", "normalizers", "add_prefix_space", "space_mark"]
         names += ["byte_tokens", "fuse_unknown", "strip_decoded"]
         flags = attrgetter("id", "content", "special", "lstrip", "rstrip", "single_word", "normalized")
@@ -242,13 +272,14 @@ class Vocabulary:
             "split_patterns": [canonical(pattern) for pattern in self.split_patterns],
             "added_tokens": sorted(map(flags, self.added_tokens)),
             "decode_only": [(id, token.hex()) for id, token in sorted(self.decode_only)],
-            "lengths": lengths,
+            "tokens": n,
         }
         if self.pipeline is not None:
             head["pipeline"] = self.pipeline.digest_text()
         digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode())
-        for token in self.tokens:
-            digest.update(token or b"")
-        digest.update(self.events.astype("<i4").tobytes())
-        digest.update(self.superwords.astype("<i4").tobytes())
+        digest.update(sizes[: 4 * n])
+        digest.update(blob)
+        digest.update(self.event_numbers)
+        if self.has_superwords:
+            digest.update(self.superwords.tobytes())
         return digest.hexdigest()

@@ -9,7 +9,7 @@ cdef class Cutter:
     cdef size_t wide_size  # in bytes
     cdef int shift
 
-    cdef int learn(self, bytes token, tm_pair_map* pairs) except -1
+    cdef int learn(self, const uint8_t* p, size_t n, tm_pair_map* pairs) except -1
     cdef int set_wide(self, bytes bits) except -1
 
     # The ends of the parts of text[start:length], as Scanner.scan and Scanner.cut.

@@ -10,8 +10,9 @@ characters for a pair that joins, the part is longer and its ids are the same.
 """
 
 import cython
+from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._pair_map import (
@@ -28,19 +29,31 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 class Cutter:
     """The pairs of characters that join. Immutable; threads share it.
 
-    tokens: the UTF-8 bytes of all tokens that merges make.
+    blob, sizes: the tokens; see `pack_tokens`. events: the merges; only tokens that they make are used.
 
-    >>> Cutter([b" low", b"er", b"ow"]).parts(b" low lower")
+    >>> Cutter(*pack_tokens((b" low", b"er", b"ow")), array("i", [0, 0, 0, 0, 0, 1, 0, 0, 2])).parts(b" low lower")
     [b' low', b' low', b'er']
     """
 
-    def __cinit__(self, tokens):
+    def __cinit__(self, blob: bytes = b"", sizes: bytes = b"", events: cython.const[int32_t][::1] = None):
         pairs: tm_pair_map
         i: cython.size_t
+        id: cython.size_t
+        n: cython.size_t = PyBytes_GET_SIZE(sizes) // 4
+        size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
+        made: bytearray = bytearray(n)
+        is_made: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(made))
+        if events is not None:
+            for i in range(events.shape[0] // 3):
+                is_made[events[3 * i + 2]] = 1
         memset(cython.address(pairs), 0, cython.sizeof(tm_pair_map))
         try:
-            for token in tokens:
-                self.learn(token, cython.address(pairs))
+            for id in range(n):
+                if is_made[id]:
+                    self.learn(p, size[id], cython.address(pairs))
+                if size[id] != 0xFFFFFFFF:
+                    p += size[id]
             self.set_wide(b"\0" * (1 << max(9, (2 * pairs.used).bit_length())))
             for i in range(pairs.n_slots):
                 if pairs.slots[i].used:
@@ -52,11 +65,9 @@ class Cutter:
     def __dealloc__(self):
         tm_pages_free(self.wide, self.wide_size)
 
-    def learn(self, token, pairs):
+    def learn(self, p, n, pairs):
         first: uint32_t = 0
         second: uint32_t = 0
-        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(token))
-        n: cython.size_t = PyBytes_GET_SIZE(token)
         i: cython.size_t = _read(p, n, cython.address(first))
         while i < n:
             i += _read(p + i, n - i, cython.address(second))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from array import array
 from typing import TYPE_CHECKING
 
-from ..merging._build_cy import list_merger, token_cache
+from ...vocabulary._packed_cy import first_made, pack_tokens
+from ..merging._build_cy import list_merger
+from ..merging._saved_cy import packed_cache
 from ._parts_cy import PartEncoder, pairs_inside
 from ._superwords_cy import IdMerger, SuperwordCache, border_filter
 
@@ -32,26 +35,26 @@ def part_encoder(tokens: Sequence[bytes | None], merges: np.ndarray) -> PartEnco
 
     tokens = tuple(tokens)
     starts = {token: id for id, token in reversed([*enumerate(tokens)]) if token is not None and len(token) == 1}
-    merger = list_merger(tokens, merges, [starts[bytes([i])] for i in range(256)], None, None)
+    packed = pack_tokens(tokens)
+    merger = list_merger(packed, merges.reshape(-1), [starts[bytes([i])] for i in range(256)], None, None)
     inside = np.frombuffer(pairs_inside([token for token in tokens if token is not None]), np.uint64)
     sizes = np.array([len(token or b"") for token in tokens], np.uint32)
-    return PartEncoder(token_cache(merger, tokens), inside, sizes)
+    return PartEncoder(packed_cache(merger, *packed), inside, sizes)
 
 
 def pretoken_cache(tokens: Sequence[bytes | None]) -> PretokenCache:
     """Looks pretokens up among tokens. Any other is encoded to its bytes, all 256 of which are tokens."""
-    import numpy as np
-
     tokens = tuple(tokens)
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
-    merger = list_merger(tokens, np.zeros((0, 3), np.int32), [starts[bytes([i])] for i in range(256)], None, None)
-    cache = token_cache(merger, tokens)
+    packed = pack_tokens(tokens)
+    merger = list_merger(packed, array("i"), [starts[bytes([i])] for i in range(256)], None, None)
+    cache = packed_cache(merger, *packed)
     cache.begin()
     return cache
 
 
 def _spans_words(token: bytes) -> bool:
-    return token.rfind(b" ") > 0 and _SPANS_WORDS.search(token.decode(errors="ignore")) is not None
+    return _SPANS_WORDS.search(token.decode(errors="ignore")) is not None
 
 
 def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] | None:
@@ -63,11 +66,12 @@ def superword_cache(vocabulary: Vocabulary) -> tuple[IdMerger, SuperwordCache] |
     if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.unknown is not None:
         return None
 
+    merges = vocabulary.event_numbers
+    t = first_made(*vocabulary.packed, merges, _spans_words)
+    if 3 * t == len(merges) or 4 * t < len(merges) // 3:
+        return None
     tokens, events = vocabulary.tokens, vocabulary.events
     made = events[:, 2].tolist()
-    t = next((rank for rank, id in enumerate(made) if _spans_words(tokens[id] or b"")), len(made))
-    if t == len(made) or 4 * t < len(made):
-        return None
     singles = {id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
     first, second = singles.union(events[:t].ravel().tolist()), set(made[t:])
     if len({tokens[id] for id in singles}) < 256 or first & second or len(second) < len(made) - t:
@@ -83,7 +87,7 @@ def pretoken_superword_cache(vocabulary: Vocabulary, merger: Merger, scanner: Sc
     made = {*vocabulary.superwords[:, 2].tolist()}
     last = max(id for id, token in enumerate(vocabulary.tokens) if token is not None and id not in made)
     _, cache, borders, width = _joining(len(vocabulary.tokens), vocabulary.superwords, last)
-    cache.set_pretokens(token_cache(merger, ()), scanner, borders, width)
+    cache.set_pretokens(packed_cache(merger, b"", b""), scanner, borders, width)
     return merger, cache
 
 

@@ -8,49 +8,113 @@ passed over turns out compatible later; then the vocabulary is not rank-ordered,
 The loops check for signals, so that Ctrl-C stops loading.
 """
 
+from array import array
+
 import cython
+from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcmp
+from cython.cimports.tokenmill.kernels._arrays import new_array
+from cython.cimports.tokenmill.kernels._pair_map import tm_pair_map_prefetch
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
 from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
 from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, Trie
 
-from ._saved_cy import pack_tokens, packed_cache
+from ._saved_cy import packed_cache
 
+AHEAD = cython.declare(uint32_t, 8)  # merges between a fetch and its use
 CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for after so many tokens, plus 1
 
 
-def token_cache(merger: Merger, tokens: tuple, left_out=frozenset()) -> PretokenCache:
-    """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
-    return packed_cache(merger, *pack_tokens(tokens, left_out))
+@cython.final
+@cython.cclass
+class Tokens:
+    """Packed tokens by id."""
+
+    blob: bytes
+    sizes: bytes
+    n: uint32_t
+    longest: uint32_t
+    total: cython.size_t
+    starts: cython.pointer(cython.pointer(cython.const[uint8_t]))  # NULL for an id without a token
+    size: cython.pointer(uint32_t)
+
+    def __cinit__(self, blob: bytes, sizes: bytes):
+        id: uint32_t
+        p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(blob))
+        self.blob = blob
+        self.sizes = sizes
+        self.n = PyBytes_GET_SIZE(sizes) // 4
+        self.size = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+        self.starts = cython.cast(
+            cython.pointer(cython.pointer(cython.const[uint8_t])), new_array(self.n, cython.sizeof(cython.p_void))
+        )
+        for id in range(self.n):
+            self.starts[id] = cython.NULL
+            if self.size[id] != NO_ID:
+                self.starts[id] = p
+                p += self.size[id]
+                self.longest = max(self.longest, self.size[id])
+        self.total = PyBytes_GET_SIZE(blob)
+
+    def __dealloc__(self):
+        free(self.starts)
 
 
-def rank_merger(tokens: tuple, unknown) -> tuple:
+def starts(packed: tuple, apart=frozenset()) -> tuple:
+    """What merging begins with: the id of each of the 256 bytes, None for one without, and the id of each code point.
+
+    packed: the tokens, as `pack_tokens` returns them. apart: ids that are neither. The lowest of several ids counts. A byte that is
+    not UTF-8 is a lone surrogate, as in surrogateescape.
+    """
+    tokens: Tokens = Tokens(*packed)
+    byte_ids: list = [None] * 256
+    characters: dict = {}
+    id: uint32_t
+    point: uint32_t = 0
+    for id in range(tokens.n):
+        if tokens.starts[id] == cython.NULL or tokens.size[id] > 4 or id in apart:
+            continue
+        if tokens.size[id] == 1:
+            byte_ids[tokens.starts[id][0]] = id if byte_ids[tokens.starts[id][0]] is None else byte_ids[tokens.starts[id][0]]
+            point = 0xDC00 | tokens.starts[id][0] if tokens.starts[id][0] >= 0x80 else tokens.starts[id][0]
+        elif tokens.size[id] == 0 or tm_utf8_read(tokens.starts[id], tokens.size[id], cython.address(point)) != tokens.size[id]:
+            continue
+        characters.setdefault(point, id)
+    return byte_ids, characters
+
+
+def rank_merger(packed: tuple, unknown) -> tuple:
     """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank.
 
-    Returns it with the cache of all tokens, or None if that cache holds bytes without a token as well."""
-    starts: dict = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
-    byte_ids = [starts.get(bytes([i])) for i in range(256)]
-    n_ids: uint32_t = len(tokens)
+    packed: the tokens, as `pack_tokens` returns them. Returns the merger with the cache of all tokens, or None if that cache holds
+    bytes without a token as well."""
+    tokens: Tokens = Tokens(*packed)
+    byte_ids = starts(packed)[0]
+    n_ids: uint32_t = tokens.n
     if None not in byte_ids and n_ids < MAX_IDS:
         fast: BacktrackMerger = BacktrackMerger(n_ids, byte_ids, None, None, n_ids)
-        cache: PretokenCache = token_cache(fast, tokens)
+        cache: PretokenCache = packed_cache(fast, *packed)
         if _build_ranks(fast, cache, tokens):
             return fast, cache
     merger: Merger = Merger(n_ids, byte_ids, unknown, None, 2 * n_ids)
-    whole = tokens if None not in byte_ids else tokens + tuple([bytes([i]) for i in range(256)])
-    table: PretokenCache = token_cache(merger, whole)
+    if None not in byte_ids:
+        table: PretokenCache = packed_cache(merger, *packed)
+    else:
+        table = packed_cache(merger, tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
     _add_all_splits(merger, table, tokens)
-    return merger, table if whole is tokens else None
+    return merger, table if None not in byte_ids else None
 
 
 @cython.cfunc
 @cython.exceptval(-1)
-def _add_all_splits(merger: Merger, table: PretokenCache, tokens: tuple) -> cython.int:
+def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens) -> cython.int:
     """Add each split of each token into two tokens to the pair table."""
     id: uint32_t
     left: uint32_t[4]
@@ -59,11 +123,11 @@ def _add_all_splits(merger: Merger, table: PretokenCache, tokens: tuple) -> cyth
     cut: cython.size_t
     start: cython.pointer(cython.const[uint8_t])
     end: cython.pointer(cython.const[uint8_t])
-    for id in range(len(tokens)):
+    for id in range(tokens.n):
         if not _is_merged(table, tokens, id):
             continue
-        start = _start(tokens[id])
-        size = PyBytes_GET_SIZE(tokens[id])
+        start = tokens.starts[id]
+        size = tokens.size[id]
         end = start + size
         for cut in range(1, size):
             if (
@@ -79,25 +143,24 @@ def _add_all_splits(merger: Merger, table: PretokenCache, tokens: tuple) -> cyth
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _is_merged(table: PretokenCache, tokens: tuple, id: uint32_t) -> cython.bint:
+def _is_merged(table: PretokenCache, tokens: Tokens, id: uint32_t) -> cython.bint:
     """Whether a token has several bytes, which no token before it has. Checks for signals."""
     found: uint32_t[4]
     if id & CHECK == 0:
         PyErr_CheckSignals()
-    token = tokens[id]
-    if token is None or len(token) < 2:
+    start: cython.pointer(cython.const[uint8_t]) = tokens.starts[id]
+    if start == cython.NULL or tokens.size[id] < 2:
         return False
-    table.find(_start(token), PyBytes_GET_SIZE(token), _start(token) + PyBytes_GET_SIZE(token), found)
+    table.find(start, tokens.size[id], start + tokens.size[id], found)
     return found[0] == id
 
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: tuple) -> cython.bint:
+def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens) -> cython.bint:
     """Build the tokens in order of id. False if the vocabulary is not rank-ordered."""
     trie: Trie = _trie(merger, tokens)
-    longest: cython.Py_ssize_t = max([0 if token is None else len(token) for token in tokens], default=0)
-    lefts: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), malloc((longest + 1) * 4))
+    lefts: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(tokens.longest + 1, 4))
     id: uint32_t
     found: uint32_t[4]
     start: cython.pointer(cython.const[uint8_t])
@@ -105,23 +168,20 @@ def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: tuple) -
     cut: cython.Py_ssize_t
     passed: list = []
     try:
-        if lefts == cython.NULL:
-            raise MemoryError
-        for id in range(len(tokens)):
+        for id in range(tokens.n):
             if not _is_merged(table, tokens, id):
                 continue
-            start = _start(tokens[id])
-            size = PyBytes_GET_SIZE(tokens[id])
+            start = tokens.starts[id]
+            size = tokens.size[id]
             cut = _cut(merger, table, trie, start, size, lefts, found)
             if cut == 0:
                 passed.append(id)
                 continue
             if not merger.make(lefts[cut - 1], found[0], id, id):
                 raise MemoryError
-            trie.insert(start, size, id)
+            trie.insert(trie.ends[lefts[cut - 1]], start + cut, size - cut, id)
         for id in passed:
-            token = tokens[id]
-            if _cut(merger, table, trie, _start(token), PyBytes_GET_SIZE(token), lefts, found) > 0:
+            if _cut(merger, table, trie, tokens.starts[id], tokens.size[id], lefts, found) > 0:
                 return False
         merger.finish(trie)
         return True
@@ -149,26 +209,27 @@ def _cut(merger: BacktrackMerger, table: PretokenCache, trie: Trie, start: cytho
     return 0
 
 
-def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, characters, unknown,
+def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
                 scores: cython.bint = False, fallback: cython.bint = False, fuse: cython.bint = False) -> Merger:
-    """The merger of the orders "merges" and "scores": the pairs of `events`, whose rows are (left id, right id, new id).
+    """The merger of the orders "merges" and "scores": the pairs of `events`, which holds left id, right id and new id of each merge.
 
-    scores: the order is "scores". fallback, fuse: see Merger."""
-    n: uint32_t = events.shape[0]
+    packed: the tokens, as `pack_tokens` returns them. scores: the order is "scores". fallback, fuse: see Merger."""
+    tokens: Tokens = Tokens(*packed)
+    n: uint32_t = events.shape[0] // 3
     row: uint32_t
     rank: uint32_t = 0
-    if characters is None and None not in byte_ids and len(tokens) < MAX_IDS and not scores:
-        fast: BacktrackMerger = BacktrackMerger(len(tokens), byte_ids, None, None, n)
+    if characters is None and None not in byte_ids and tokens.n < MAX_IDS and not scores:
+        fast: BacktrackMerger = BacktrackMerger(tokens.n, byte_ids, None, None, n)
         if _build_listed(fast, tokens, events):
             return fast
-    merger: Merger = Merger(len(tokens), byte_ids, unknown, characters, n, fallback, fuse)
+    merger: Merger = Merger(tokens.n, byte_ids, unknown, characters, n, fallback, fuse)
     _set_made(merger, events)
     for row in range(n):
         if row & CHECK == 0:
             PyErr_CheckSignals()
-        if not scores or row == 0 or events[row, 2] != events[row - 1, 2]:
+        if not scores or row == 0 or events[3 * row + 2] != events[3 * row - 1]:
             rank = row
-        if not merger.add_pair(events[row, 0], events[row, 1], rank):  # of a pair listed twice, the first rank counts
+        if not merger.add_pair(events[3 * row], events[3 * row + 1], rank):  # of a pair listed twice, the first rank counts
             raise MemoryError
     if not merger.finish_pairs():
         raise MemoryError
@@ -177,74 +238,92 @@ def list_merger(tokens: tuple, events: cython.const[int32_t][:, ::1], byte_ids, 
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _build_listed(merger: BacktrackMerger, tokens: tuple, events: cython.const[int32_t][:, ::1]) -> cython.bint:
+def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t][::1]) -> cython.bint:
     """Build the tokens in the order of the list. False if the vocabulary is not rank-ordered."""
     trie: Trie = _trie(merger, tokens)
     rank: uint32_t
     left: uint32_t
     right: uint32_t
     id: uint32_t
-    passed: list = []
-    for rank in range(events.shape[0]):
+    n: uint32_t = events.shape[0] // 3
+    passed: bytearray = bytearray(n)
+    is_passed: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), PyByteArray_AS_STRING(passed))
+    for rank in range(n):
         if rank & CHECK == 0:
             PyErr_CheckSignals()
-        left = events[rank, 0]
-        right = events[rank, 1]
-        id = events[rank, 2]
+        if rank + AHEAD < n:
+            _fetch(merger, trie, tokens, events, rank + AHEAD)
+        left = events[3 * rank]
+        right = events[3 * rank + 1]
+        id = events[3 * rank + 2]
         if merger.origins[id].size > 0 or merger.origins[left].size == 0 or merger.origins[right].size == 0 or not merger.compatible(left, right):
-            passed.append((left, right))
+            is_passed[rank] = 1
             continue
-        if not _spell(tokens[left], tokens[right], tokens[id]):
+        if not _spell(tokens, left, right, id):
             return False
         if not merger.make(left, right, rank, id):
             raise MemoryError
-        trie.insert(_start(tokens[id]), PyBytes_GET_SIZE(tokens[id]), id)
-    for left, right in passed:
-        if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.compatible(left, right):
-            return False
+        trie.insert(trie.ends[left], tokens.starts[right], tokens.size[right], id)
+    for rank in range(n):
+        if is_passed[rank]:
+            left = events[3 * rank]
+            right = events[3 * rank + 1]
+            if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.compatible(left, right):
+                return False
     _set_made(merger, events)
     merger.finish(trie)
     return True
 
 
 @cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _fetch(merger: BacktrackMerger, trie: Trie, tokens: Tokens, events: cython.const[int32_t][::1], rank: uint32_t) -> cython.void:
+    """Fetch what the merges from `rank` on will read, near and far ones."""
+    far: cython.size_t = 3 * cython.cast(cython.size_t, min(rank + AHEAD, cython.cast(uint32_t, events.shape[0] // 3 - 1)))
+    tm_prefetch(merger.origins + events[far])
+    tm_prefetch(merger.origins + events[far + 1])
+    tm_prefetch(trie.ends + events[far])
+    tm_prefetch(tokens.starts + events[far + 1])
+    left: uint32_t = events[3 * rank]
+    right: uint32_t = events[3 * rank + 1]
+    if merger.origins[left].size > 0 and tokens.starts[right] != cython.NULL:
+        tm_pair_map_prefetch(cython.address(merger.pairs), left, right)
+        tm_pair_map_prefetch(cython.address(trie.children), trie.ends[left], tokens.starts[right][0])
+
+
+@cython.cfunc
 @cython.exceptval(-1)
-def _set_made(merger: Merger, events: cython.const[int32_t][:, ::1]) -> cython.int:
+def _set_made(merger: Merger, events: cython.const[int32_t][::1]) -> cython.int:
     rank: cython.Py_ssize_t
-    merger.n_made = events.shape[0]
+    merger.n_made = events.shape[0] // 3
     merger.made = cython.cast(cython.pointer(uint32_t), malloc((merger.n_made + 1) * 4))
     if merger.made == cython.NULL:
         raise MemoryError
-    for rank in range(events.shape[0]):
-        merger.made[rank] = events[rank, 2]
+    for rank in range(merger.n_made):
+        merger.made[rank] = events[3 * rank + 2]
     return 0
 
 
 @cython.cfunc
-def _trie(merger: BacktrackMerger, tokens: tuple) -> Trie:
+def _trie(merger: BacktrackMerger, tokens: Tokens) -> Trie:
     """A trie of the bytes, with room for all tokens."""
-    trie: Trie = Trie(256 + sum([len(token) for token in tokens if token is not None]))
+    trie: Trie = Trie(256 + tokens.total, tokens.n)
     i: cython.int
     byte: uint8_t
     for i in range(256):
         byte = i
-        trie.insert(cython.address(byte), 1, merger.byte_ids[i])
+        trie.insert(0, cython.address(byte), 1, merger.byte_ids[i])
     return trie
 
 
 @cython.cfunc
-def _spell(left: bytes, right: bytes, token: bytes) -> cython.bint:
-    """Whether the third token is the first two joined."""
-    n: cython.Py_ssize_t = PyBytes_GET_SIZE(left)
-    return (
-        n + PyBytes_GET_SIZE(right) == PyBytes_GET_SIZE(token)
-        and memcmp(_start(token), _start(left), n) == 0
-        and memcmp(_start(token) + n, _start(right), PyBytes_GET_SIZE(right)) == 0
-    )
-
-
-@cython.cfunc
-@cython.inline
 @cython.exceptval(check=False)
-def _start(token: bytes) -> cython.pointer(cython.const[uint8_t]):
-    return cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(token))
+def _spell(tokens: Tokens, left: uint32_t, right: uint32_t, id: uint32_t) -> cython.bint:
+    """Whether the third token is the first two joined."""
+    n: uint32_t = tokens.size[left]
+    return (
+        n + tokens.size[right] == tokens.size[id]
+        and memcmp(tokens.starts[id], tokens.starts[left], n) == 0
+        and memcmp(tokens.starts[id] + n, tokens.starts[right], tokens.size[right]) == 0
+    )

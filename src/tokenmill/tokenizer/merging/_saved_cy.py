@@ -22,41 +22,6 @@ GROUP = cython.declare(cython.Py_ssize_t, 64)  # tokens whose slots are fetched 
 BYTE_PAIRS = cython.declare(cython.size_t, 65536 * 4)
 
 
-# ---------------------------------------------------------------------- tokens
-
-
-def pack_tokens(tokens: tuple, left_out=frozenset()) -> tuple:
-    """All tokens in one bytes object, and their sizes, uint32: NO_ID for an id without a token, and for those left out."""
-    i: cython.Py_ssize_t
-    n: cython.Py_ssize_t = len(tokens)
-    sizes: bytes = PyBytes_FromStringAndSize(cython.NULL, 4 * n)
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
-    kept: list = []
-    for i in range(n):
-        token = tokens[i]
-        if token is None or i in left_out:
-            size[i] = NO_ID
-        else:
-            size[i] = PyBytes_GET_SIZE(token)
-            kept.append(token)
-    return b"".join(kept), sizes
-
-
-def unpack_tokens(blob: bytes, sizes: bytes) -> tuple:
-    """The tokens of `pack_tokens`."""
-    i: cython.Py_ssize_t
-    p: cython.p_char = PyBytes_AS_STRING(blob)
-    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
-    tokens: list = []
-    for i in range(PyBytes_GET_SIZE(sizes) // 4):
-        if size[i] == NO_ID:
-            tokens.append(None)
-        else:
-            tokens.append(PyBytes_FromStringAndSize(p, size[i]))
-            p += size[i]
-    return tuple(tokens)
-
-
 def packed_cache(merger: Merger, blob: bytes, sizes: bytes) -> PretokenCache:
     """A cache that maps each token, as a pretoken, to its id: the lowest where two have the same bytes."""
     size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))

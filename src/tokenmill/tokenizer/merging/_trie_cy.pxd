@@ -13,9 +13,11 @@ cdef struct Node:
 cdef class Trie:
     cdef Node* nodes
     cdef size_t n
+    cdef uint32_t* ends  # by id: the node of a token that was inserted
     cdef tm_pair_map children  # (node, label) -> node
 
-    cdef void insert(self, const uint8_t* token, Py_ssize_t size, uint32_t id) noexcept
+    # Insert the token `id`: the text of the node, and token[0:size] after it.
+    cdef int insert(self, uint32_t node, const uint8_t* token, Py_ssize_t size, uint32_t id) except -1
     # The ids of the tokens text[0:1], text[0:2], ..., NO_ID if there is none. Returns how many were written: no longer
     # prefix is a token.
     cdef Py_ssize_t prefixes(self, const uint8_t* text, Py_ssize_t size, uint32_t* ids) noexcept

@@ -20,24 +20,27 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID
 class Trie:
     """A trie while it grows: nodes with their first child and their next sibling. Node 0 is the root.
 
-    room: the most nodes that there may be.
+    room: the most nodes that there may be. n_ids: all ids are below this.
     """
 
-    def __cinit__(self, room: cython.size_t):
+    def __cinit__(self, room: cython.size_t, n_ids: cython.size_t):
         self.nodes = cython.cast(cython.pointer(Node), malloc((room + 1) * cython.sizeof(Node)))
-        if self.nodes == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
+        self.ends = cython.cast(cython.pointer(uint32_t), malloc((n_ids + 1) * 4))
+        if self.nodes == cython.NULL or self.ends == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), n_ids):
             raise MemoryError
         self.nodes[0] = Node(0, 0, NO_ID, 0, 0)
         self.n = 1
 
     def __dealloc__(self):
         free(self.nodes)
+        free(self.ends)
         tm_pair_map_free(cython.address(self.children))
 
-    def insert(self, token, size, id):
+    def insert(self, node, token, size, id):
         i: cython.Py_ssize_t
-        node: uint32_t = 0
         child: uint32_t
+        if not tm_pair_map_reserve(cython.address(self.children), size):
+            raise MemoryError
         for i in range(size):
             child = tm_pair_map_get_or_put(cython.address(self.children), node, token[i], cython.cast(uint32_t, self.n))
             if child == self.n:
@@ -46,6 +49,8 @@ class Trie:
                 self.n += 1
             node = child
         self.nodes[node].id = id
+        self.ends[id] = node
+        return 0
 
     def prefixes(self, text, size, ids):
         i: cython.Py_ssize_t

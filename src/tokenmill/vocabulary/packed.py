@@ -1,0 +1,61 @@
+"""`PackedVocabulary`: tokens and events in flat memory, which become Python objects on first use."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from ._packed_cy import unpack_tokens
+from .lazy import lazy
+from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class PackedVocabulary(Vocabulary):
+    """A vocabulary of plain merges whose tokens and events were checked before, by what packed them.
+
+    packed: the bytes of all tokens and their sizes, as `pack_tokens` returns them.
+    event_numbers: the numbers of all events in a row, as a buffer of int32.
+    """
+
+    event_counts = lazy(lambda self: rows(b"", "uint64", 2))  # type: ignore[assignment]
+    tokens = lazy(lambda self: unpack_tokens(*self.packed))  # type: ignore[assignment]
+    events = lazy(lambda self: rows(self.event_numbers, "int32", 3))  # type: ignore[assignment]
+    superwords = lazy(lambda self: rows(b"", "int32", 3))  # type: ignore[assignment]
+
+    def __new__(cls, *arguments: Any, **fields: Any) -> Vocabulary:  # type: ignore[misc]
+        """An ordinary Vocabulary of these fields, which are checked: what dataclasses.replace asks for."""
+        return Vocabulary(*arguments, **fields)
+
+    @property
+    def has_superwords(self) -> bool:
+        return False
+
+    @staticmethod
+    def of(packed: tuple[bytes, bytes], events: bytes, **settings: Any) -> PackedVocabulary:
+        """The vocabulary of these tokens and merges. The other fields, by name, are checked.
+
+        events: the merges as int32 numbers.
+        """
+        made = object.__new__(PackedVocabulary)
+        for field in fields(Vocabulary):
+            if field.name in settings:
+                made._put(field.name, settings[field.name])
+            elif field.name not in LATER:
+                made._put(field.name, field.default_factory() if callable(field.default_factory) else field.default)
+        made._put("packed", packed)
+        made._put("event_numbers", memoryview(events).cast("i"))
+        made._check_settings()
+        return made
+
+
+LATER = ("tokens", "events", "event_counts", "superwords")  # fields that are unpacked on first use, or empty
+
+
+def rows(data: Any, kind: str, columns: int) -> np.ndarray:
+    """A read-only array of the numbers in `data`."""
+    import numpy as np
+
+    return np.frombuffer(data, kind).reshape(-1, columns)
