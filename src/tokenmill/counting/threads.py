@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from importlib import import_module
 from operator import mul
 from typing import TYPE_CHECKING
 
@@ -246,15 +247,16 @@ class Threads:
         if self._stop.is_set():
             raise Stopped
 
-    def start(self, work: Callable[[Counter], None]) -> None:
-        """Run `work` in each thread."""
+    def start(self, work: Callable[[Counter], None], numpy: bool = True) -> None:
+        """Run `work` in each thread, and import NumPy meanwhile, which the rows will need."""
 
         def run(counter: Counter) -> None:
             work(counter)
             self._barrier.leave()
 
         self._futures = [self.pool.submit(run, counter) for counter in self.counters]
-        import numpy  # noqa: F401  # the rows will need it, and meanwhile the threads count
+        if numpy:
+            import_module("numpy")
 
     def between_blocks(self, counter: Counter) -> None:
         """A thread may have to wait here while the tables go to disk."""

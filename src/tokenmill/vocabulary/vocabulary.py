@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -230,6 +229,8 @@ class Vocabulary:
 
     @cached_property
     def _fingerprint(self) -> str:
+        import hashlib  # OpenSSL's library takes 3 MiB, and counting has no use for it
+
         from .dialects import canonical  # late: a saved vocabulary has its fingerprint
 
         lengths = [-1 if token is None else len(token) for token in self.tokens]
