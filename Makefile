@@ -60,7 +60,7 @@ $(VENV)/.docs: $(VENV)/.compiled
 	@touch $@
 
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build  # with --quiet, warnings would not be errors
 	@echo "open build/site/index.html"
 
 wheel: $(BIN)/python

@@ -61,6 +61,7 @@ def superwords(results: dict) -> list[str]:
         [
             name,
             size,
+            f"{median(rounds[way], 'wall'):.2f} s",
             f"{median(rounds[way], 'cpu'):.2f} s",
             f"{ratio(rounds[way], rounds['plain'], 'cpu'):.2f}x",
             f"{median(rounds[way], 'peak_mib'):.0f} MiB",
@@ -71,18 +72,19 @@ def superwords(results: dict) -> list[str]:
     ]
     speeds = {
         way: " / ".join(f"{median(kept[way], key):.1f}" for key in ("cold_mb_per_s", "warm_mb_per_s"))
-        for way in ("encode", "tokenizers")
+        for way in ("encode", "encode-boundless", "tokenizers")
+        if way in kept
     }
     return [
         "## Superwords",
         "",
         "`tokenmill train`, 49,152 tokens; SuperBPE with stage 1 up to 32,768. Whole commands, median of the rounds. 150 MB are "
-        "*en*. The larger texts are the three corpora, then the same with renamed letters, whose words are new. The machine was "
-        "shared with other work, so only CPU times are compared; the raw rounds have the wall times too.",
+        "*en*. The larger texts are the three corpora, then the same with renamed letters, whose words are new.",
         "",
-        *table(["", "text", "CPU time", "of plain, CPU", "peak memory"], rows),
+        *table(["", "text", "time", "CPU time", "of plain, CPU", "peak memory"], rows),
         "",
-        f"Encoding with the result, one core, with empty and with warm caches: tokenmill {speeds['encode']} MB/s on 60 MB, "
+        "Encoding with the result, one core, with empty and with warm caches: "
+        f"SuperBPE {speeds['encode']} MB/s and BoundlessBPE {speeds.get('encode-boundless')} MB/s on 60 MB, "
         f"tokenizers {speeds['tokenizers']} MB/s on 4 MB.",
     ]
 

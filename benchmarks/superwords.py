@@ -1,7 +1,7 @@
 """Superwords against plain BPE: the command that trains 49,152 tokens, with and without the exact cut, and encoding.
 
 python -m benchmarks.superwords                          # English, and up to 1 GB; saves the results
-python -m benchmarks.superwords job plain|superbpe|uncut|boundless|encode|tokenizers FILE    # one job, as JSON
+python -m benchmarks.superwords job plain|superbpe|uncut|boundless|encode|encode-boundless|tokenizers FILE    # one job, as JSON
 
 The text of 1 GB is the three corpora, then the same with the letters a to z renamed by a seeded permutation, which makes
 new words with the same lengths and frequencies.
@@ -17,14 +17,16 @@ import string
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from .harness import CACHE, alternate, corpus_file, median, ratio, save
 
 SIZES = (32_768, 49_152)
 ENCODED = 60_000_000  # bytes
-TOKENIZER = CACHE / "superbpe-en"
+TOKENIZERS = {"superbpe": CACHE / "superbpe-en", "boundless": CACHE / "boundless-en"}
 SIZE = 1_000_000_000  # bytes of the largest text
+ENCODERS = ("encode", "encode-boundless", "tokenizers")
 WAYS = ("plain", "superbpe", "uncut", "boundless")
 
 
@@ -62,16 +64,16 @@ def train(path: str, way: str) -> dict:
         command = ["train", path, "--vocab-size", str(SIZES[1]), "-o", str(output), "--json"]
         app([*command, *options], standalone_mode=False)
         found = (output / "tokenizer.json").read_bytes()
-        if way == "superbpe" and not TOKENIZER.exists() and path == str(corpus_file("en")):
-            shutil.copytree(output, TOKENIZER)
+        if way in TOKENIZERS and not TOKENIZERS[way].exists() and path == str(corpus_file("en")):
+            shutil.copytree(output, TOKENIZERS[way])
     return {"check": hashlib.sha256(found).hexdigest()[:16]} if way in ("superbpe", "uncut") else {}
 
 
-def encode(path: str) -> dict:
+def encode(path: str, way: str = "superbpe") -> dict:
     """CPU seconds of one thread, first with empty caches, then the best of five."""
     import tokenmill
 
-    tok = tokenmill.load(TOKENIZER)
+    tok = tokenmill.load(TOKENIZERS[way])
     text = Path(path).read_bytes()
     tok.encode_to_numpy("a")
     seconds = []
@@ -86,7 +88,7 @@ def tokenizers(path: str) -> dict:
     """The same for tokenizers, on the first megabytes and without its cache of words, which it does not keep."""
     from tokenizers import Tokenizer
 
-    tok = Tokenizer.from_file(str(TOKENIZER / "tokenizer.json"))
+    tok = Tokenizer.from_file(str(TOKENIZERS["superbpe"] / "tokenizer.json"))
     text = Path(path).read_bytes()[:4_000_000].decode(errors="ignore")
     seconds = []
     for _ in range(2):
@@ -98,14 +100,15 @@ def tokenizers(path: str) -> dict:
 
 
 def job(way: str, path: str) -> None:
-    result = train(path, way) if way in WAYS else {"encode": encode, "tokenizers": tokenizers}[way](path)
+    jobs = {"encode": encode, "encode-boundless": partial(encode, way="boundless"), "tokenizers": tokenizers}
+    result = train(path, way) if way in WAYS else jobs[way](path)
     print(json.dumps(result))
 
 
 def run(rounds: int = 3) -> dict:
     text, part = str(corpus_file("en")), str(corpus_file("en", ENCODED))
     trained = alternate({way: ["benchmarks.superwords", "job", way, text] for way in WAYS}, rounds)
-    encoded = alternate({way: ["benchmarks.superwords", "job", way, part] for way in ("encode", "tokenizers")}, rounds)
+    encoded = alternate({way: ["benchmarks.superwords", "job", way, part] for way in ENCODERS}, rounds)
     for way in WAYS[1:]:
         cost = {key: round(ratio(trained[way], trained["plain"], key), 2) for key in ("wall", "cpu", "peak_mib")}
         print(f"  {way}: {cost} times plain training", file=sys.stderr)

@@ -3,20 +3,27 @@
 - index.md, contributing.md and changelog.md are the files of those names in the project's root.
 - reference/cli.md has the help of every command.
 - reference/python.md has every public name with its signature and docstring, from src/tokenmill/__init__.pyi.
+- benchmarks.md gets charts of the results over its tables.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 from pathlib import Path, PurePosixPath
 
 from click.testing import CliRunner
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 from tokenmill.cli.main import VERBS, app
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.charts import charts  # noqa: E402  benchmarks/ is a folder of the repository, not an installed package
+
 ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
@@ -52,10 +59,23 @@ def on_page_markdown(markdown: str, page, config, files: Files) -> str:
         return f"]({target}{anchor})"
 
     markdown = LINK.sub(replace, markdown)
+    if str(here) == "benchmarks.md":
+        for heading, drawn in charts().items():
+            markdown = markdown.replace(f"\n## {heading}\n", f"\n## {heading}\n\n<div>{''.join(drawn)}</div>\n", 1)
     # What is only in the repository: keep the words, drop the link.
     return re.sub(
         r"(?<!!)\[([^\]]+)\]\((?!https?:)([^)#\s]+)\)", lambda m: m[0] if exists(m[2], here, files) else m[1], markdown
     )
+
+
+def on_post_build(config) -> None:
+    """Fail if a page would load something from another host: the site works without a network."""
+    for page in Path(config.site_dir).rglob("*.html"):
+        html = page.read_text(encoding="utf-8")
+        if found := re.search(
+            r'<(?:script|img|iframe)[^>]* src="(https?:[^"]+)|<link[^>]*stylesheet[^>]* href="(https?:[^"]+)', html
+        ):
+            raise PluginError(f"{page.name} loads {found[1] or found[2]}")
 
 
 def exists(target: str, here: PurePosixPath, files: Files) -> bool:

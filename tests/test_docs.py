@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from benchmarks import render
+from benchmarks import charts, render
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -55,3 +55,18 @@ def test_tables_are_rendered_from_the_results(page, marker, body):
     shown = re.search(rf"<!-- {marker}:begin -->\n(.*?)\n<!-- {marker}:end -->", text, re.DOTALL)
     assert shown, f"{page} has no markers for {marker}"
     assert shown[1] == body(), "run python -m benchmarks.render"
+
+
+def test_the_site_lists_each_page_once():
+    listed = re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
+    generated = {"index.md", "contributing.md", "changelog.md", "reference/cli.md", "reference/python.md"}
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")} - {"README.md"}
+    assert sorted(listed) == sorted(pages | generated)
+
+
+def test_charts_are_drawn_from_the_results():
+    drawn = charts.charts()
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert all(f"\n## {heading}\n" in text for heading in drawn)
+    train = charts.saved("train")["results"]["en"]["tokenmill"]
+    assert f">{render.median(train):.2f}</text>" in drawn["Train"][0]

@@ -1,5 +1,10 @@
 """Errors on the command line name its options, not Python arguments."""
 
+import os
+import subprocess
+import sys
+from functools import partial
+
 import pytest
 from click import Context
 from click.testing import CliRunner
@@ -40,3 +45,13 @@ def test_a_wrong_value_names_the_option(tmp_path, option):
     result = CliRunner().invoke(app, ["train", str(tmp_path / "a.txt"), "-o", str(tmp_path / "t"), *arguments])
     assert result.exit_code == 2 and f"{option} is -1" in result.stderr
     assert "_" not in result.stderr.replace(str(tmp_path), "")
+
+
+def test_results_in_a_pipe_are_utf8_whatever_the_locale(tmp_path):
+    """A pipe on Windows has the system's code page, without most characters."""
+    text, made = tmp_path / "t.txt", str(tmp_path / "t")
+    text.write_text("漢字 \n" * 9, encoding="utf-8")
+    run = partial(subprocess.run, env=os.environ | {"PYTHONIOENCODING": "cp1252"}, check=True, capture_output=True)
+    program = [sys.executable, "-m", "tokenmill"]
+    run([*program, "train", str(text), "--vocab-size", "261", "-o", made])
+    assert "漢" in run([*program, "inspect", made, str(text)]).stdout.decode("utf-8")

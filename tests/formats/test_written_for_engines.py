@@ -1,5 +1,6 @@
 """GGUF files and SentencePiece models that tokenmill writes, read back by tokenmill and by the libraries that they are for."""
 
+import dataclasses
 import io
 
 import pytest
@@ -127,3 +128,37 @@ def test_an_ordinary_token_that_llama_cpp_takes_for_the_end_of_a_text(tmp_path):
                 (*vocabulary.tokens, b"</s>"), ("gpt2",), "merges", vocabulary.events, whole_pretokens=False
             )
         ).save(tmp_path / "it.gguf", format="gguf")
+
+
+@pytest.mark.filterwarnings("ignore:.*lookahead")
+def test_superwords_in_gguf(tmp_path):
+    """llama.cpp has one name for words in one pretoken, which keeps three digits together: no merge may join two."""
+    options = {"superwords": "superbpe", "stage1_size": 280, "split": "qwen2", "stage2_split": "digits-1"}
+    trained = tokenmill.train_from_iterator(CORPUS, 300, **options)
+    assert any(b"the " in (token or b"") for token in trained.vocabulary.tokens)
+    path = tmp_path / "it.gguf"
+    trained.save(path, format="gguf")
+    again = tokenmill.load(path)
+    assert again.vocabulary.split_patterns == (r"\p{N}+", r"(?=(\d{3})+(?!\d))")
+    assert same(trained, again)
+    assert all(trained.encode(text) == again.encode(text) for text in ["12345678", "٣٤٥٦ 7½8", "the row 1234 the row"])
+
+
+@pytest.mark.filterwarnings("ignore:.*lookahead")
+def test_superwords_with_bytes_of_two_numbers_in_gguf(tmp_path):
+    arabic = "أه " * 99  # two letters whose inner bytes are those of digits: a merge joins them
+    tokens = [bytes([i]) for i in range(256)] + [b"\xa3\xd9"]
+    vocabulary = dataclasses.replace(
+        tokenmill.train_from_iterator([arabic], 257, split="digits-1").vocabulary,
+        tokens=tuple(tokens),
+        events=[[0xA3, 0xD9, 256]],
+    )
+    trained = tokenmill.Tokenizer(vocabulary)
+    with pytest.raises(
+        ConversionError, match=r"llama.cpp gives other ids to [\d,]+ of the \d+ x \d+ pairs of numbers, such as"
+    ):
+        trained.save(tmp_path / "it.gguf", format="gguf")
+    notes = trained.save(tmp_path / "it.gguf", format="gguf", lossy=True)
+    assert "llama.cpp gives other ids" in notes[0]
+    again = tokenmill.load(tmp_path / "it.gguf")
+    assert again.encode("٣٤٥") != trained.encode("٣٤٥")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -10,6 +11,12 @@ def entry() -> None:
     """The program `tokenmill`."""
     from ._verbs import help_text
 
+    for stream in (
+        sys.stdout,
+        sys.stderr,
+    ):  # files and pipes get UTF-8 on Windows too; a terminal gets what it can show
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
     arguments = sys.argv[1:]
     if arguments in ([], ["-h"], ["--help"]) and "_TOKENMILL_COMPLETE" not in os.environ:
         print(help_text())

@@ -36,7 +36,7 @@ def convert(
         list[str] | None, opt.Option(metavar="SRC...", help="Text to compare the two sides on, besides the built-in.")
     ] = None,
     lossy: Annotated[
-        bool, opt.Option("--lossy", help="Write a Picky tokenizer without its events: some ids will differ.")
+        bool, opt.Option("--lossy", help="Allow other ids: a Picky tokenizer without its events; superwords in GGUF.")
     ] = False,
 ) -> None:
     """Convert a tokenizer to another format, and certify that both sides give the same ids.

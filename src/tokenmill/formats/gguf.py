@@ -89,6 +89,7 @@ _PRE: dict[str, tuple[str, ...]] = {
     "gpt-4o llama4 kanana2 minimax-m2": _cased(f"{_CONTRACTIONS}?", r"\p{N}{1,3}"),
     "bloom poro-chat gpt3-finnish": (_BLOOM,),
     "viking": (_BLOOM, r"\p{N}"),
+    "superbpe": (r"\p{N}+", r"(?=(\d{3})+(?!\d))"),
 }
 NAMES_OF_PATTERNS = {name: patterns for names, patterns in _PRE.items() for name in names.split()}
 WHOLE_PRETOKENS = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "tekken", "gpt-4o",

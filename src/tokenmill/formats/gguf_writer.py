@@ -19,6 +19,7 @@ from ..vocabulary.patterns import PATTERNS
 from .byte_alphabet import to_text
 from .gguf import ENDS_OF_TEXT, MAGIC, NAMES_OF_PATTERNS, WHOLE_PRETOKENS
 from .huggingface import END_OF_TEXT
+from .rank_merges import merges_by_rank
 from .sentencepiece_model import BYTE, CONTROL, MARK, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from .sentencepiece_writer import piece_scores
 from .tokens_and_merges import tokens_and_merges
@@ -26,17 +27,20 @@ from .tokens_and_merges import tokens_and_merges
 _ALIGNMENT = 32
 _UINT32, _INT32, _FLOAT32, _BOOL, _STRING, _ARRAY = 4, 5, 6, 7, 8, 9
 _FORMS = {_UINT32: "I", _INT32: "i", _FLOAT32: "f", _BOOL: "?"}
+_DIGITS = r"\p{N}"
+_NUMBERS = (8, 9, 10)  # categories: Nd, Nl, No
 _SPECIAL = {"bos_token": "bos", "eos_token": "eos", "pad_token": "padding", "unk_token": "unknown"}
 
 
-def gguf_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
+def gguf_bytes(vocabulary: Vocabulary, *, lossy: bool = False) -> tuple[bytes, list[str]]:
     """`vocabulary` as the content of a GGUF file, and what that file does not hold, item by item.
 
+    lossy: allow superwords where two neighbouring numbers of a rare kind get other ids.
     ConversionError if llama.cpp would give other ids.
     """
     _check_added(vocabulary)
     if vocabulary.pipeline is None and vocabulary.alphabet == "bytes":
-        fields, notes = _byte_level(vocabulary)
+        fields, notes = _byte_level(vocabulary, lossy)
     elif vocabulary.pipeline is None and vocabulary.order == "scores":
         fields, notes = _scored(vocabulary)
     else:
@@ -63,12 +67,17 @@ def _check_added(vocabulary: Vocabulary) -> None:
             raise ConversionError(f"the added token {token.content!r} has {', '.join(flags)}, which GGUF cannot hold")
 
 
-def _byte_level(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], list[str]]:
+def _byte_level(vocabulary: Vocabulary, lossy: bool) -> tuple[dict[str, tuple[int, object]], list[str]]:
     if vocabulary.normalizers or vocabulary.add_prefix_space:
         what = "normalises text" if vocabulary.normalizers else "puts a space before a text"
         raise ConversionError(f"this vocabulary {what}, which GGUF cannot hold. Write tokenizer.json instead.")
-    pre, whole = _pre_of(vocabulary)
-    tokens, rows, notes = tokens_and_merges(vocabulary, "GGUF", whole_pretokens=whole)
+    notes: list[str] = []
+    if _comparable(vocabulary.split_patterns) == [_DIGITS] and vocabulary.order == "merges":
+        pre, whole = "superbpe", False
+        notes = _numbers_joined(vocabulary, lossy)
+    else:
+        pre, whole = _pre_of(vocabulary)
+    tokens, rows, more = tokens_and_merges(vocabulary, "GGUF", whole_pretokens=whole)
     texts, kinds = _with_added(vocabulary, [None if token is None else to_text(token) for token in tokens])
     merges = [f"{texts[left]} {texts[right]}" for left, right, _ in rows]
     return {
@@ -77,7 +86,7 @@ def _byte_level(vocabulary: Vocabulary) -> tuple[dict[str, tuple[int, object]], 
         "tokens": (_STRING, texts),
         "token_type": (_INT32, kinds),
         "merges": (_STRING, merges),
-    }, notes
+    }, notes + more
 
 
 def _pre_of(vocabulary: Vocabulary) -> tuple[str, bool]:
@@ -102,6 +111,37 @@ def _comparable(patterns: Iterable[str]) -> list[str]:
     """The patterns in one spelling: newlines and quotation marks may be escaped."""
     spellings = (("\n", "\\n"), ("\r", "\\r"), ('\\"', '"'))
     return [reduce(lambda text, pair: text.replace(*pair), spellings, canonical(pattern)) for pattern in patterns]
+
+
+def _numbers_joined(vocabulary: Vocabulary, lossy: bool) -> list[str]:
+    """Each number is a pretoken here. llama.cpp has a name for three in a pretoken, counted from the right ("superbpe").
+
+    The ids are the same if no merge joins the bytes of two neighbouring numbers. Else this is a ConversionError, or a note.
+    It is enough to try pairs: the first merge across a border sees on each side what the merges make of one number alone.
+    """
+    from ..split.alphabet import category
+
+    numbers = [chr(code).encode() for code in range(0x30, 0x20000) if category(code) in _NUMBERS]
+    starts = {number[:i] for number in numbers for i in range(1, len(number) + 1)}
+    ends = {number[i:] for number in numbers for i in range(len(number))}
+    merged = merges_by_rank(vocabulary.tokens, vocabulary.events.tolist())
+    cuts = ((token[:i], token[i:]) for token in vocabulary.tokens if token for i in range(1, len(token)))
+    joined = [
+        (left + right).decode()
+        for end, start in {cut for cut in cuts if cut[0] in ends and cut[1] in starts}
+        for left in numbers
+        if left.endswith(end)
+        for right in numbers
+        if right.startswith(start) and merged(left + right) != merged(left) + merged(right)
+    ]
+    if not joined:
+        return []
+    what = f"llama.cpp gives other ids to {len(joined):,} of the {len(numbers)} x {len(numbers)} pairs of numbers, such as {joined[0]}"
+    if not lossy:
+        raise ConversionError(
+            f"{what}, since GGUF has no name for this split pattern. Pass lossy=True (--lossy) to write it."
+        )
+    return [what]
 
 
 def _in_full(patterns: Iterable[str]) -> list[str]:

@@ -153,11 +153,18 @@ def ranks_of(vocabulary: Vocabulary, target: str) -> tuple[list[bytes | None], l
 
 def only_whole(tokens: Sequence[bytes | None], rows: list[list[int]]) -> int | None:
     """The lowest id of a token that the merges `rows` do not make from its bytes; None if they make every token."""
+    merged = merges_by_rank(tokens, rows)
+    found = (id for id, token in enumerate(tokens) if token is not None and len(token) > 1 and merged(token) != [id])
+    return next(found, None)
+
+
+def merges_by_rank(tokens: Sequence[bytes | None], rows: list[list[int]]) -> Callable[[bytes], list[int]]:
+    """A function from a short pretoken to its ids by the merges `rows`; -1 for a byte without a token."""
     listed = {(left, right): (place, new) for place, (left, right, new) in enumerate(rows)}
     starts = {token: id for id, token in enumerate(tokens) if token is not None and len(token) == 1}
-    for id, token in enumerate(tokens):
-        if token is not None and len(token) > 1:
-            parts = [starts.get(token[i : i + 1], -1) for i in range(len(token))]
-            if _merge(parts, lambda left, right: listed.get((left, right))) != [id]:
-                return id
-    return None
+
+    def merged(pretoken: bytes) -> list[int]:
+        parts = [starts.get(pretoken[i : i + 1], -1) for i in range(len(pretoken))]
+        return _merge(parts, lambda left, right: listed.get((left, right)))
+
+    return merged

@@ -31,7 +31,7 @@ from .sentencepiece_writer import model_bytes
 from .tiktoken_file import companion_path, looks_like_tiktoken, parse_tiktoken, tiktoken_bytes
 
 FORMATS = ("huggingface", "tiktoken", "merges", "ddtok", "gguf", "sentencepiece")
-_ONE_FILE = {"gguf": gguf_bytes, "sentencepiece": model_bytes}
+_ONE_FILE = ("gguf", "sentencepiece")
 LONGEST_MATCH = "longest-match"  # read back as WordPiece
 
 # A vocabulary, and whether its file tells how text is split.
@@ -197,6 +197,7 @@ def write(
     overwrite: replace a tokenizer that is there. Without it that is an OutputError.
     lossy: write the present tokens of a Picky vocabulary without its events, to be encoded by rank. The format
         "longest-match" is only for this: a tokenizer.json whose WordPiece model takes the longest token each time.
+        For "gguf", also write superwords where llama.cpp gives other ids to a few pairs of numbers.
     A format that would change ids is a ConversionError. The events of a Picky vocabulary are a file beside
     tokenizer.json; the other formats cannot hold them.
     """
@@ -226,7 +227,7 @@ def write(
         data, more = tiktoken_bytes(vocabulary)
         _write_files({companion_path(target): tokenmill_json.companion_bytes(vocabulary, data), target: data})
     elif format in _ONE_FILE:
-        data, more = _ONE_FILE[format](vocabulary)
+        data, more = gguf_bytes(vocabulary, lossy=lossy) if format == "gguf" else model_bytes(vocabulary)
         _write_files({target: data})
     else:
         files, more = _huggingface_files(vocabulary) if format == "huggingface" else _pair_files(vocabulary, format)

@@ -109,7 +109,7 @@ def working_folder(path: Path, output: Path, key: Mapping[str, Any], resume: boo
     key = {"version": VERSION, **json.loads(json.dumps(key))}
     with output_errors(output):
         path.mkdir(parents=True, exist_ok=True)
-        lock = open(path / "lock", "wb")  # noqa: SIM115  # closed by the with block
+        lock = open(path / "lock", "ab")  # noqa: SIM115  # closed by the with block; "wb" would truncate a locked file
     with lock, output_errors(output):
         try:
             lock_file(lock)

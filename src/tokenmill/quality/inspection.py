@@ -33,7 +33,7 @@ from .token_lists import (
     unused_table,
     white_space_table,
 )
-from .usage import Usage, ordinary_tokens
+from .usage import Usage, measure_usage, ordinary_tokens
 from .verdict import verdict
 
 
@@ -165,7 +165,9 @@ def inspect(
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, unbuilt_table(tok), partial_table(tok, reach, usage)]
         if domains is not None and usage is not None and tok.vocabulary.alphabet == "bytes":
-            tables.append(worth_table(tok, domains.together(tok), usage.by_id))
+            # New tokens would be trained on pretokens that are not joined.
+            apart = measure_usage(tok, domains.together(tok)) if len(tok.vocabulary.superwords) else usage
+            tables.append(worth_table(tok, apart, usage.by_id))
         if matrix is not None:
             tables.append(under_trained_table(tok, matrix, usage))
         tables += _lists(name, tok, usage, options)

@@ -209,7 +209,9 @@ def _open_file(source: Source, pause: Pause) -> Any:
             return open(source, "rb", buffering=0)  # blocks are large: no copy in between
         if stat.S_ISDIR(os.stat(source).st_mode):
             raise IsADirectoryError(21, "it is a folder")
-        return _pipe(os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), pause)
+        if os.name == "nt":
+            return open(source, "rb", buffering=0)  # a descriptor of os.open would translate line ends
+        return _pipe(os.open(source, os.O_RDONLY | os.O_NONBLOCK), pause)
     except (OSError, ValueError) as error:
         raise InputError(f"{shown(source)}: cannot be read: {reason_of(error)}") from error
 

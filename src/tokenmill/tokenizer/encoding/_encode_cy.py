@@ -92,12 +92,13 @@ class Encoder:
 
     def take(self):
         state: State
-        if self._pool:
-            state = self._pool.pop()
-        else:
-            first: cython.bint = self._states == 0
-            self._states += 1
-            state = State(self._model if first else self._model.copy())
+        with cython.critical_section(self):  # one thread at a time, also in a Python without the GIL
+            if self._pool:
+                state = self._pool.pop()
+            else:
+                first: cython.bint = self._states == 0
+                self._states += 1
+                state = State(self._model if first else self._model.copy())
         state.cache.set_limit(self._cache_bytes // self._states)
         state.ids.used = 0
         state.counted = 0

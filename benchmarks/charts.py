@@ -1,0 +1,74 @@
+"""Bar charts of benchmarks/results as inline SVG. The documentation site shows them over the tables of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from html import escape
+
+from tokenmill.quality.charts import Axis, Chart, Series
+from tokenmill.quality.svg import draw
+
+from .harness import median
+from .render import CORPORA, saved
+
+Figure = Callable[[list[dict]], float]
+
+
+def charts() -> dict[str, list[str]]:
+    """The charts of each section of docs/benchmarks.md, by its heading; each is one HTML element."""
+    train, split, count, encode, files = (
+        saved(topic)["results"] for topic in ("train", "split", "count", "encode", "token_files")
+    )
+
+    def rate(key: str) -> Figure:
+        return lambda rounds: max(each["bytes"] / each[key] for each in rounds) / 1e6
+
+    def commands(kept: dict) -> dict[str, list[dict]]:
+        return {way: [{**each, "bytes": kept["bytes"]} for each in kept["commands"][way]] for way in files_by}
+
+    # gigatoken trains with the GPT-2 pattern, the others with cl100k's
+    names = {"tokenmill_gpt2": "tokenmill, GPT-2", "gigatoken": "gigatoken, GPT-2"}
+    train = {corpus: {names.get(way, way): rounds for way, rounds in kept.items()} for corpus, kept in train.items()}
+    libraries = ["tokenmill", "rustbpe", "tokenizers", "bpeasy", *names.values()]
+    files_by = ["tokenmill", "gigatoken"]
+    lists = {corpus: {**encode["list"][corpus], **encode["slow"][corpus]} for corpus in CORPORA}
+    for corpus in CORPORA:  # it is in both; the longer text counts
+        lists[corpus]["tokenmill"] = encode["list"][corpus]["tokenmill"]
+    speed = "MB/s, longer is better"
+    return {
+        "Train": [bars("Seconds to train 32,768 tokens", "seconds, shorter is better", train, libraries, median)],
+        "Split": [bars("Split on one thread", speed, split, split["en"], fastest)],
+        "Count": [bars("Count pretokens", speed, count, count["en"], fastest)],
+        "Encode": [
+            bars(f"Encode to {what}, {calls} calls", speed, kept, kept["en"], rate(key))
+            for what, kept in (("an array", encode["array"]), ("a list", lists))
+            for calls, key in (("first", "cold"), ("later", "warm"))
+        ],
+        "Decode": [bars("Decode a list", speed, encode["decode"], encode["decode"]["en"], rate("seconds"))],
+        "Token files": [
+            bars(
+                "Whole commands, text to a file of ids",
+                speed,
+                {way: {name: commands(kept)[way] for name, kept in files.items()} for way in files_by},
+                files,
+                rate("wall"),
+            )
+        ],
+    }
+
+
+def fastest(rounds: list[dict]) -> float:
+    return max(each["mb_per_s"] for each in rounds)
+
+
+def bars(title: str, label: str, results: dict, groups: Iterable[str], figure: Figure) -> str:
+    """One chart: for each group, such as a library, a bar for each key of `results`, such as a corpus."""
+    groups = list(groups)
+    shown = [
+        Series(name, groups, [figure(kept[group]) if group in kept else None for group in groups])
+        for name, kept in results.items()
+    ]
+    unit = "number" if label.startswith("seconds") else "count"
+    svg = draw(Chart(title, title, label, "bars", Axis(""), Axis(label, unit), shown))
+    names = " ".join(f'<span class="s{number}">{escape(of.name)}</span>' for number, of in enumerate(shown, 1))
+    return f'<figure class="bars"><figcaption>{escape(title)} {names}</figcaption>{svg}</figure>'
