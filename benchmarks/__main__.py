@@ -1,6 +1,10 @@
 """make bench: run every topic against its peers in fresh processes, then render the tables.
 
-python -m benchmarks [TOPIC...]      # without a topic: all except the playground
+python -m benchmarks [TOPIC...]      # without a topic: all except the playground, then --quick
+python -m benchmarks --quick         # one table in two minutes, and a line in benchmarks/history.jsonl
+
+A library may be in an environment of its own: TOKENMILL_PYTHON_GIGATOKEN is the path of an interpreter that has gigatoken. With
+TOKENMILL_PYTHON_TOKENIZERS_NEXT, a pre-release of tokenizers is measured beside the one that is installed.
 """
 
 from __future__ import annotations
@@ -8,7 +12,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-from . import render
+from . import quick, render
 from .harness import SHARED, save
 
 TOPICS = ("train", "merge_loop", "superwords", "split", "count", "encode", "families", "token_files", "stages")
@@ -16,9 +20,11 @@ NAMED = ("playground", "growth")  # only by name: one needs Chromium and Node, t
 
 if not (SHARED / "corpus").is_dir():
     sys.exit(f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED to their folder")
-topics = sys.argv[1:] or TOPICS
+topics = [name for name in sys.argv[1:] if name != "--quick"] or ([] if sys.argv[1:] else TOPICS)
 if unknown := set(topics) - {*TOPICS, *NAMED}:
     sys.exit(f"unknown topic: {', '.join(sorted(unknown))}. The topics are {', '.join(TOPICS + NAMED)}")
 for topic in topics:
     save(topic, importlib.import_module(f".{topic}", __package__).run())
+if "--quick" in sys.argv or not sys.argv[1:]:
+    quick.main()
 render.main()

@@ -17,6 +17,8 @@ from .harness import CACHE, SHARED, corpus_file
 RANKS = SHARED / "vocab" / "cl100k_base.tiktoken"
 CL100K = r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"""
 
+LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+
 
 def tokenizer_json(name: str) -> Path:
     """A tokenizer.json in the cache: gpt2 as published, or cl100k as converted by tokenmill."""
@@ -140,6 +142,21 @@ class Tokenizers:
         return self.tok.decode(ids, skip_special_tokens=False)
 
 
+class TokenizersNext(Tokenizers):
+    """A pre-release without a regular expression engine: it knows cl100k's pattern as Llama 3 writes it."""
+
+    def __init__(self, vocabulary: str):
+        import tokenizers
+
+        contents = json.loads(tokenizer_json(vocabulary).read_text(encoding="utf-8"))
+        for step in contents["pre_tokenizer"].get("pretokenizers", ()):
+            if step["type"] == "Split":
+                step["pattern"] = {"Regex": LLAMA3}
+        path = CACHE / vocabulary / "next.json"
+        path.write_text(json.dumps(contents), encoding="utf-8")
+        self.tok = tokenizers.Tokenizer.from_file(str(path))
+
+
 class Fastokens:
     def __init__(self, vocabulary: str):
         import fastokens
@@ -204,4 +221,5 @@ ENCODERS = {
     "wordchipper": Wordchipper,
     "tiktoken": Tiktoken,
     "tokenizers": Tokenizers,
+    "tokenizers_next": TokenizersNext,
 }

@@ -25,13 +25,14 @@ import statistics
 import subprocess
 import sys
 import time
-from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 CACHE = Path(os.environ.get("TOKENMILL_BENCH_CACHE", ROOT / "build" / "bench"))
 SHARED = Path(os.environ.get("TOKENMILL_SHARED", ROOT.parent / "shared"))
+LOAD = os.getloadavg()[0]  # before anything was measured
+FLAGS = ("avx2", "avx512f", "avx512bw", "avx512vbmi", "vaes", "gfni", "asimd", "sve")  # of those that a kernel may use
 PEERS = (
     "bpeasy",
     "fastokens",
@@ -86,19 +87,17 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
     }
 
 
-def alternate(
-    jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0, pythons: dict[str, str] | None = None
-) -> dict[str, list[dict]]:
+def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0) -> dict[str, list[dict]]:
     """Run all jobs alternating, `rounds` times. A job slower than `skip_after` seconds runs only once.
 
-    pythons: the interpreters of jobs that do not run in this one.
+    A job with the name of a library runs in the interpreter that has it (`python_of`).
     """
     kept: dict[str, list[dict]] = {name: [] for name in jobs}
     for turn in range(rounds):
         for name, arguments in jobs.items():
             if turn and kept[name][0]["wall"] > skip_after:
                 continue
-            result = run_job(arguments, python=(pythons or {}).get(name, sys.executable))
+            result = run_job(arguments, python=python_of(name))
             kept[name].append(result)
             print(f"  {name:<28} {result}", file=sys.stderr)
     checks = {r["check"] for results in kept.values() for r in results if "check" in r}
@@ -118,25 +117,51 @@ def ratio(a: list[dict], b: list[dict], key: str = "wall") -> float:
     return median(a, key) / median(b, key)
 
 
+def python_of(library: str) -> str:
+    """The interpreter that has a library: TOKENMILL_PYTHON_GIGATOKEN and so on, or this one."""
+    return os.environ.get(f"TOKENMILL_PYTHON_{library.upper()}", sys.executable)
+
+
+def pythons() -> dict[str, str]:
+    """The interpreters of the libraries that are in environments of their own: other versions, for example."""
+    prefix = "TOKENMILL_PYTHON_"
+    return {name.removeprefix(prefix).lower(): python for name, python in os.environ.items() if name.startswith(prefix)}
+
+
+def version_of(library: str) -> str | None:
+    """The version that is measured; None if the library is not installed."""
+    package = library.removesuffix("_next")
+    if library != package and python_of(library) == sys.executable:
+        return None  # no other version is there
+    code = f"from importlib.metadata import version; print(version({package!r}))"
+    found = subprocess.run([python_of(library), "-c", code], capture_output=True, text=True)
+    return found.stdout.strip() or None
+
+
+def machine() -> dict:
+    """The processor and how busy it was: what a figure depends on."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
+    about = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    has = {*about.get("flags", about.get("Features", "")).split()}
+    governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return {
+        "cpu": about.get("model name", platform.processor()),
+        "cores": os.cpu_count(),
+        "flags": [flag for flag in FLAGS if flag in has],
+        "governor": governor.read_text().strip() if governor.exists() else "unknown",
+        "load": round(LOAD, 2),
+    }
+
+
 def environment() -> dict:
     """The machine, versions and commit of a measurement."""
-    versions = {}
-    for peer in PEERS:
-        try:
-            versions[peer] = metadata.version(peer)
-        except metadata.PackageNotFoundError:
-            versions[peer] = None
-    cpu = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        "",
-    )
+    versions = {peer: version_of(peer) for peer in dict.fromkeys((*PEERS, *pythons()))}
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
     ).stdout.strip()
     return {
         "commit": commit,
-        "cpu": cpu,
-        "cores": os.cpu_count(),
+        **machine(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()}",
         "date": time.strftime("%Y-%m-%d"),

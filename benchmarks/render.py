@@ -15,7 +15,8 @@ from tokenmill.quality.languages import gini
 from .harness import RESULTS, ROOT, median, ratio
 from .stages import STAGES
 
-TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2", "tokenizers": "tokenmill", "bpeasy": "tokenmill"}
+TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2"}
+TRAINERS |= dict.fromkeys(("tokenizers", "bpeasy", "sentencepiece"), "tokenmill")
 CORPORA = ("en", "multi", "code")
 FILE_ROWS = {"file": "a text file", "lines": "text by lines", "jsonl": "JSON lines", "parquet": "Parquet"}
 
@@ -32,9 +33,10 @@ def best(rounds: list[dict], key: str = "mb_per_s") -> str:
 def training(results: dict) -> list[str]:
     """One row for each corpus: the time and memory of tokenmill, and how many times longer each peer takes."""
     rows = []
+    trainers = {peer: ours for peer, ours in TRAINERS.items() if any(peer in kept for kept in results.values())}
     for corpus, kept in results.items():
         cells = [corpus, f"{median(kept['tokenmill']):.2f} s, {median(kept['tokenmill'], 'peak_mib'):.0f} MiB"]
-        for peer, ours in TRAINERS.items():
+        for peer, ours in trainers.items():
             memory = f", {median(kept[peer], 'peak_mib'):.0f} MiB" if peer in kept else ""
             cells.append(f"{ratio(kept[peer], kept[ours]):.1f}x the time{memory}" if peer in kept else "")
         rows.append(cells)
@@ -45,7 +47,7 @@ def training(results: dict) -> list[str]:
         "the whole process, median of the rounds. gigatoken trains with the GPT-2 pattern, and its ratio is to tokenmill "
         "with the same pattern.",
         "",
-        *table(["", "tokenmill", *TRAINERS], rows),
+        *table(["", "tokenmill", *trainers], rows),
     ]
 
 
@@ -415,7 +417,10 @@ def saved(topic: str) -> dict | None:
 
 
 def taken_on(place: dict) -> str:
-    return f"{place['date']} on {place['cores']} cores ({place['cpu']}), Python {place['python']}"
+    about = [place["cpu"]]
+    if "flags" in place:
+        about += [*place["flags"], f"governor {place['governor']}", f"load {place['load']:.1f} at the start"]
+    return f"{place['date']} on {place['cores']} cores ({', '.join(about)}), Python {place['python']}"
 
 
 def sections() -> str:
@@ -446,7 +451,7 @@ def figures() -> str:
         return {name: f"{rate(rounds, key)} MB/s" for name, rounds in encoded["results"][kind]["en"].items()}
 
     train = trained["results"]["en"]
-    seconds = {name: f"{ratio(train[name], train[TRAINERS[name]]):.1f}x the time" for name in TRAINERS}
+    seconds = {name: f"{ratio(train[name], train[TRAINERS[name]]):.1f}x the time" for name in TRAINERS if name in train}
     seconds["tokenmill"] = f"{median(train['tokenmill']):.2f} s"
     lists = {kind: rates("list", kind) | {"tokenizers": rates("slow", kind)["tokenizers"]} for kind in ("cold", "warm")}
     latency = {
@@ -484,6 +489,13 @@ def figures() -> str:
     )
 
 
+def history_page() -> str:
+    """The body of docs/history.md."""
+    from . import history  # which imports this module
+
+    return history.page(history.read(history.PATH))
+
+
 def replace_between(path: Path, name: str, body: str) -> None:
     """Replace what is between the markers `name:begin` and `name:end` of a page."""
     text = re.sub(
@@ -497,6 +509,7 @@ def replace_between(path: Path, name: str, body: str) -> None:
 
 def main() -> None:
     replace_between(ROOT / "docs" / "benchmarks.md", "speeds", sections())
+    replace_between(ROOT / "docs" / "history.md", "history", history_page())
     replace_between(ROOT / "README.md", "figures", figures())
 
 

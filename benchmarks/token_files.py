@@ -117,8 +117,6 @@ def _tokenizers(kind: str, path: str, output: Path) -> None:
 
 def run(quick: bool = False) -> dict:
     results = {}
-    given = {name: os.environ.get(f"TOKENMILL_PYTHON_{name.upper()}") for name in ("gigatoken", "tokenizers")}
-    pythons = {name: python for name, python in given.items() if python}
     run_job(["benchmarks.token_files", "make", "tokenizer"])
     for name in SOURCES:
         # A process that starts jobs stays small.
@@ -127,11 +125,11 @@ def run(quick: bool = False) -> dict:
         jobs = {
             library: ["benchmarks.token_files", "job", library, name, path] for library in ("tokenmill", "gigatoken")
         }
-        kept = alternate(jobs, rounds=1 if quick else ROUNDS, pythons=pythons)
+        kept = alternate(jobs, rounds=1 if quick else ROUNDS)
         short_jobs = {
             library: ["benchmarks.token_files", "job", library, name, short] for library in ("tokenmill", "tokenizers")
         }
-        kept |= {f"short {library}": rounds for library, rounds in alternate(short_jobs, 1, pythons=pythons).items()}
+        kept |= {f"short {library}": rounds for library, rounds in alternate(short_jobs, 1).items()}
         results[name] = {"commands": kept, "bytes": corpus_file("en").stat().st_size}
         gain = ratio(kept["gigatoken"], kept["tokenmill"]), ratio(kept["gigatoken"], kept["tokenmill"], "cpu")
         print(f"  {name}: {gain[0]:.2f}x gigatoken's speed, {gain[1]:.2f}x by CPU time", file=sys.stderr)

@@ -20,6 +20,8 @@ def run(quick: bool = False) -> dict:
         libraries = ["tokenmill", "tokenmill_gpt2", "rustbpe", "gigatoken"] + (
             [] if quick else ["tokenizers", "bpeasy"]
         )
+        if corpus == "en" and not quick:
+            libraries.append("sentencepiece")
         jobs = {library: ["benchmarks.train_jobs", library, path, str(SIZE)] for library in libraries}
         kept = alternate(jobs, rounds=1 if quick else 2, skip_after=30)
         results[corpus] = kept

@@ -94,6 +94,28 @@ def gigatoken(path: str, size: int) -> str:
     return ""
 
 
+def sentencepiece(path: str, size: int) -> str:
+    """BPE on characters, over lines. Its pretokens are words with the space before them, whatever the characters."""
+    import os
+    import tempfile
+
+    import sentencepiece
+
+    with tempfile.TemporaryDirectory() as folder:
+        sentencepiece.SentencePieceTrainer.train(
+            input=path,
+            model_prefix=f"{folder}/bpe",
+            model_type="bpe",
+            vocab_size=size,
+            character_coverage=1.0,
+            byte_fallback=True,
+            max_sentence_length=1 << 20,
+            num_threads=os.cpu_count(),
+            minloglevel=2,
+        )
+    return ""
+
+
 if __name__ == "__main__":
     library, path, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
     start = time.perf_counter()

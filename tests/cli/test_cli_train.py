@@ -1,5 +1,6 @@
 """tokenmill train: what it makes, what it says, and how it ends when something is wrong."""
 
+import gzip
 import json
 import os
 import random
@@ -121,6 +122,35 @@ def test_rare_pretokens_of_saved_counts_are_not_loaded_and_the_need_of_memory_is
     result = run("train", tmp_path / "counts", "--vocab-size", 300, "--min-count", 10**6, "-o", tmp_path / "t2")
     assert result.returncode == 1
     assert "Lower min_count" in result.stderr
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_memory_is_free_when_it_is_needed(corpus, tmp_path, packed):
+    """No word counts while plain BPE trains; no NumPy beside a decompressor, which may hold 128 MiB."""
+    path = corpus
+    if packed:
+        path = tmp_path / "corpus.txt.gz"
+        path.write_bytes(gzip.compress(corpus.read_bytes()))
+    code = f"""
+import gc, sys
+from tokenmill.counting import WordCounts
+from tokenmill.counting.threads import Threads
+from tokenmill.training import Training
+join, train = Threads.join, Training.run
+def joined(self, watch):
+    join(self, watch)
+    assert ("numpy" in sys.modules) != {packed}
+def run(self):
+    assert not [each for each in gc.get_objects() if isinstance(each, WordCounts)]
+    return train(self)
+Threads.join, Training.run = joined, run
+from tokenmill.cli import entry
+sys.argv = ["tokenmill", "train", {str(path)!r}, "--vocab-size", "300", "-o", {str(tmp_path / "out")!r}]
+entry()
+"""
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert "bytes per token" in result.stderr
 
 
 def test_too_little_memory_is_said_before_training(monkeypatch, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -208,7 +209,6 @@ class Outputs:
 
     def check(self, options: Options) -> None:
         """Raise an error now for what cannot be written or measured after the training."""
-        from ..formats import check_output
         from ..jobs.outputs import refuse_existing
         from ..sources.find import find_sources
         from ._tables import Forms
@@ -217,7 +217,10 @@ class Outputs:
             raise UsageError("--superwords boundless depends on the size of the vocabulary: train each size on its own")
         for size, folder in self.folders(options.vocab_size).items():
             replace(options, vocab_size=size)
-            check_output(folder, overwrite=self.force)
+            if os.path.lexists(folder):
+                from ..formats import check_output  # imports all formats, which takes 5 MiB
+
+                check_output(folder, overwrite=self.force)
         if self.log is not None:
             refuse_existing(self.log, overwrite=self.force)
         if self.html is not None and not self.compares:
@@ -237,7 +240,6 @@ def train_and_report(
     """Count, train, save, and report the result."""
     from ..counting.weights import scaled, shares
     from ..kernels.machine import free_memory, resident_memory
-    from ..tokenizer import Tokenizer
     from ..training import estimate_memory
 
     as_json = outputs.as_json
@@ -249,27 +251,38 @@ def train_and_report(
         with progress_bar() as progress, _timed(seconds, "load" if _is_saved(given.sources) else "count"):
             fair = _parity(given, options, progress)
             counts = _counts(given, options, folder, progress) if fair is None else fair.counts
+        counted, mixture = _counted(counts), counts.mixture
+        needed = None if _is_plain(options) and fair is None and not outputs.compares else counts
         if options.algorithm == "heap":
             least = scaled(options.min_count, counts.scale)
-            plain = partial(estimate_memory, counts, options.vocab_size, min_count=least, refine=options.refine)
-            state_memory(plain() if fair is None else fair.memory(), free_memory(), resident_memory())
+            freed = 0 if needed else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
+            plain = partial(estimate_memory, vocab_size=options.vocab_size, min_count=least, refine=options.refine)
+            state_memory(plain(counts) if fair is None else fair.memory(), free_memory(), resident_memory() - freed)
         with event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
             watching = bar if event is None else Watching(bar, event)
             if fair is None:
                 training = _training(counts, text, given, options, folder, watching)
             else:
                 training = fair.watched(watching)
-            tok = Tokenizer(training.run())
+            del counts  # training has copied what it needs, and gets the memory
+            vocabulary = training.run()
             n_tokens = training.n_tokens() if options.min_count == 1 else None
             del training
+        from ..tokenizer import Tokenizer  # late: it takes 4 MiB
+
+        tok = Tokenizer(vocabulary)
         folders = outputs.folders(options.vocab_size)
         toks = {size: tok.prefix(size) if size < options.vocab_size else tok for size in folders}
         with _timed(seconds, "save"):
             notes = [note for size in toks for note in toks[size].save(folders[size], overwrite=outputs.force)]
     for note in dict.fromkeys(notes):
         say(f"note: {note}")
-    cost = cost_of_export(tok, sample, as_json, counts, given.reading.read if given.reading else None)
-    rows = {"tokenizer": str(outputs.folder), **_summary(tok, counts, options.min_count, seconds, n_tokens)}
+    cost = cost_of_export(tok, sample, as_json, needed, given.reading.read if given.reading else None)
+    if n_tokens is None:
+        n_tokens = _tokens_used(tok, needed)
+    if "load" in seconds and options.min_count > 1:
+        n_tokens = 0  # the rare pretokens were not loaded
+    rows = {"tokenizer": str(outputs.folder), **_summary(tok, counted, seconds, n_tokens)}
     if options.superwords is not None:  # no word counts tell how often they are used
         from ..quality.evaluation_text import EvaluationText
 
@@ -277,8 +290,8 @@ def train_and_report(
             list(given.text or given.sources), options.num_threads, given.reading.read if given.reading else None
         ).density(tok)
         rows["bytes_per_token"] = density and round(density, 4)
-    rows |= shares_row(shares(counts.mixture), as_json)
-    tables = _sizes(toks, given, outputs, counts, options) if outputs.compares else {}
+    rows |= shares_row(shares(mixture), as_json)
+    tables = _sizes(toks, given, outputs, needed, options) if needed is not None and outputs.compares else {}
     if fair is not None:
         tables |= print_languages(fair.languages, fair.parity.ratios is None, as_json)
     report({**rows, **(cost | tables if as_json else {})}, as_json)
@@ -371,7 +384,6 @@ def _counts(given: Input, options: Options, folder: WorkingFolder | None, progre
     """The saved word counts, or those of text files, which a training that resumes saves."""
     sources, split = given.sources, given.split
     from ..counting import WordCounts, count
-    from ..counting.count_jobs import count_to_folder
     from ..split import Splitter
 
     if not _is_saved(sources):
@@ -382,6 +394,8 @@ def _counts(given: Input, options: Options, folder: WorkingFolder | None, progre
         if folder.load("counted") is not None:
             return WordCounts.load(saved)
         if given.job is not None and given.job.engine == "ray":
+            from ..counting.count_jobs import count_to_folder
+
             count_to_folder(
                 sources, saved, splitter, given.reading, job=replace(given.job, overwrite=True), progress=progress
             )
@@ -399,30 +413,51 @@ def _counts(given: Input, options: Options, folder: WorkingFolder | None, progre
     return replace(counts, split_patterns=Splitter(*split).patterns) if split else counts
 
 
-def _summary(
-    tok: Tokenizer, counts: WordCounts, min_count: int, seconds: dict[str, float], n_tokens: int | None
-) -> dict[str, Any]:
-    """What was trained. n_tokens: how many tokens the counted text makes; None if the training does not tell."""
-    from ..kernels.machine import peak_memory
+@dataclass(frozen=True)
+class Counted:
+    """What was counted. weighted: its bytes, each as often as its weight says."""
+
+    documents: int
+    nbytes: int
+    distinct: int
+    weighted: int
+
+
+def _counted(counts: WordCounts) -> Counted:
+    weighted = int(counts.scale * sum(part.weighted for part in counts.mixture)) or counts.total_bytes
+    return Counted(counts.documents, counts.total_bytes, len(counts), weighted)
+
+
+def _is_plain(options: Options) -> bool:
+    """Whether the training itself tells all that is reported: then the word counts are not needed after it."""
+    unusual = options.refine is not None or options.superwords is not None or options.algorithm != "heap"
+    return options.alphabet == "bytes" and options.min_count == 1 and not unusual
+
+
+def _tokens_used(tok: Tokenizer, counts: WordCounts | None) -> int:
+    """How many tokens the counted text makes; 0 if the word counts do not tell."""
     from ..quality.usage import measure_usage
 
     vocabulary = tok.vocabulary
-    if n_tokens is not None:
-        used = n_tokens
-    else:  # tokens that span words are not used in single words
-        counted = vocabulary.split_patterns == counts.split_patterns and not len(vocabulary.superwords)
-        used = measure_usage(tok, counts).tokens if counted else 0
-    whole = "count" in seconds or min_count == 1  # otherwise the rare pretokens were not loaded
-    weighted = int(counts.scale * sum(part.weighted for part in counts.mixture)) or counts.total_bytes
+    if counts is None or vocabulary.split_patterns != counts.split_patterns or len(vocabulary.superwords):
+        return 0  # tokens that span words are not used in single words
+    return measure_usage(tok, counts).tokens
+
+
+def _summary(tok: Tokenizer, counted: Counted, seconds: dict[str, float], n_tokens: int) -> dict[str, Any]:
+    """What was trained. n_tokens: how many tokens the counted text makes; 0 if that is not known."""
+    from ..kernels.machine import peak_memory
+
+    vocabulary = tok.vocabulary
     present = sum(token is not None for token in vocabulary.tokens) - len(vocabulary.removed)
     return {
-        "documents": counts.documents,
-        "bytes": counts.total_bytes,
-        "distinct_pretokens": len(counts),
+        "documents": counted.documents,
+        "bytes": counted.nbytes,
+        "distinct_pretokens": counted.distinct,
         "tokens": present + len(vocabulary.special_tokens),
         "special_tokens": len(vocabulary.special_tokens),
         "removed_tokens": len(vocabulary.removed),
-        "bytes_per_token": round(weighted / used, 4) if used and whole else None,
+        "bytes_per_token": round(counted.weighted / n_tokens, 4) if n_tokens else None,
         "seconds": {stage: round(took, 3) for stage, took in seconds.items()},
         "peak_memory_mib": round(peak_memory() / 2**20),
     }

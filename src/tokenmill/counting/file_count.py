@@ -10,7 +10,17 @@ from typing import Any
 
 from ..errors import UsageError
 from ..sources.blocks import Block, Cut, Span
-from ..sources.find import OnSkip, Skip, Source, can_read_again, find_sources, is_url, report_skips, size_of
+from ..sources.find import (
+    COMPRESSIONS,
+    OnSkip,
+    Skip,
+    Source,
+    can_read_again,
+    find_sources,
+    is_url,
+    report_skips,
+    size_of,
+)
 from ..sources.shared import SharedSources
 from .ddfreq_tsv import is_counts_file
 from .options import CountOptions
@@ -88,7 +98,8 @@ class FileCount:
         for counter in threads.counters:
             counter.set_factors(self.weighing.factors)
         try:
-            threads.start(work)
+            # A decompressor may hold 128 MiB until the end. With it gone, there is memory for NumPy.
+            threads.start(work, numpy=not any(str(path).endswith(COMPRESSIONS) for path in self._paths))
             threads.join(lambda: show(self._sources.stored_position()))
         except BaseException:
             threads.halt()

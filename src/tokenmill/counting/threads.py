@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from importlib import import_module
 from operator import mul
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from .tables import Rows
 
 SLICE = 8 << 20  # bytes counted in one kernel call
-FOURFOLD = 1 << 18  # slots (8 MB) up to which a table grows fourfold: twofold touches half as much fresh memory again
+# Slots from 4 to 8 MB, at which a table grows fourfold: twofold touches half as much fresh memory again. A smaller table grows
+# twofold: with 64 threads, few have so many pretokens that they need 8 MB.
+FOURFOLD = range(1 << 17, (1 << 18) + 1)
 POLL = 0.1  # seconds between two looks at the threads
 BUFFERS = 4 * BLOCK  # bytes that a thread needs beside its table
 PER_THREAD = 16 * BLOCK  # bytes below which another thread is not worth its memory
@@ -168,7 +171,7 @@ class Counter:
             return
         # While a table grows, the old slots and the new are both held.
         largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
-        factor = 4 if table.slots <= FOURFOLD else 2
+        factor = 4 if table.slots in FOURFOLD else 2
         if largest >= factor * table.slots:
             grow(table, factor * table.slots, self.pause)
         elif largest >= 1.3 * table.slots:
@@ -246,15 +249,16 @@ class Threads:
         if self._stop.is_set():
             raise Stopped
 
-    def start(self, work: Callable[[Counter], None]) -> None:
-        """Run `work` in each thread."""
+    def start(self, work: Callable[[Counter], None], numpy: bool = True) -> None:
+        """Run `work` in each thread, and import NumPy meanwhile, which the rows will need."""
 
         def run(counter: Counter) -> None:
             work(counter)
             self._barrier.leave()
 
         self._futures = [self.pool.submit(run, counter) for counter in self.counters]
-        import numpy  # noqa: F401  # the rows will need it, and meanwhile the threads count
+        if numpy:
+            import_module("numpy")
 
     def between_blocks(self, counter: Counter) -> None:
         """A thread may have to wait here while the tables go to disk."""

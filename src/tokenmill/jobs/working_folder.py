@@ -13,7 +13,6 @@ A state is written by rename, after the files that it describes are on disk. So 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -144,6 +143,8 @@ def path_beside(output: Path) -> Path:
 
 def fingerprint(sources: Sequence[Path | str]) -> str:
     """A hash that changes when the sources change: of their names, sizes and dates."""
+    import hashlib
+
     digest = hashlib.sha256()
     for source in sources:
         try:

@@ -4,12 +4,14 @@ cdef extern from *:
     """
     #define TM_FREE 0x40000000u
     #define TM_TOKEN 0x3FFFFFFFu
+    #define TM_INNER 0x7FFFFFFEu
     #define TM_SENTINEL 0x7FFFFFFFu
     #define TM_LAST 0x80000000u
     """
     # What a node holds: see _corpus_cy.py.
     const uint32_t FREE "TM_FREE"
     const uint32_t TOKEN "TM_TOKEN"
+    const uint32_t INNER "TM_INNER"
     const uint32_t SENTINEL "TM_SENTINEL"
     const uint32_t LAST "TM_LAST"
 
@@ -28,6 +30,7 @@ cdef class Corpus:
     cdef uint64_t lone  # how often pretokens of one node were counted: they are not among the nodes
 
     cdef int _reserve_runs(self) except -1 nogil
+    cdef void cut(self, size_t n_nodes) noexcept nogil
 
 
 cdef struct Cursor:

@@ -10,7 +10,7 @@ What a node holds
     FREE | token        at a position: the token, if it is the last of its pretoken, or its pair was dropped
     SENTINEL            between two pretokens, and before the first
     1 << 31 | span      in the last node of a token of span 2 or more: the position on its left is found without links
-    anything else       inside a token: never the id of a pair
+    INNER, or any 1 << 31 | span    elsewhere inside a token
 
 The token at a position is not stored if there is a pair: it is the left token of that pair. So a merge reads one cache line
 for a position, rarely two.
@@ -22,7 +22,7 @@ for a position, rarely two.
 
 import cython
 from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free
+from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array
 from cython.cimports.tokenmill.kernels._memory import tm_return_freed
 from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
@@ -87,7 +87,7 @@ class Corpus:
                     for i in range(i, end):
                         span = spans[ids[i]]
                         for j in range(1, span):
-                            node[j] = FREE
+                            node[j] = INNER
                         if span > 1:
                             node[span - 1] = LAST | cython.cast(uint32_t, span)
                         node[0] = FREE | ids[i]
@@ -113,6 +113,14 @@ class Corpus:
             grown_array(self.runs, cython.address(self.runs_room), self.n_runs + 1, cython.sizeof(Run)),
         )
         return 0
+
+    def cut(self, n_nodes):
+        """Keep the first `n_nodes` nodes, and give back the memory of the others."""
+        node: cython.pointer(cython.void) = realloc(self.node, (n_nodes + 1) * 4)
+        if node != cython.NULL:
+            self.node = cython.cast(cython.pointer(uint32_t), node)
+        self.n_nodes = n_nodes
+        self.runs[self.n_runs].start = n_nodes
 
     def n_tokens(self) -> int:
         """How many tokens the pretokens are made of now, each pretoken as often as it was counted."""

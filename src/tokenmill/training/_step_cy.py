@@ -18,6 +18,7 @@ from cython.cimports.tokenmill.kernels._arrays import new_array
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
 from cython.cimports.tokenmill.training._corpus_cy import (
     FREE,
+    INNER,
     LAST,
     Cursor,
     count_at,
@@ -25,7 +26,7 @@ from cython.cimports.tokenmill.training._corpus_cy import (
     left_of,
     put_place,
 )
-from cython.cimports.tokenmill.training._pairs_cy import Pair, new_places
+from cython.cimports.tokenmill.training._pairs_cy import Pair, new_places, queue_level
 
 
 @cython.cclass
@@ -163,7 +164,7 @@ class Step:
                 if held < FREE:
                     n_fresh = add_position(self, pair, n_fresh, wide, held, place, count)
             node[place] = held
-            node[place + middle] = FREE
+            node[place + middle] = INNER
             node[place + whole - 1] = LAST | cython.cast(uint32_t, whole)
             before = place
             self.moved += count
@@ -183,7 +184,7 @@ class Step:
     def lay_out(self, work):
         """Write the next `work` new positions into segments of their pairs, and queue the pairs. True at the end.
 
-        Pairs that are dropped have no segment then.
+        Pairs that are dropped have no segment then, and neither have those below the floor.
         """
         pair: cython.pointer(Pair) = self.pairs.pair
         places: cython.pp_char = self.pairs.places
@@ -198,7 +199,8 @@ class Step:
             for i in range(self.n_grown):
                 id = self.grown[i]
                 if pair[id].count >= self.pairs.threshold:
-                    places[id] = new_places(self.pairs, pair[id].size)
+                    if queue_level(pair[id].count) >= self.pairs.floor:
+                        places[id] = new_places(self.pairs, pair[id].size)
                     self.pairs.enqueue(id)
         for i in range(self.at, stop):
             id = self.fresh_pair[i]
@@ -206,7 +208,7 @@ class Step:
             if places[id] != cython.NULL:
                 put_place(places[id], 0, wide, place)
                 places[id] += width
-            elif node[place] == id:
+            elif pair[id].count < self.pairs.threshold and node[place] == id:
                 node[place] = FREE | pair[id].left
         self.at = stop
         if stop < self.n_fresh:
@@ -215,6 +217,6 @@ class Step:
             id = self.grown[i]
             if places[id] != cython.NULL:
                 places[id] -= pair[id].size * width
-            else:
+            elif pair[id].count < self.pairs.threshold:
                 pair[id].size = 0
         return True

@@ -143,7 +143,7 @@ class Training:
 def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, refine: float | None = None) -> int:
     """An estimate of the bytes that training needs at its peak, besides what the process has with the word counts.
 
-    With it, the whole process took 83 to 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768
+    With it, the whole process took at most 101 % of the announced memory on tables of 0.3 to 9 million pretokens, at 32,768
     and 131,072 tokens, Picky BPE included (two cores, November 2026).
     """
     import numpy as np
@@ -152,8 +152,9 @@ def estimate_memory(counts: WordCounts, vocab_size: int, *, min_count: int = 1, 
     nodes = int(np.diff(counts.offsets)[frequent].sum()) + int(np.count_nonzero(frequent))
     place = 4 if nodes <= loops._MAX_NODES_32 else 8
     # Nodes; positions of pairs above the threshold, and their order; tokens and pairs; Python and small arrays.
-    plain = 4 * nodes + place * nodes * 11 // 8 + 256 * vocab_size + min(28 << 20, 16 * nodes)
-    return plain if refine is None else plain * 19 // 10
+    entries = min(nodes, loops.first_entries(nodes)) if refine is None else nodes
+    needed = 4 * nodes + place * entries * 11 // 8 + 256 * vocab_size + min(28 << 20, 16 * nodes)
+    return needed if refine is None else needed * 19 // 10
 
 
 def limits_of(options: Options, counts: WordCounts) -> Options:

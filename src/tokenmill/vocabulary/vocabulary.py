@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -258,6 +257,8 @@ class Vocabulary:
 
     @cached_property
     def _fingerprint(self) -> str:
+        import hashlib  # OpenSSL's library takes 3 MiB, and counting has no use for it
+
         from .dialects import canonical  # late: a saved vocabulary has its fingerprint
 
         blob, sizes = self.packed
