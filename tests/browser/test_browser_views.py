@@ -252,6 +252,20 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     page.wait_for_function("() => tokenmill.text === 'dropped text'")
 
 
+def test_back_and_forward_change_the_view_and_keep_the_text(open_page, local):
+    page = open_page(local.address)
+    page.click("#tab-compare")
+    page.keyboard.press("Alt+3")
+    page.click("#tab-tokens")
+    write(page, "typed later")
+    page.wait_for_timeout(600)  # the address is written
+    selected = "document.querySelector('[role=tab][aria-selected=true]').textContent"
+    for move, view in (("back", "Vocabulary"), ("back", "Compare"), ("back", "Tokens"), ("forward", "Compare")):
+        getattr(page, f"go_{move}")()
+        page.wait_for_function(f"() => {selected} === '{view}'")
+        assert page.evaluate("tokenmill.text") == "typed later"
+
+
 def test_damaged_files_are_one_message(open_page, local):
     page = open_page(local.address)
     for files in ({"tokenizer.json": b'{"model": {"merges": 3'}, {"x.bin": b"\0" * 100}, {"a.tmpack": b"nothing"}):
