@@ -92,6 +92,7 @@ export class CompareTab {
     const { session } = this;
     const keys = session.compared.slice();
     if (keys.length === 0) return;
+    const busy = setTimeout(() => byId("panel-compare").setAttribute("aria-busy", "true"), 300);
     try {
       const results = await session.encode(keys);
       const good: Encoded[] = [];
@@ -118,6 +119,9 @@ export class CompareTab {
       this.layOut();
     } catch (error) {
       this.notify(error instanceof Error ? error.message : String(error), true);
+    } finally {
+      clearTimeout(busy);
+      byId("panel-compare").removeAttribute("aria-busy");
     }
   }
 
