@@ -229,7 +229,9 @@ def _fairest(figures: Mapping[str, Figures]) -> Finding:
     best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     over, alike = values[worst] >= FAIR, values[worst] - values[best] < ALIKE
     if alike:
-        statement = f"The tokenizers treat languages equally well: Gini coefficients of {values[best]:.2f} to {values[worst]:.2f}"
+        low, high = f"{values[best]:.2f}", f"{values[worst]:.2f}"
+        told = f"a Gini coefficient of {low} each" if low == high else f"Gini coefficients of {low} to {high}"
+        statement = f"The tokenizers treat languages equally well: {told}"
     else:
         statement = f"{best} treats languages most alike: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
     action = (
