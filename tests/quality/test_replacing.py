@@ -53,7 +53,8 @@ def test_how_many_are_worth_replacing():
 
     def worth(**words):
         counts = WordCounts.from_mapping({word.encode(): count for word, count in words.items()})
-        return worth_replacing(tok, counts, measure_usage(tok, counts).by_id), replace(tok, counts)
+        usage = measure_usage(tok, counts)
+        return worth_replacing(tok, usage, usage.by_id), replace(tok, counts)
 
     found, replaced = worth(low=900, abx=800, ef=100)  # pairs: lo 900, ow 900, abx 800; ab is used 800 times
     assert found == (3, 100, 800) and np.flatnonzero(replaced.id_map < 0).tolist() == [257, 258, 259]

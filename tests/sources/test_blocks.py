@@ -306,6 +306,22 @@ def test_documents_that_are_not_utf8_are_those_that_python_cannot_decode(parts):
     assert not_utf8(b"".join(parts), ends) == [i for i, part in enumerate(parts) if why_not_utf8(part)]
 
 
+def test_a_large_row_group_is_read_in_steps(tmp_path):
+    rows = [random.Random(row).randbytes(50_000).hex() for row in range(80)]
+    pq.write_table(
+        pa.table({"text": rows}),
+        tmp_path / "a.parquet",
+        write_batch_size=4,
+        data_page_size=1 << 18,
+        use_dictionary=False,
+    )
+    pool = pa.default_memory_pool()
+    opened, block, before = open_source(tmp_path / "a.parquet", LINES), Block(), pool.bytes_allocated()
+    assert opened.draw(block)
+    assert pool.bytes_allocated() - before < 5_000_000 < (tmp_path / "a.parquet").stat().st_size - 1_000_000
+    opened.close()
+
+
 def test_parquet_in_place(tmp_path):
     rng = random.Random(3)
     texts = [None if i % 9 == 5 else "\u00e9" * rng.randrange(3000) for i in range(1500)]

@@ -166,7 +166,7 @@ def inspect(
         tables += [references_table({name: figures}), unreachable, unbuilt_table(tok), partial_table(tok, reach, usage)]
         replaceable = tok.vocabulary.alphabet == "bytes" and not len(tok.vocabulary.superwords)
         if domains is not None and usage is not None and replaceable:
-            tables.append(worth_table(tok, domains.together(tok), usage.by_id))
+            tables.append(worth_table(tok, usage, usage.by_id))
         if matrix is not None:
             tables.append(under_trained_table(tok, matrix, usage))
         tables += _lists(name, tok, usage, options)

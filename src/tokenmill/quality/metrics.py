@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,9 @@ from ..counting import WordCounts
 from ..tokenizer import Tokenizer
 from ..tokenizer.display import ORDERS
 from ..tokenizer.special import WHITE_SPACE
+from ..vocabulary import Vocabulary
 from .tables import Column, Figure, Table, cell_text
-from .usage import Usage, characters_by_pretoken, ordinary_tokens
+from .usage import Usage, characters_by_pretoken, ordinary, ordinary_tokens
 
 ALPHA = 2.5
 RENYI_CAUTION = (
@@ -58,7 +60,12 @@ def is_word_initial(token: bytes) -> bool:
 
 def word_initial_ids(tok: Tokenizer) -> list[int]:
     """The word-initial tokens of the vocabulary."""
-    return [id for id, token in ordinary_tokens(tok).items() if is_word_initial(token)]
+    return _word_initial(tok.vocabulary)
+
+
+@lru_cache(maxsize=4)
+def _word_initial(vocabulary: Vocabulary) -> list[int]:
+    return [id for id, token in ordinary(vocabulary).items() if is_word_initial(token)]
 
 
 def word_initial_share(tok: Tokenizer) -> float | None:

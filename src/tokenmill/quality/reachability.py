@@ -12,10 +12,10 @@ unreachable    "merges": its bytes, even alone, are merged into something else
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import lcm
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,7 @@ TRIALS = 4096  # texts tried, at most, to complete the partial characters at the
 EACH_END = 256  # characters tried at each end of a token with two partial characters
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """Whether text can produce a token. reason: why not, or ""; witness: a text that produces it, if one is known."""
 
     reason: str
@@ -48,14 +47,14 @@ def reach_of_tokens(tok: Tokenizer, usage: Usage | None = None, progress: Progre
     >>> reach_of_tokens(tok)[300]
     Reach(reason='', witness=' the')
     """
-    tokens = token_cells(tok)
+    tokens, texts = token_cells(tok), texts_of_tokens(tok)
     normalize = normalizer_of(() if tok.core.added.plain else tok.vocabulary.normalizers)
     whole = bare(tok)
     unsearched = Tokenizer(without_added(tok))
     alone = _made_of_themselves(tok)
     reach: dict[int, Reach] = {}
     for done, token in enumerate(tokens):
-        id, text = token.id, token.text
+        id, text = token.id, texts.get(token.id)
         used = usage is not None and int(usage.by_id[id]) > 0
         if id in alone:
             found = Reach("", text)
@@ -85,7 +84,7 @@ def _made_of_themselves(tok: Tokenizer) -> set[int]:
     except UsageError:
         return set()
     single = np.flatnonzero(np.diff(offsets) == 1)
-    own = np.array([token.id for token in texts], np.int64)[single]
+    own = np.array([*texts], np.int64)[single]
     return set(own[ids[offsets[:-1][single]] == own].tolist())
 
 
@@ -243,9 +242,9 @@ def unbuilt_table(tok: Tokenizer) -> Table:
 
 def partial_table(tok: Tokenizer, reach: dict[int, Reach], usage: Usage | None = None) -> Table:
     """Tokens of two or more bytes that are not complete UTF-8, each with a text that produces it."""
-    rows = []
+    rows, texts = [], texts_of_tokens(tok)
     for token in token_cells(tok):
-        if len(token.content) > 1 and token.text is None:
+        if token.id not in texts and len(token.content) > 1:
             found = reach[token.id]
             rows.append((token, None if usage is None else int(usage.by_id[token.id]), found.witness, found.reason))
     columns = (

@@ -32,7 +32,7 @@ from .junk import ENOUGH
 from .pruning import all_ids, check_removable, lasting_tokens, parts_of, renumber, with_removals
 from .replay import events_of
 from .tables import Column, Table
-from .usage import bare, measure_usage, ordinary_tokens, segment
+from .usage import Usage, bare, measure_usage, ordinary_tokens, segment
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +98,13 @@ def replace(
     if ids is not None:
         going = _given(vocabulary, set(ids))
     else:
-        uses = measure_usage(tok, counts, progress=progress).by_id
+        usage = measure_usage(tok, counts, progress=progress)
+        uses = usage.by_id
         if keep is not None:
             others = EvaluationText(keep, num_threads, read).together(tok, progress)
             uses = uses + measure_usage(tok, others, progress=progress).by_id
         least = least_used(tok, uses)
-        wanted = worth_replacing(tok, counts, uses).tokens if number is None else number
+        wanted = worth_replacing(tok, usage, uses).tokens if number is None else number
         going = [id for (id, _), _ in zip(least, range(wanted), strict=False)]
         if len(going) < (number or 0):
             raise UsageError(f"number is {number}, and only {len(going)} tokens can be replaced")
@@ -132,21 +133,21 @@ def least_used(tok: Tokenizer, uses: np.ndarray) -> Iterator[tuple[int, int]]:
                 heapq.heappush(ready, (used[part], -part))
 
 
-def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray) -> Worth:
-    """Estimate how many tokens are worth replacing on `counts`: the text uses them less often than new ones.
+def worth_replacing(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Worth:
+    """Estimate how many tokens are worth replacing on the text of `usage`: it uses them less often than new ones.
 
     Compares the least used tokens, in turn, with the most frequent pairs of adjacent tokens, which must occur ENOUGH times. Pairs
     overlap, and merging one makes others, so this is an estimate.
 
     uses: how often each token is used, by id.
     """
-    ids, lengths = segment(tok, counts)
+    ids, lengths = usage.ids, usage.tokens_by_pretoken
     inside = np.ones(len(ids), bool)
     inside[np.cumsum(lengths)[lengths > 0] - 1] = False  # the last token of each pretoken begins no pair
     first = np.flatnonzero(inside)
     pairs, places = np.unique((ids[first].astype(np.uint64) << np.uint64(32)) | ids[first + 1], return_inverse=True)
     gains = np.zeros(len(pairs), np.uint64)
-    np.add.at(gains, places, np.repeat(counts.counts, lengths)[first])
+    np.add.at(gains, places, np.repeat(usage.counts, lengths)[first])
     worth = Worth(0, 0, 0)
     for (_, times), gained in zip(least_used(tok, uses), np.sort(gains)[::-1].tolist(), strict=False):
         if gained <= times or gained < ENOUGH:
@@ -155,9 +156,9 @@ def worth_replacing(tok: Tokenizer, counts: WordCounts, uses: np.ndarray) -> Wor
     return worth
 
 
-def worth_table(tok: Tokenizer, counts: WordCounts, uses: np.ndarray) -> Table:
-    """How many tokens are worth replacing on `counts`, which use each token `uses` times."""
-    worth, size = worth_replacing(tok, counts, uses), len(ordinary_tokens(tok))
+def worth_table(tok: Tokenizer, usage: Usage, uses: np.ndarray) -> Table:
+    """How many tokens are worth replacing on the text of `usage`. uses: as for `worth_replacing`."""
+    worth, size = worth_replacing(tok, usage, uses), len(ordinary_tokens(tok))
     columns = (
         Column("tokens", "count", "used less often than new ones would be"),
         Column("of the vocabulary", "share"),

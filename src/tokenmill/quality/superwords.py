@@ -8,7 +8,7 @@ from ..tokenizer import Tokenizer
 from .judgement import Judgement
 from .metrics import ratio
 from .tables import Column, Table, Token
-from .usage import Usage, token_cells
+from .usage import Usage, texts_of_tokens, token_cells
 
 MOST_USED = 50
 ENDS = ("a word", "punctuation", "white space")
@@ -16,7 +16,9 @@ ENDS = ("a word", "punctuation", "white space")
 
 def superwords_of(tok: Tokenizer) -> list[Token]:
     """The tokens of two words or more, by id."""
-    return [token for token in token_cells(tok) if words_in(token) > 1]
+    texts = texts_of_tokens(tok)
+    one = {id for id, text in texts.items() if len(text.split(None, 1)) < 2}  # most tokens
+    return [token for token in token_cells(tok) if token.id not in one and words_in(token) > 1]
 
 
 def words_in(token: Token) -> int:

@@ -28,14 +28,6 @@ class Token:
     id: int
     content: bytes
 
-    @property
-    def text(self) -> str | None:
-        """The bytes as text; None if they are not UTF-8."""
-        try:
-            return self.content.decode()
-        except UnicodeDecodeError:
-            return None
-
     def __str__(self) -> str:
         return quoted(self.content)
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
 
 from ..tokenizer import Tokenizer
 from ..tokenizer.special import WHITE_SPACE
 from .tables import Cell, Column, Table, Token
 from .usage import Usage, texts_of_tokens, token_cells
+
+_Form = TypeVar("_Form", str, bytes)
 
 _SPACE = re.compile(f"[{WHITE_SPACE}]+")
 WHITE_SPACE_CHARACTERS = "".join(filter(_SPACE.match, map(chr, range(0x3001))))
@@ -26,19 +30,20 @@ NORMALISATIONS: dict[str, Callable[[str], str]] = {
 
 def _doubles(tok: Tokenizer) -> dict[str, dict[str, list[Token]]]:
     """By normalisation, the groups of tokens that it makes equal."""
-    texts = texts_of_tokens(tok)
-    formed: dict[str, Iterable[tuple[Token, str | bytes]]] = {
-        "same bytes": ((token, token.content) for token in token_cells(tok))
-    }
-    formed |= {name: zip(texts, map(change, texts.values()), strict=True) for name, change in NORMALISATIONS.items()}
-    groups: dict[str, dict[str, list[Token]]] = {}
-    for name, pairs in formed.items():
-        first: dict[str | bytes, Token] = {}
-        found: dict[str | bytes, list[Token]] = {}
-        for token, form in pairs:
-            if (earlier := first.setdefault(form, token)) is not token:
-                found.setdefault(form, [earlier]).append(token)
-        groups[name] = {repr(f)[2:-1] if isinstance(f, bytes) else f: of for f, of in found.items() if f}
+    cells, texts = token_cells(tok), texts_of_tokens(tok)
+    same = _equal(cells, [token.content for token in cells])
+    groups = {"same bytes": {repr(content)[2:-1]: tokens for content, tokens in same.items()}}
+    of_text = [token for token in cells if token.id in texts]
+    return groups | {name: _equal(of_text, [*map(change, texts.values())]) for name, change in NORMALISATIONS.items()}
+
+
+def _equal(tokens: list[Token], forms: list[_Form]) -> dict[_Form, list[Token]]:
+    """The groups of tokens that have the same form, which is not empty."""
+    several = {form for form, times in Counter(forms).items() if times > 1 and form}
+    groups: dict[_Form, list[Token]] = {}
+    for token, form in zip(tokens, forms, strict=True):
+        if form in several:
+            groups.setdefault(form, []).append(token)
     return groups
 
 
@@ -122,22 +127,24 @@ def longest_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
 
 def repeated_table(tok: Tokenizer, usage: Usage | None = None, at_least: int = 4) -> Table:
     """Tokens that repeat one character, apart from surrounding white space; the longest first."""
-    inner = {token: text.strip(WHITE_SPACE_CHARACTERS) for token, text in texts_of_tokens(tok).items()}
-    tokens = [token for token, text in inner.items() if len(text) >= at_least and len(set(text)) == 1]
+    inner = ((id, text.strip(WHITE_SPACE_CHARACTERS)) for id, text in texts_of_tokens(tok).items())
+    found = {id for id, text in inner if len(text) >= at_least and text == text[0] * len(text)}
+    tokens = [token for token in token_cells(tok) if token.id in found]
     return _by_length("repeated", f"One character, {at_least} times or more", tok, tokens, usage)
 
 
 def white_space_table(tok: Tokenizer, usage: Usage | None = None) -> Table:
     """Tokens that are only white space, the longest first."""
-    tokens = [token for token, text in texts_of_tokens(tok).items() if _SPACE.fullmatch(text)]
+    found = {id for id, text in texts_of_tokens(tok).items() if _SPACE.fullmatch(text)}
+    tokens = [token for token in token_cells(tok) if token.id in found]
     return _by_length("white_space", "Tokens of white space", tok, tokens, usage)
 
 
 def _by_length(key: str, title: str, tok: Tokenizer, tokens: list[Token], usage: Usage | None) -> Table:
     texts, uses = texts_of_tokens(tok), None if usage is None else usage.by_id.tolist()
     rows: list[tuple[Cell, ...]] = []
-    for token in sorted(tokens, key=lambda token: (-len(token.content), token.id)):
-        text = texts.get(token)
+    for token in sorted(tokens, key=lambda token: len(token.content), reverse=True):  # by id where equally long
+        text = texts.get(token.id)
         used = None if uses is None else uses[token.id]
         rows.append((token, len(token.content), None if text is None else len(text), used))
     columns = (Column("token", "token"), *(Column(name, "count") for name in ("bytes", "characters", "used")))

@@ -26,7 +26,8 @@ class Usage:
     by_id: uint64, how often each id is used, including added tokens; one number per id.
     tokens, pretokens, bytes, characters: totals over the text. A character is counted at its first byte.
     words: runs of non-white-space; None if only word counts were given, which do not tell.
-    tokens_by_pretoken: int64, the number of tokens of each distinct pretoken, in the order of the counts.
+    counts: uint64, how often each distinct pretoken occurs.
+    ids, tokens_by_pretoken: what `segment` gives for these pretokens.
     """
 
     by_id: np.ndarray
@@ -35,6 +36,8 @@ class Usage:
     bytes: int
     characters: int
     words: int | None
+    counts: np.ndarray
+    ids: np.ndarray
     tokens_by_pretoken: np.ndarray
 
     def __add__(self, other: Usage) -> Usage:
@@ -46,6 +49,8 @@ class Usage:
             self.bytes + other.bytes,
             self.characters + other.characters,
             None if self.words is None or other.words is None else self.words + other.words,
+            np.concatenate([self.counts, other.counts]),
+            np.concatenate([self.ids, other.ids]),
             np.concatenate([self.tokens_by_pretoken, other.tokens_by_pretoken]),
         )
 
@@ -82,6 +87,8 @@ def measure_usage(
         characters=_dot(characters_by_pretoken(counts), counts.counts)
         + sum(len(texts[i]) * n for i, n in added.items()),
         words=words,
+        counts=counts.counts,
+        ids=ids,
         tokens_by_pretoken=lengths,
     )
 
@@ -163,11 +170,18 @@ def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
 
 def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:
     """The tokens that ordinary text can produce, neither added nor removed: bytes by id, in ascending order."""
-    return _ordinary(tok.vocabulary)
+    return ordinary(tok.vocabulary)
 
 
-def texts_of_tokens(tok: Tokenizer) -> dict[Token, str]:
-    """The ordinary tokens that are text, by id, with that text."""
+@lru_cache(maxsize=4)
+def ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
+    """The same for a vocabulary."""
+    left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
+    return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
+
+
+def texts_of_tokens(tok: Tokenizer) -> dict[int, str]:
+    """The text of the ordinary tokens that are text, by id, in ascending order."""
     return _texts(tok.vocabulary)
 
 
@@ -183,18 +197,18 @@ def _sizes(vocabulary: Vocabulary) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _cells(vocabulary: Vocabulary) -> list[Token]:
-    return [Token(id, content) for id, content in _ordinary(vocabulary).items()]
+    return [Token(id, content) for id, content in ordinary(vocabulary).items()]
 
 
 @lru_cache(maxsize=4)
-def _texts(vocabulary: Vocabulary) -> dict[Token, str]:
-    return {token: text for token in _cells(vocabulary) if (text := token.text) is not None}
-
-
-@lru_cache(maxsize=4)
-def _ordinary(vocabulary: Vocabulary) -> dict[int, bytes]:
-    left_out = vocabulary.removed | {token.id for token in vocabulary.added_tokens}
-    return {id: token for id, token in enumerate(vocabulary.tokens) if token is not None and id not in left_out}
+def _texts(vocabulary: Vocabulary) -> dict[int, str]:
+    texts = {}
+    for id, token in ordinary(vocabulary).items():
+        try:
+            texts[id] = token.decode()
+        except UnicodeDecodeError:
+            continue
+    return texts
 
 
 def _dot(values: np.ndarray, counts: np.ndarray) -> int:

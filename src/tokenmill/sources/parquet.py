@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS = 1 << 16
+STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, those of a row group, which may be many
 
 
 class ParquetSource(BlockSource):
@@ -71,7 +72,7 @@ class ParquetSource(BlockSource):
             raise InputError(f"{self.name}: Parquet cannot be read from a pipe. Save it as a file.")
         try:
             self._url = open_url(self.name) if is_url(self.source) else None
-            self._file = parquet.ParquetFile(self._url or self.source, pre_buffer=False)
+            self._file = parquet.ParquetFile(self._url or self.source, pre_buffer=False, buffer_size=STORED_STEP)
         except PermissionError as error:
             raise InputError(f"{self.name}: cannot be read: {reason_of(error)}") from error
         except (OSError, ValueError) as error:
@@ -119,7 +120,7 @@ class ParquetSource(BlockSource):
             columns = [self._options.field, *(["id"] if self._ids and "id" in names else [])]
             rows = max(1, min(MOST_ROWS, group.num_rows * BLOCK // max(1, group.total_byte_size)))
             self._batches = self._file.iter_batches(
-                rows, row_groups=[self._group], columns=list(dict.fromkeys(columns))
+                rows, row_groups=[self._group], columns=list(dict.fromkeys(columns)), use_threads=False
             )
             skip = self._row  # where reading was interrupted
         while (batch := next(self._batches, None)) is not None and skip >= len(batch):

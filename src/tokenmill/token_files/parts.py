@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field
 from operator import add
@@ -33,6 +33,9 @@ JOB_BYTES = 1 << 20  # of text for one thread at a time: some ten milliseconds
 JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
 COPY = 1 << 22
+# Bytes of ids that are brought to the disk while others are encoded. Without it, a file of 150 MB takes 0.09 s at the end
+# (Intel Xeon, virtual disk, 2026-11-22).
+SYNC_BYTES = 16 << 20
 
 
 @dataclass
@@ -102,6 +105,9 @@ class PartWriter:
         self.folder = folder
         self.counts = Counts(**checkpoint["counts"]) if checkpoint else Counts()
         self._files: list[IO[bytes]] = []
+        self._pool = ThreadPoolExecutor(1, "tokenmill-disk")
+        self._syncing: Future[None] | None = None
+        self._unsynced = 0  # bytes of ids
         sizes = checkpoint["sizes"] if checkpoint else [header, 0, 0]
         for name, size in zip(self.NAMES, sizes, strict=True):
             file = open(folder / name, "r+b" if checkpoint else "wb")  # noqa: SIM115  # closed by close()
@@ -121,6 +127,10 @@ class PartWriter:
         ids.write(encoded.ids)
         bounds.write(lengths)
         names.write(encoded.names)
+        self._unsynced += len(encoded.ids)
+        if self._unsynced >= SYNC_BYTES and (self._syncing is None or self._syncing.done()):
+            self._synced()
+            self._syncing, self._unsynced = self._pool.submit(os.fsync, ids.fileno()), 0
 
     def join(self, part: Part) -> None:
         """Write a finished part after what is here."""
@@ -132,9 +142,15 @@ class PartWriter:
 
     def sync(self) -> None:
         """Bring all to the disk."""
+        self._synced()
         for file in self._files:
             file.flush()
             os.fsync(file.fileno())
+
+    def _synced(self) -> None:
+        """Wait for what the other thread brings to the disk; an error there is raised here."""
+        if self._syncing is not None:
+            self._syncing.result()
 
     def mark(self) -> dict[str, Any]:
         """A checkpoint of what is here, from which a later run can go on once it is on the disk."""
@@ -142,6 +158,7 @@ class PartWriter:
 
     def close(self) -> None:
         """Close the files, without an error of what could not be written."""
+        self._pool.shutdown()
         for file in self._files:
             try:
                 file.close()
