@@ -93,9 +93,10 @@ def test_superwords_of_whole_pretokens_are_drawn_explained_and_listed(open_page,
     words = page.locator("#tokens .t.super")
     assert words.count() == 1 and words.locator(".word").all_text_contents() == [" low", " lower"]
     words.click()
-    assert "across 2 words" in page.inner_text("#detail")
+    assert "across 2 words" in page.inner_text("#detail") and "pretoken" not in page.inner_text("#detail")
     page.click("#why")
     page.wait_for_selector("#steps[open]")
+    assert "is a superword of 2 pretokens" in page.inner_text("#steps-body")
     last = page.locator(".why-list li").last.inner_text()
     assert "·low" in last and "·lower" in last
     page.click("#steps button")

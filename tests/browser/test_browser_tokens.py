@@ -230,6 +230,28 @@ def test_text_and_tokens_scroll_together(open_page, local):
     page.wait_for_function("() => document.getElementById('tokens').textContent.includes('2999')")
 
 
+def test_a_text_of_one_long_line_scrolls_with_its_tokens(open_page, local):
+    """Its blocks are alike, and the text box draws only a part of the line."""
+    page = open_page(local.address)
+    page.click("#clear")
+    page.keyboard.insert_text("The quick brown fox jumps. " * 4000)  # longer than what the page encodes itself
+    text = "document.getElementById('text').shadowRoot.querySelector('.cm-scroller').scrollTop"
+    tokens = "document.getElementById('tokens').scrollTop"
+    at_end = "() => { const t = document.getElementById('tokens'); return t.scrollTop + t.clientHeight > t.scrollHeight - 60; }"
+    page.wait_for_function(f"() => {text} > 1000")
+    page.wait_for_function(at_end)  # the tokens come later than the scrolling
+    page.keyboard.press("Control+Home")
+    page.wait_for_function(f"() => {tokens} < 100")
+    page.hover("#text", position={"x": 100, "y": 150})
+    page.mouse.wheel(0, 3000)
+    page.wait_for_function(f"() => {text} > 2900")
+    page.wait_for_timeout(500)
+    place = page.evaluate(tokens)
+    page.wait_for_timeout(500)
+    assert page.evaluate(tokens) == place  # it does not scroll on by itself
+    assert 2000 < place < 5000
+
+
 BIDI = [
     "يولد جميع الناس (وقد) 1948 وضميرا.",
     "The word العربية means Arabic, and שלום עולם 123 means hello (world).",

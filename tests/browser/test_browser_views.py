@@ -176,6 +176,33 @@ def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
     page.wait_for_function("id => !document.querySelector('#sheet .facts').textContent.includes(id)", arg=str(id))
 
 
+def test_a_part_that_a_token_has_twice_is_built_once(open_page, local, toks):
+    tokens = toks["merges"].vocabulary.tokens
+    assert b"aaaa" in tokens
+    page = open_page(local.address, "#view=vocabulary&with=merges")
+    page.select_option("#search-where", "is")
+    page.fill("#search", "aaaa")
+    page.click(".result:has-text('aaaa')")
+    page.wait_for_selector(".tree")
+    assert page.inner_text(".tree").count("as above") == 1
+    assert page.locator(".tree .chip").all_text_contents() == ["aaaa", "aa", "a", "a", "aa"]
+
+
+def test_a_printed_list_has_its_rows_in_order_and_whole(open_page, local):
+    page = open_page(local.address, "#view=vocabulary&with=merges")
+    page.wait_for_selector(".result")
+    page.evaluate("document.getElementById('results').scrollTop = 5000")
+    page.wait_for_function("() => Number(document.querySelector('.result .number').textContent) > 50")
+    page.emulate_media(media="print")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    rows = [int(number) for number in page.locator(".result .number").all_text_contents()]
+    assert rows == list(range(len(rows))) and len(rows) >= 400
+    assert page.evaluate("getComputedStyle(document.querySelector('.result')).position") == "static"
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    page.emulate_media(media="null")
+    page.wait_for_function("() => document.querySelectorAll('.result').length < 100")
+
+
 def test_a_removed_token_is_told_and_its_history(open_page, local, toks):
     tok = toks["picky"]
     gone = sorted(tok.vocabulary.removed)
@@ -250,6 +277,20 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     # A text goes into the text box.
     drop(page, {"notes.txt": b"dropped text"})
     page.wait_for_function("() => tokenmill.text === 'dropped text'")
+
+
+def test_back_and_forward_change_the_view_and_keep_the_text(open_page, local):
+    page = open_page(local.address)
+    page.click("#tab-compare")
+    page.keyboard.press("Alt+3")
+    page.click("#tab-tokens")
+    write(page, "typed later")
+    page.wait_for_timeout(600)  # the address is written
+    selected = "document.querySelector('[role=tab][aria-selected=true]').textContent"
+    for move, view in (("back", "Vocabulary"), ("back", "Compare"), ("back", "Tokens"), ("forward", "Compare")):
+        getattr(page, f"go_{move}")()
+        page.wait_for_function(f"() => {selected} === '{view}'")
+        assert page.evaluate("tokenmill.text") == "typed later"
 
 
 def test_damaged_files_are_one_message(open_page, local):

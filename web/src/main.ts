@@ -76,7 +76,11 @@ async function start(): Promise<void> {
   takePlace(place);
   if (session.choices.length === 0) notify("No tokenizer yet: drop a file here, or open one.");
   session.on(["view", "tokenizer", "text", "choices", "words", "token"], remember);
-  addEventListener("hashchange", async () => takePlace(await fromFragment(location.hash)));
+  // Back and forward change the view and keep the text; another link changes all.
+  addEventListener("popstate", async ({ state }) => {
+    if (state?.view) showView(state.view, false);
+    else takePlace(await fromFragment(location.hash));
+  });
 }
 
 /** Restore the state of a link. */
@@ -111,7 +115,8 @@ function place(longest: number): Place {
 }
 
 async function rememberPlace(): Promise<void> {
-  history.replaceState(null, "", await toFragment(place(4000)));
+  const fragment = await toFragment(place(4000));
+  history.replaceState({ view: session.view }, "", fragment);
 }
 
 function drawChooser(): void {

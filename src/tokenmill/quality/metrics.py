@@ -155,8 +155,10 @@ def overview_table(tok: Tokenizer) -> Table:
 
 
 def text_table(tok: Tokenizer, usage: Usage) -> Table:
-    """The figures of a text, in one column."""
-    rows = [(column.name, _figure(of(tok, usage), column)) for column, of in TEXT_MEASURES]
+    """The figures of a text, in one column. Where superwords join pretokens, those are not counted one by one."""
+    joins = len(tok.vocabulary.superwords) > 0
+    shown = [measure for measure in TEXT_MEASURES if not (joins and "pretoken" in measure.column.name)]
+    rows = [(column.name, _figure(of(tok, usage), column)) for column, of in shown]
     note = "A word is a run of non-white-space. Word counts alone do not tell how many there are. " + RENYI_CAUTION
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
 

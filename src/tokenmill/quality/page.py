@@ -131,7 +131,9 @@ def _explained(text: str) -> str:
 
 
 def _breakable(name: str) -> str:
-    """A name that may be wrapped at a sign between letters, and nowhere else."""
+    """A name that may be wrapped at a sign between letters, and nowhere else; a short one not at all."""
+    if len(name) <= SHORT:
+        return escape(name)
     return re.sub(r"(?<=\w)([._/-])(?=[^\W\d])", r"\1<wbr>", escape(name))
 
 

@@ -54,10 +54,8 @@ def _swallowed(judged: Judgement, figures: Figures) -> Finding:
     sure = sum(token.before >= ENOUGH for token in found)
     share = ratio(len(found), judged.size) or 0.0
     usual = _median([ratio(of.swallowed, of.ordinary) for of in references().values()])
-    action = (
-        f"Retrain with `--refine {JUNK}`, which gives their {len(found):,} places to better tokens, or drop them with "
-        f"`tokenmill prune --ios {JUNK}`."
-    )
+    drop = "" if len(judged.tok.vocabulary.superwords) else f", or drop them with `tokenmill prune --ios {JUNK}`"
+    action = f"Retrain with `--refine {JUNK}`, which gives their {len(found):,} places to better tokens{drop}."
     return Finding(
         "swallowed",
         "act" if share >= SWALLOWED else "good",
@@ -78,6 +76,8 @@ def _unused(judged: Judgement, figures: Figures) -> Finding:
     over, short = share >= UNUSED, times < SHORT
     if short:
         action = "Judge on more text before you act on this."
+    elif over and len(judged.tok.vocabulary.superwords):
+        action = "Train on text like yours."
     elif over:
         action = "Train on text like yours, drop these tokens with `tokenmill shrink`, or give their ids to others with `tokenmill replace`."
     else:
@@ -229,7 +229,9 @@ def _fairest(figures: Mapping[str, Figures]) -> Finding:
     best, worst = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
     over, alike = values[worst] >= FAIR, values[worst] - values[best] < ALIKE
     if alike:
-        statement = f"The tokenizers treat languages equally well: Gini coefficients of {values[best]:.2f} to {values[worst]:.2f}"
+        low, high = f"{values[best]:.2f}", f"{values[worst]:.2f}"
+        told = f"a Gini coefficient of {low} each" if low == high else f"Gini coefficients of {low} to {high}"
+        statement = f"The tokenizers treat languages equally well: {told}"
     else:
         statement = f"{best} treats languages most alike: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
     action = (

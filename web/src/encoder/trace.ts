@@ -37,6 +37,8 @@ export interface Trace {
   steps: Step[];
   /** The token that the whole pretoken is, where it is looked up before any merge; the steps are what merging would do. */
   whole: Part | null;
+  /** How many pretokens a superword joins; 1 for all others. */
+  pretokens: number;
 }
 
 const LONGEST = 400; // bytes
@@ -54,7 +56,7 @@ export function trace(pack: Pack, pretoken: Uint8Array): Trace | null {
   const atoms = tracer.pretokensOf(tracer.find(pretoken));
   const replayed = () => (atoms.length > 1 ? tracer.superword(atoms) : tracer.replay(start));
   const steps = pack.header.order === "events" ? replayed() : tracer.merge(start);
-  return { start, steps, whole: whole >= 0 ? { id: whole, bytes: pretoken } : null };
+  return { start, steps, whole: whole >= 0 ? { id: whole, bytes: pretoken } : null, pretokens: atoms.length };
 }
 
 class Tracer {

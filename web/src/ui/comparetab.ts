@@ -14,6 +14,7 @@ import { hex, partial, visible } from "./show";
 
 const LANE = 26; // pixels; as in the style sheet
 const GAP = 22;
+const PRINTED = 72; // columns
 
 export interface Shown {
   keys: string[];
@@ -50,6 +51,8 @@ export class CompareTab {
     new ResizeObserver(() => {
       if (session.view === "compare") this.layOut();
     }).observe(this.rows.root);
+    addEventListener("beforeprint", () => this.layOut(PRINTED));
+    addEventListener("afterprint", () => this.layOut());
   }
 
   private drawChoices(): void {
@@ -89,6 +92,7 @@ export class CompareTab {
     const { session } = this;
     const keys = session.compared.slice();
     if (keys.length === 0) return;
+    const busy = setTimeout(() => byId("panel-compare").setAttribute("aria-busy", "true"), 300);
     try {
       const results = await session.encode(keys);
       const good: Encoded[] = [];
@@ -115,6 +119,9 @@ export class CompareTab {
       this.layOut();
     } catch (error) {
       this.notify(error instanceof Error ? error.message : String(error), true);
+    } finally {
+      clearTimeout(busy);
+      byId("panel-compare").removeAttribute("aria-busy");
     }
   }
 
@@ -124,7 +131,8 @@ export class CompareTab {
     fill(byId("compare-table"), ...(shown === null ? [] : table(session, shown)));
   }
 
-  private layOut(): void {
+  /** Break the lines for the window, or for so many columns of paper. */
+  private layOut(printed = 0): void {
     const { shown, rows } = this;
     this.at = -1;
     if (shown === null) {
@@ -132,7 +140,7 @@ export class CompareTab {
       byId("compare-where").textContent = "";
       return;
     }
-    const columns = Math.max(20, Math.floor((rows.root.clientWidth - 60) / 8.6));
+    const columns = printed || Math.max(20, Math.floor((rows.root.clientWidth - 60) / 8.6));
     if (columns !== shown.columns) {
       shown.broken = breakLines(shown.aligned, shown.text, columns);
       shown.columns = columns;

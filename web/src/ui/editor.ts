@@ -102,7 +102,8 @@ export class Editor {
   top(): Top {
     const { scrollDOM, visibleRanges } = this.view;
     const { top } = scrollDOM.getBoundingClientRect();
-    const end = scrollDOM.scrollTop > 0 && scrollDOM.scrollTop + scrollDOM.clientHeight > scrollDOM.scrollHeight - 2;
+    // The cursor at the end leaves the padding below it out of the window.
+    const end = scrollDOM.scrollTop > 0 && scrollDOM.scrollTop + scrollDOM.clientHeight > scrollDOM.scrollHeight - 14;
     // Of a long line only a part is drawn, and `posAtCoords` does not find its way there.
     const block = this.view.lineBlockAtHeight(Math.max(0, top + 1 - this.view.documentTop));
     const above = (range: { from: number }) =>

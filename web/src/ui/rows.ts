@@ -11,13 +11,14 @@ export class Rows {
   private render: (row: number) => HTMLElement = () => h("div");
   private readonly body = h("div", { class: "rows", role: "presentation" });
   private drawn = new Map<number, HTMLElement>();
+  private printing = false;
 
   constructor(readonly root: HTMLElement) {
     root.replaceChildren(this.body);
     root.addEventListener("scroll", () => this.draw(), { passive: true });
     new ResizeObserver(() => this.draw()).observe(root);
-    addEventListener("beforeprint", () => this.draw(MOST_PRINTED));
-    addEventListener("afterprint", () => this.draw());
+    addEventListener("beforeprint", () => this.print(true));
+    addEventListener("afterprint", () => this.print(false));
   }
 
   /** Show `count` rows of `height` pixels; `render` makes one. */
@@ -51,9 +52,19 @@ export class Rows {
     this.draw();
   }
 
-  /** Draw the rows near the window, and the first `more`. */
-  private draw(more = 0): void {
+  /** Draw the first rows in order, for paper, where they follow each other; afterwards those near the window. */
+  private print(on: boolean): void {
+    this.printing = on;
+    if (this.count === 0) return;
+    this.drawn.clear();
+    this.body.replaceChildren();
+    this.draw();
+  }
+
+  /** Draw the rows near the window, and for printing the first ones. */
+  private draw(): void {
     const { root, height, count } = this;
+    const more = this.printing ? MOST_PRINTED : 0;
     const first = more > 0 ? 0 : Math.max(0, Math.floor((root.scrollTop - MARGIN) / height));
     const last = Math.min(count, Math.max(more, Math.ceil((root.scrollTop + root.clientHeight + MARGIN) / height)));
     if (more > 0) this.body.style.height = `${last * height}px`;

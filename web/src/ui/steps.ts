@@ -29,7 +29,15 @@ export async function showSteps(session: Session, question: Question): Promise<v
       : h("p", {}, `The token occurs ${grouped(details.count)} times in ${summary?.counted}.`);
   fill(
     byId("steps-body"),
-    h("p", {}, "The token ", chip(token), ` (id ${id}) is in the pretoken `, chip(pretoken), "."),
+    h(
+      "p",
+      {},
+      "The token ",
+      chip(token),
+      ...((found?.pretokens ?? 1) > 1
+        ? [` (id ${id}) is a superword of ${found?.pretokens} pretokens.`]
+        : [` (id ${id}) is in the pretoken `, chip(pretoken), "."]),
+    ),
     count,
     ...(found === null
       ? [h("p", {}, "The pretoken is too long to show its steps.")]
@@ -37,7 +45,7 @@ export async function showSteps(session: Session, question: Question): Promise<v
           h("h3", {}, "The merges that made it"),
           lookedUp(found),
           why(found, question, unit),
-          h("h3", {}, "All steps of the pretoken"),
+          h("h3", {}, "All steps"),
           table(found, unit),
         ]),
   );

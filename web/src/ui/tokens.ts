@@ -204,10 +204,12 @@ export class TokensTab {
         spansWords(text) ? fact("Superword", `across ${wordsOf(text).length} words`) : null,
         isAdded(encoded, token)
           ? fact("Kind", summary?.special.includes(text) ? "special token" : "added token")
-          : fact(
-              `Its ${whole ? "part of the text" : "pretoken"} (${after - first === 1 ? "1 token" : `${after - first} tokens`})`,
-              h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
-            ),
+          : summary?.order === "events" && spansWords(text)
+            ? null // a superword of several pretokens
+            : fact(
+                `Its ${whole ? "part of the text" : "pretoken"} (${after - first === 1 ? "1 token" : `${after - first} tokens`})`,
+                h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
+              ),
       ),
     );
   }

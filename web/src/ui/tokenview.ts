@@ -45,6 +45,7 @@ export class TokenView implements Pane {
   private width = 0; // pixels; the width for which the blocks were laid out
   private drawn = new Map<number, Block>();
   private drawnOptions = "";
+  private drawnText: Encoded | null = null;
   private options: TokenViewOptions = { visible: false, asIds: false, heat: false };
   private readonly above = h("div", { role: "presentation" });
   private readonly below = h("div", { role: "presentation" });
@@ -173,7 +174,11 @@ export class TokenView implements Pane {
     const signs = JSON.stringify(options);
     const old = new Set(signs === this.drawnOptions ? this.drawn.values() : []);
     this.drawnOptions = signs;
-    const kept = Array.from({ length: last - first }, (_, i) => this.reuse(old, encoded, first + i));
+    // Of blocks alike, each keeps its own element. Otherwise scrolling would move all by one, and the browser, which keeps in
+    // place what it shows, would scroll on and on. After an edit, a block may be the one of another place.
+    const here = encoded === this.drawnText;
+    this.drawnText = encoded;
+    const kept = Array.from({ length: last - first }, (_, i) => this.reuse(old, encoded, first + i, here));
     const drawn = kept.map((block, i) => block ?? this.make(old, encoded, first + i));
     place(
       this.body,
@@ -185,11 +190,12 @@ export class TokenView implements Pane {
     if (this.active >= 0) this.mark(true);
   }
 
-  private reuse(old: Set<Block>, encoded: Encoded, i: number): Block | null {
+  /** An old block with the tokens of block `i`; `here`: only the one at the same place. */
+  private reuse(old: Set<Block>, encoded: Encoded, i: number, here: boolean): Block | null {
     const [from, to] = [this.blocks.starts[i]!, this.blocks.starts[i + 1]!];
     const text = textOf(encoded, from, to);
     for (const block of old) {
-      if (block.text !== text || block.ids.length !== to - from) continue;
+      if ((here && block.from !== from) || block.text !== text || block.ids.length !== to - from) continue;
       if (!block.ids.every((id, k) => id === encoded.ids[from + k])) continue;
       old.delete(block);
       block.from = from;

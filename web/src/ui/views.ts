@@ -5,7 +5,7 @@ import type { Session } from "./session";
 
 const VIEWS = ["tokens", "compare", "vocabulary", "training"];
 
-/** Connect the tabs; return the function that shows a view. */
+/** Connect the tabs; return the function that shows a view. A view that the user chose is an entry of the browser's history. */
 export function startViews(session: Session): (view: string, focus: boolean) => void {
   const tabs = VIEWS.map((view) => byId(`tab-${view}`));
   const show = (wanted: string, focus: boolean) => {
@@ -21,21 +21,25 @@ export function startViews(session: Session): (view: string, focus: boolean) => 
     session.view = view;
     session.tell("view");
   };
+  const choose = (view: string, focus: boolean) => {
+    if (view !== session.view) history.pushState({ view }, "");
+    show(view, focus);
+  };
   for (const [i, tab] of tabs.entries()) {
-    tab.addEventListener("click", () => show(VIEWS[i]!, false));
+    tab.addEventListener("click", () => choose(VIEWS[i]!, false));
     tab.addEventListener("keydown", (event) => {
       const moves: Record<string, number> = { ArrowRight: i + 1, ArrowLeft: i + 3, Home: 0, End: VIEWS.length - 1 };
       const to = moves[event.key];
       if (to === undefined) return;
       event.preventDefault();
-      show(VIEWS[to % VIEWS.length]!, true);
+      choose(VIEWS[to % VIEWS.length]!, true);
     });
   }
   document.addEventListener("keydown", (event) => {
     const view = event.altKey && !event.ctrlKey && !event.metaKey ? VIEWS[Number(event.key) - 1] : undefined;
     if (view === undefined) return;
     event.preventDefault();
-    show(view, true);
+    choose(view, true);
   });
   return show;
 }
