@@ -157,3 +157,18 @@ def test_ids_of_more_than_24_bits_in_the_cache():
         for _ in range(2):  # the second time from the cache
             ids = np.frombuffer(encoder.encode_to_ids(data, None, None, ends), np.uint32)
             assert np.array_equal(ids - first, np.frombuffer(data, np.uint8))
+
+
+def test_the_memory_of_an_array_is_reused_only_when_the_array_is_gone():
+    text = "low lower lowest " * 100_000
+    encoder = Core(Vocabulary(tuple(bytes([i]) for i in range(256)), ("gpt2",)), 1 << 20).kernel
+    first, second = encoder.encode_to_ids(text), encoder.encode_to_ids(text.upper())
+    assert np.frombuffer(first, np.uint32).astype(np.uint8).tobytes() == text.encode()
+    view = np.frombuffer(second, np.uint32)  # keeps the memory, without a name of its own
+    del first, second
+    third = np.frombuffer(encoder.encode_to_ids(text[::-1]), np.uint32)
+    assert view.astype(np.uint8).tobytes() == text.upper().encode()
+    assert third.astype(np.uint8).tobytes() == text[::-1].encode()
+    place = third.ctypes.data
+    del third
+    assert np.frombuffer(encoder.encode_to_ids(text[:1_500_000]), np.uint32).ctypes.data == place

@@ -6,6 +6,7 @@ cdef extern from "tokenmill/kernels/_platform.h" nogil:
     void tm_pages_populate(void* p, size_t size)
     void* tm_alloc(size_t size)
     void tm_free(void* p)
+    void* tm_exchange(void** place, void* value)
     void tm_return_freed()
     void* tm_reserve(void* items, size_t* room, size_t wanted, size_t size)
 
