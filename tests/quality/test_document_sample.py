@@ -18,8 +18,13 @@ from tokenmill.quality.evaluation_text import EvaluationText
 SPACES = "\t\n\x0b\x0c\r \x85\xa0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
-@given(st.lists(st.text(st.sampled_from("ab漢é\u2010\u3001\u180e" + SPACES), max_size=12), max_size=6), st.booleans())
-def test_words_are_runs_of_anything_but_white_space(texts, inside):
+@given(
+    st.lists(st.text(st.sampled_from("ab漢é\u2010\u3001\u180e" + SPACES), max_size=12), max_size=6),
+    st.booleans(),
+    st.integers(1, 30),
+)
+def test_words_are_runs_of_anything_but_white_space(texts, inside, times):
+    texts = [text * times for text in texts]
     data = b"".join(text.encode() for text in texts)
     ends = np.cumsum([len(text.encode()) for text in texts]).astype(np.uint64)
     words = [re.findall(f"[^{SPACES}]+", text) for text in texts]

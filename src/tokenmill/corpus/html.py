@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import cache
 from typing import Any
 
 from ..errors import require
@@ -34,11 +35,10 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
     >>> html_to_text("<p>one\ntwo &amp; <b>three</b></p><pre><code>if  x &lt; 1:\n    y</code></pre>")
     [Segment(text='one two & three', verbatim=False), Segment(text='if  x < 1:\n    y', verbatim=True)]
     """
-    parser = require("selectolax.lexbor", "corpus", "cleaning HTML")
     removed = removed if removed is not None else Counter()
     if LINE in html or PARAGRAPH in html or MARK in html:
         html = re.sub(rf"[{LINE}{PARAGRAPH}{MARK}]", "", html)
-    body = parser.LexborHTMLParser(html).body
+    body = _parser()(html).body
     segments: list[Segment] = []
     prose: list[str] = []
     node = body.child if body is not None else None
@@ -84,6 +84,11 @@ def html_to_text(html: str, removed: Counter | None = None, keep_code: bool = Tr
         node = following
     _end_prose(prose, segments)
     return segments
+
+
+@cache
+def _parser() -> Any:
+    return require("selectolax.lexbor", "corpus", "cleaning HTML").LexborHTMLParser
 
 
 def _end_of(tag: str, lists: int) -> str:

@@ -55,7 +55,8 @@ class Tally:
         for name in ("documents_in", "documents_kept", "bytes_in", "bytes_out", "skipped_count"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in COUNTERS:
-            getattr(self, name).update(getattr(other, name))
+            if counts := getattr(other, name):  # of most documents they are empty
+                getattr(self, name).update(counts)
         if len(self.removed) > 2 * LISTED_REMOVALS:
             self.removed = Counter(dict(most_frequent(self.removed, LISTED_REMOVALS)))
         for name, examples in other.examples.items():

@@ -433,9 +433,11 @@ def _without_quotes(line: str) -> str:
     bold and italics, the first bold after a letter is an apostrophe and italics: the possessive of an italic name.
     """
     runs = [len(run) for run in _QUOTES.findall(line)]
-    bold, italic = sum(run in (3, 4) or run >= 5 for run in runs), sum(run == 2 or run >= 5 for run in runs)
+    bold, italic = len(runs) - runs.count(2), len(runs) - runs.count(3) - runs.count(4)
     if bold % 2 and italic % 2:
         line = _LETTER_BOLD.sub("'", line, count=1)
+    elif {*runs} <= {2, 3, 5}:  # nearly all lines: nothing stays of them
+        return _QUOTES.sub("", line)
     return _QUOTES.sub(lambda run: "'" * {4: 1}.get(len(run[0]), len(run[0]) - 5), line)
 
 

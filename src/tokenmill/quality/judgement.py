@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -41,7 +42,14 @@ def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None
     """Encode the text with `tok`, and replay its merges over it."""
     parts = [text.counts(domain, tok, progress) for domain in text.names]
     apart = text.together(tok, progress) if len(tok.vocabulary.superwords) else WordCounts.merge(parts)
-    swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, apart, progress))
-    usages = text.usages(tok, progress)  # late: a thread may count words meanwhile, see Reading
-    scripts = scripts_table(zip(parts, usages.values(), strict=True))
+    with ThreadPoolExecutor(1, "tokenmill-judge") as pool:
+        encoded = pool.submit(_encoded, tok, text, parts)
+        swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, apart, progress))
+        usages, scripts = encoded.result()
     return Judgement(tok, len(ordinary_tokens(tok)), usages, reduce(add, usages.values()), scripts, swallowed)
+
+
+def _encoded(tok: Tokenizer, text: EvaluationText, parts: list[WordCounts]) -> tuple[dict[str, Usage], Table]:
+    """The usages of the domains, and the figures by script."""
+    usages = text.usages(tok)
+    return usages, scripts_table(zip(parts, usages.values(), strict=True))

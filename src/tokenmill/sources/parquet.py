@@ -118,7 +118,8 @@ class ParquetSource(BlockSource):
             group = self._file.metadata.row_group(self._group)
             names = self._file.schema_arrow.names
             columns = [self._options.field, *(["id"] if self._ids and "id" in names else [])]
-            rows = max(1, min(MOST_ROWS, group.num_rows * BLOCK // max(1, group.total_byte_size)))
+            # Half a block: Arrow's buffers may be twice as large as the strings.
+            rows = max(1, min(MOST_ROWS, group.num_rows * BLOCK // 2 // max(1, group.total_byte_size)))
             self._batches = self._file.iter_batches(
                 rows, row_groups=[self._group], columns=list(dict.fromkeys(columns)), use_threads=False
             )

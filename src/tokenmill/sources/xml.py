@@ -137,14 +137,15 @@ def _cut(stream: ByteStream, tag: bytes, limit: int | None) -> Iterator[tuple[in
 
 def parse(data: bytes) -> Element:
     """The element in `data`; raises Damaged if it is not well-formed or uses an entity that XML does not define."""
-    etree = require("lxml.etree", "corpus", "reading XML")
+    etree, parser = _parser()
     try:
-        return etree.fromstring(data, _parser())
+        return etree.fromstring(data, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
         raise Damaged(f"not well-formed XML: {str(error).partition(', line ')[0]}") from error
 
 
 @cache
-def _parser() -> Any:
+def _parser() -> tuple[Any, Any]:
+    """The module of lxml, and a parser, made once: importing it for each document takes longer than finding it."""
     etree = require("lxml.etree", "corpus", "reading XML")
-    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)
+    return etree, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True)

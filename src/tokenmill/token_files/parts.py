@@ -29,13 +29,13 @@ from .settings import Settings
 if TYPE_CHECKING:
     from ..tokenizer.tokenizer import Tokenizer
 
-JOB_BYTES = 1 << 20  # of text for one thread at a time: some ten milliseconds
+JOB_BYTES = 1 << 19  # of text for one thread at a time: some milliseconds
 JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
 COPY = 1 << 22
 # Bytes of ids that are brought to the disk while others are encoded. Without it, a file of 150 MB takes 0.09 s at the end
 # (Intel Xeon, virtual disk, 2026-11-22).
-SYNC_BYTES = 16 << 20
+SYNC_BYTES = 8 << 20
 
 
 @dataclass
@@ -223,7 +223,7 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
 
 
 def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, start: Place) -> Iterator[Job]:
-    """The blocks of `sources` from `start` on, in jobs of about a megabyte."""
+    """The blocks of `sources` from `start` on, in jobs of at least half a megabyte."""
     blocks: list[Block] = []
     size = 0
     for number in range(start.source, len(sources)):
