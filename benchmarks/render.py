@@ -319,6 +319,24 @@ def encode(results: dict) -> list[str]:
     ]
 
 
+def calls(results: dict) -> list[str]:
+    """Importing, loading, and the first texts."""
+    names = {"import": "import", "load": "load cl100k_base", "first": "first line", "second": "second line"}
+    rows = [
+        [name, *(f"{statistics.median(each[step] for each in rounds):.2f}" for rounds in results.values())]
+        for step, name in names.items()
+    ]
+    return [
+        "## First calls of one process",
+        "",
+        "CPU milliseconds in a fresh process after Python's start, median of the rounds; whatever a library imports late counts in the "
+        "step that needs it. tokenmill has loaded the file before. The machine was busy with other work: only figures of one "
+        "row compare.",
+        "",
+        *table(["", *results], rows),
+    ]
+
+
 def families(results: dict) -> list[str]:
     """Loading and first calls, and encoding in the manner of SentencePiece."""
 
@@ -402,6 +420,7 @@ TOPICS = {
     "split": split,
     "count": count,
     "encode": encode,
+    "calls": calls,
     "families": families,
     "token_files": token_files,
     "stages": stages,
