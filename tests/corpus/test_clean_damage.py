@@ -277,12 +277,12 @@ def test_a_mixed_bag(tmp_path):
     (folder / "h.txt").write_bytes(b"")
     texts, skipped = cleaned("text", folder, tmp_path, read=ReadOptions("line"))
     assert texts == [BODY] * 4
-    assert [skip.removeprefix("in/")[:40] for skip in skipped] == [
-        "a.txt, line 2: not UTF-8: the byte 0xe9 ",
-        "b.jsonl, line 2: not JSON: Expecting val",
-        "b.jsonl, line 3: a JSON list; expected a",
-        "c.parquet: not a readable Parquet file (",
-        "e.parquet: no column 'text'; the columns",
-        "f.txt.gz: damaged or cut off after 0 byt",
-        "g.7z: cannot be read as a 7z archive: tr",
+    assert [skip.removeprefix("in/")[:38] for skip in skipped] == [
+        "a.txt, line 2: not UTF-8: the byte 0xe",
+        "b.jsonl, line 2: not JSON: Expecting v",
+        "b.jsonl, line 3: a JSON list; expected",
+        "c.parquet: not a readable Parquet file",
+        "e.parquet: no column 'text'; the colum",
+        "f.txt.gz: damaged or cut off after 0 b",
+        "g.7z: cannot be read as a 7z archive: ",
     ]
