@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from tokenmill import train_from_iterator
 from tokenmill.training.naive import train_naive
 from tokenmill.vocabulary import AddedToken, Vocabulary
 from tokenmill.vocabulary.patterns import PATTERNS
@@ -72,6 +73,7 @@ def vocabularies():
         ("picky", picky()),
         ("sentencepiece", sentencepiece()),
         ("first", sentencepiece(normalizers=(), add_prefix_space="first")),
+        ("boundless", boundless()),
     ]
 
 
@@ -165,6 +167,14 @@ def picky(threshold=0.5, size=700):
         tuple(tokens), (PATTERNS["cl100k"],), "events", np.array(events, np.int32), whole_pretokens=False,
         added_tokens=(AddedToken("<|endoftext|>", len(tokens)),),
     )  # fmt: skip
+
+
+def boundless():
+    """Superwords of whole pretokens, over events with removals."""
+    options = {"split": "cl100k", "refine": 0.7, "min_pair_count": 1, "special_tokens": ["<|endoftext|>"]}
+    vocabulary = train_from_iterator([TEXT], 550, superwords="boundless", **options).vocabulary
+    assert len(vocabulary.superwords) > 40 and vocabulary.removed
+    return vocabulary
 
 
 EDGE_CASES = [

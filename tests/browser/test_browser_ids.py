@@ -93,7 +93,7 @@ ALPHABETS = st.one_of(
 
 
 @settings(max_examples=40 * SWEEP, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.integers(0, 12), st.booleans(), st.lists(ALPHABETS, min_size=25, max_size=25))
+@given(st.integers(0, 13), st.booleans(), st.lists(ALPHABETS, min_size=25, max_size=25))
 def test_any_text_gets_the_librarys_ids(site_page, tokenizers, which, special, texts):
     name, tok = tokenizers[which]
     assert_same(site_page, name, tok, texts, special)
@@ -135,10 +135,11 @@ def published(chromium, shared, corpus_bytes, tmp_path_factory):
     ]
     found = [(name, formats.read(shared / "vocab" / name)) for name in names]
     text = corpus_bytes("multi", 1_000_000).decode("utf-8", "replace")
-    for name, refine in (("plain", None), ("picky", 0.8)):
-        trained = train_from_iterator([text], 4000, special_tokens=["<|endoftext|>"], refine=refine)
+    trainings = {"plain": {}, "picky": {"refine": 0.8}, "boundless": {"superwords": "boundless"}}
+    for name, options in trainings.items():
+        trained = train_from_iterator([text], 4000, special_tokens=["<|endoftext|>"], **options)
         found.append((name, trained.vocabulary))
-    assert found[-1][1].removed
+    assert found[-2][1].removed and len(found[-1][1].superwords) > 100
     folder = tmp_path_factory.mktemp("published") / "site"
     export(found, folder)
     with file_server(folder) as address:

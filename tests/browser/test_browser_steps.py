@@ -65,6 +65,48 @@ def test_a_removal_of_a_picky_tokenizer_is_a_step(open_page, site, small_tokeniz
     assert kinds == {"merge", "remove"}
 
 
+def test_the_steps_of_a_superword_are_those_of_its_pretokens_and_its_own(open_page, site, small_tokenizers):
+    vocabulary = dict(small_tokenizers)["boundless"]
+    page = open_page(site)
+    of = {row[2]: row for row in vocabulary.superwords.tolist()}
+
+    def atoms(id):
+        return [atom for half in of[id][:2] for atom in atoms(half)] if id in of else [id]
+
+    tok = Tokenizer(vocabulary)
+    for id in list(of)[:20]:
+        found = trace(page, "boundless", vocabulary.tokens[id].decode())
+        own = [step for step in found["steps"] if step["order"] >= len(vocabulary.events)]
+        assert len(own) == len(atoms(id)) - 1 and own[-1]["parts"][0]["id"] == id and len(own[-1]["parts"]) == 1
+        before = found["steps"][-len(own) - 1]["parts"]
+        assert [part["id"] for part in before] == atoms(id)
+        assert [tok.core.encode_pretoken(vocabulary.tokens[atom]) for atom in atoms(id)] == [
+            [atom] for atom in atoms(id)
+        ]
+
+
+def test_superwords_of_whole_pretokens_are_drawn_explained_and_listed(open_page, site):
+    page = open_page(site)
+    page.select_option("#tokenizer", "boundless")
+    page.wait_for_selector("#about:has-text('BoundlessBPE (superwords of whole pretokens, with removals)')")
+    set_text(page, "they low lower")
+    words = page.locator("#tokens .t.super")
+    assert words.count() == 1 and words.locator(".word").all_text_contents() == [" low", " lower"]
+    words.click()
+    assert "across 2 words" in page.inner_text("#detail")
+    page.click("#why")
+    page.wait_for_selector("#steps[open]")
+    last = page.locator(".why-list li").last.inner_text()
+    assert "·low" in last and "·lower" in last
+    page.click("#steps button")
+    page.click("#tab-vocabulary")
+    page.fill("#search", " low lower")
+    page.select_option("#search-where", "is")
+    page.click(".result:has-text('·low·lower')")
+    page.wait_for_selector(".tree")
+    assert page.locator(".tree .chip").first.inner_text() == "·low·lower"
+
+
 @pytest.fixture(scope="module")
 def superwords(tmp_path_factory):
     """The address of a site with one tokenizer, whose last token is " the cat", and the counts of its tokens."""

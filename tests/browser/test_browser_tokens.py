@@ -444,7 +444,7 @@ def test_samples(open_page, local, toks):
     assert len(labels) > 12
     for label in labels[1:]:
         page.select_option("#sample", label=label)
-        assert page.is_checked("#special") == ("control" in label)
+        assert page.is_checked("#special") == ("special" in label)
         page.uncheck("#special")
         text = text_of(page)
         page.wait_for_function(

@@ -238,7 +238,7 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     told = page.inner_text("#message")
     assert "merges.txt + " in told and "byte-level BPE with a list of merges" in told and "400 tokens" in told
     about = page.inner_text("#about")
-    assert "merges.txt + " in about and "400 tokens" in about
+    assert "merges.txt + " in about and "vocabulary size 400" in about
     # A file that does not tell its split pattern: the page asks.
     drop(page, {"mine.tiktoken": (folder / "mine.tiktoken").read_bytes()})
     page.wait_for_selector("#split-dialog[open]")

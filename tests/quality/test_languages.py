@@ -34,7 +34,7 @@ def test_languages_by_name(tmp_path):
     found = tokenmill.compare({"bytes": plain}, [f"en={tmp_path}/a.txt", f"de={tmp_path}/b.txt"])
     (row,) = found.table("languages").rows
     assert row[:3] == ("bytes", pytest.approx(gini([7, 15])), 0) and row[4] == 1
-    assert found.table("domain_bytes").column("domain") == ["en", "de"]
+    assert found.table("domain_bytes").column("source") == ["en", "de"]
     tokenmill.count(tmp_path / "a.txt").save(tmp_path / "counts")
     named = EvaluationText([f"en={tmp_path}/counts"])
     assert named.names == ["en"]

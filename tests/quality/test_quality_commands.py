@@ -44,7 +44,7 @@ def test_inspect(folder):
     answer = json.loads(result.stdout)
     tok = tokenmill.load(folder / "large")
     assert answer["fingerprint"] == tok.vocabulary.fingerprint() and answer["domains"] == ["a", "b"]
-    rows = {row["domain"]: row for row in table(result, "domains")["rows"]}
+    rows = {row["source"]: row for row in table(result, "domains")["rows"]}
     assert rows["a"]["tokens"] == len(tok.encode(TEXT)) and rows["a"]["bytes"] == len(TEXT)
     assert rows["a"]["tokens_per_word"] == len(tok.encode(TEXT)) / len(TEXT.split())
     assert table(result, "longest")["total"] == 278 and len(table(result, "longest")["rows"]) == 5
@@ -75,7 +75,7 @@ def test_compare(folder):
     rows = table(result, "compression")["rows"]
     assert [row["tokenizer"] for row in rows] == ["large", "small"]
     assert rows[0]["relative_share"] == 1 < rows[1]["relative_share"]
-    assert table(result, "domain_fertility")["rows"][1]["domain"] == "b"
+    assert table(result, "domain_fertility")["rows"][1]["source"] == "b"
     first = run(folder, "compare", "--on", "a.txt", "b.txt", "--html", "both.html", "--json", "large", "small")
     assert json.loads(first.stdout)["tables"] == json.loads(result.stdout)["tables"] and (folder / "both.html").exists()
     assert "Compression" in run(folder, "compare", "large", "--on", "a.txt").stdout

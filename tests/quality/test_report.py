@@ -5,12 +5,14 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from quality_examples import BYTES, make_vocabulary
 
 from tokenmill import AddedToken, Tokenizer, WordCounts
 from tokenmill.quality import compare, inspect, reporting
+from tokenmill.quality.page import _explained
 
 HOSTILE = [
     b"<script>alert(1)</script>",
@@ -122,6 +124,34 @@ def test_comparison(hostile, counts):
     check(page)
     assert "The first 4 tokenizers" in page and page.count("<em>best</em>") >= 2
     assert len(page.encode()) < 1_000_000
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_in_either_report(hostile, counts, tmp_path, chromium, theme):
+    axe = Path(__file__).resolve().parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+    if not axe.exists():
+        pytest.skip("needs axe-core: npm ci in web/")
+    plain = Tokenizer(make_vocabulary(BYTES, []), name="bytes")
+    inspect(hostile, {NAME: counts, "b": counts}).save(tmp_path / "inspect.html")
+    compare([hostile, plain], {NAME: counts, "b": counts}).save(tmp_path / "compare.html")
+    context = chromium.new_context(color_scheme=theme, reduced_motion="reduce")
+    page = context.new_page()
+    for name in ("inspect", "compare"):
+        page.goto((tmp_path / f"{name}.html").as_uri())
+        for width in (1280, 400):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.evaluate(axe.read_text(encoding="utf-8"))
+            found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+            problems = [
+                (of["id"], of["nodes"][0]["html"], of["nodes"][0]["failureSummary"]) for of in found["violations"]
+            ]
+            assert not problems, (name, width, problems)
+    context.close()
+
+
+def test_terms_are_explained_but_not_in_commands():
+    shown = _explained("Drop them with `tokenmill prune --ios 0.9`: their IoS is high.")
+    assert "<code>tokenmill prune --ios 0.9</code>" in shown and shown.count("<abbr") == 1
 
 
 def test_lists_are_cut(hostile, counts, tmp_path):

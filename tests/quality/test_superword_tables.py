@@ -37,6 +37,19 @@ def test_compare_shows_superwords(toks, tmp_path):
     assert sum(most.column("used")) == sum(token in spanning for token in used)
 
 
+def test_inspect_judges_superwords_of_whole_pretokens(tmp_path):
+    """Their tokens cannot be replaced, so no table says which are worth it."""
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    tok = tokenmill.train_from_iterator([TEXT], 280, superwords="boundless")
+    found = tokenmill.inspect(tok, tmp_path / "text.txt")
+    keys = {table.key for table in found.tables}
+    assert "worth_replacing" not in keys and "text" in keys
+    assert dict(found.table("text").rows)["tokens"].value == len(tok.encode(TEXT))
+    assert "superwords of whole pretokens" in str(dict(found.table("vocabulary").rows)["merging"])
+    picky = tokenmill.inspect(tokenmill.train_from_iterator([TEXT], 280, refine=0.9))
+    assert "superwords" not in str(dict(picky.table("vocabulary").rows)["merging"])
+
+
 def test_train_tells_the_bytes_per_token_of_superwords(tmp_path):
     """Measured on a sample of the text, since word counts do not tell which superwords it uses."""
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")

@@ -7,7 +7,8 @@ import pytest
 from quality_examples import BYTES, make_vocabulary, random_text
 
 import tokenmill
-from tokenmill import Tokenizer, WordCounts
+from tokenmill import InspectionOptions, ReadOptions, Tokenizer, WordCounts
+from tokenmill.quality import references
 from tokenmill.quality.verdict import INVALID
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 400
@@ -69,6 +70,42 @@ def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):
     best = found.table("compression").best()
     assert {found.table("compression").rows[row][0] for row, _ in best} == {"large"}
     assert "**" in found.table("compression").to_markdown()
+
+
+def test_beside_the_published_encodings_of_this_machine(tok, tmp_path, monkeypatch):
+    """Those that are here are measured on the same documents; the others are left out, and so is the tokenizer itself."""
+    small = tokenmill.train_from_iterator([TEXT], 262)
+    here = {"gpt2": small, "cl100k_base": tok}
+
+    def from_file(name):
+        if name not in here:
+            raise tokenmill.errors.InputError(f"{name} is not here")
+        return here[name]
+
+    monkeypatch.setattr(references.Tokenizer, "from_file", from_file)
+    (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
+    found = tokenmill.inspect(
+        tok, tmp_path / "a.txt", name="mine", options=InspectionOptions(read=ReadOptions(unit="line"))
+    )
+    lines = TEXT.splitlines()
+    densities = {
+        name: sum(map(len, lines)) / sum(len(one.encode(line)) for line in lines)
+        for name, one in (("mine", tok), ("gpt2", small))
+    }
+    table = found.table("beside")
+    assert {name: pytest.approx(value) for name, value in table.rows} == densities
+    assert {table.rows[row][0] for row, _ in table.best()} == {"mine"}
+    of = finding(found, "density")
+    assert (
+        of.level == "good"
+        and f"{densities['mine']:.2f} bytes of your text; gpt2 {densities['gpt2']:.2f}" in of.statement
+    )
+    other = tokenmill.inspect(small, tmp_path / "a.txt")
+    assert finding(other, "density").level == "look" and "use cl100k_base" in finding(other, "density").advice
+    here.clear()
+    alone = tokenmill.inspect(tok, tmp_path / "a.txt")
+    assert "beside" not in {table.key for table in alone.tables}
+    assert "none here is of about this size" in finding(alone, "density").threshold
 
 
 def test_provenance_in_every_form(tok, tmp_path, monkeypatch):

@@ -130,9 +130,9 @@ function drawChooser(): void {
     try {
       const summary = await session.ready(key);
       if (key !== session.current) return;
-      const facts = [summary.source, summary.family, `${grouped(summary.tokens)} tokens`];
-      byId("about").textContent =
-        `${facts.filter((fact) => fact !== "").join(" · ")} · fingerprint ${summary.fingerprint.slice(0, 12)}`;
+      const facts = [summary.source, summary.family, `vocabulary size ${grouped(summary.tokens)}`];
+      facts.push(`fingerprint ${summary.fingerprint.slice(0, 12)}`);
+      byId("about").textContent = facts.filter((fact) => fact !== "").join("\u00a0· ");
     } catch (error) {
       notify(error instanceof Error ? error.message : String(error), true);
     }

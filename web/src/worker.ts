@@ -3,7 +3,7 @@
 import type { Answer, Calls, Request, Summary } from "./calls";
 import { Encoder } from "./encoder/encoder";
 import { Lookup } from "./encoder/lookup";
-import { type Header, type Pack, readPack } from "./encoder/pack";
+import { type Pack, readPack } from "./encoder/pack";
 import { splitterOf } from "./encoder/split";
 import { trace } from "./encoder/trace";
 
@@ -81,7 +81,7 @@ function summary(pack: Pack): Summary {
     name: header.name,
     fingerprint: header.fingerprint,
     source: header.source,
-    family: family(header),
+    family: family(pack),
     order: header.order,
     tokens: header.n_vocab,
     patterns: header.split_patterns,
@@ -91,10 +91,15 @@ function summary(pack: Pack): Summary {
   };
 }
 
-function family({ order, alphabet, space_mark }: Header): string {
+function family({ header: { order, alphabet, space_mark, superwords }, right }: Pack): string {
   if (space_mark) return "SentencePiece-style BPE";
   const level = alphabet === "characters" ? "character-level BPE" : "byte-level BPE";
-  if (order === "events") return `Picky BPE (${level} with removals)`;
+  if (order === "events") {
+    const removals = right.includes(-1) ? "with removals" : "";
+    if (superwords > 0)
+      return `BoundlessBPE (${["superwords of whole pretokens", removals].filter(Boolean).join(", ")})`;
+    return removals ? `Picky BPE (${level} ${removals})` : `${level}, replayed by events`;
+  }
   return order === "merges" ? `${level} with a list of merges` : `${level}, merged by rank (as in tiktoken)`;
 }
 

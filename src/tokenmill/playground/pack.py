@@ -6,9 +6,9 @@
         the sections: columns of bytes
 
 If two other tokens make a token, its bytes are not stored; the token is the row (left id, right id, own id). If merges
-are listed, these rows are the merges; in rank order each token consists of its longest prefix that is a token, and the
-rest. A column of numbers below 2^24 is stored as three planes (all low bytes, all middle bytes, all high bytes), which
-compresses to about 3.4 bytes per token.
+are listed, these rows are the merges, then the superwords of whole pretokens; in rank order each token consists of its
+longest prefix that is a token, and the rest. A column of numbers below 2^24 is stored as three planes (all low bytes, all
+middle bytes, all high bytes), which compresses to about 3.4 bytes per token.
 
 The split pattern is included as the automaton that the library compiles, so the browser splits exactly as the library
 does, whatever Unicode version it has.
@@ -57,16 +57,13 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
             f"the playground cannot show {name}: the page's encoder does not have {refused}. "
             "Use tokenmill inspect and tokenmill compare."
         )
-
-    if len(vocabulary.superwords):
-        raise ConversionError(
-            f"the playground cannot show {name}: the page's encoder does not join whole pretokens (BoundlessBPE). Use tokenmill "
-            "inspect and tokenmill compare."
-        )
     size = max([len(vocabulary.tokens), *(token.id + 1 for token in vocabulary.added_tokens)], default=0)
     if size > MOST_IDS:
         raise ConversionError(f"the playground shows vocabularies of at most {MOST_IDS:,} ids; {name} has {size:,}")
-    rows = _prefix_rows(vocabulary.tokens) if vocabulary.order == "ranks" else vocabulary.events.astype(np.int64)
+    if vocabulary.order == "ranks":
+        rows = _prefix_rows(vocabulary.tokens)
+    else:
+        rows = np.concatenate([vocabulary.events, np.reshape(vocabulary.superwords, (-1, 3))]).astype(np.int64)
     literal = _literals(vocabulary.tokens, rows)
     sections = {
         "left": _planes(rows[:, 0]),
@@ -96,6 +93,7 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
         "source": source,
         "fingerprint": vocabulary.fingerprint(),
         "order": vocabulary.order,
+        "superwords": len(vocabulary.superwords),
         "whole_pretokens": vocabulary.whole_pretokens,
         "alphabet": vocabulary.alphabet,
         "unknown": vocabulary.unknown,

@@ -159,8 +159,8 @@ def _tables(
     tables += [
         _vocabularies(judged, thresholds),
         references_table(figures),
-        _side_by_side("domain_bytes", "Bytes per token, by source", "domain", density, "max"),
-        _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "domain", fertility, "min"),
+        _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
+        _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
         _side_by_side("scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts, "max"),
         _overlap({name: of.tok for name, of in judged.items()}),
     ]

@@ -33,7 +33,7 @@ from .token_lists import (
     unused_table,
     white_space_table,
 )
-from .usage import Usage, measure_usage, ordinary_tokens
+from .usage import Usage, ordinary_tokens
 from .verdict import verdict
 
 
@@ -164,10 +164,9 @@ def inspect(
         reach = reach_of_tokens(tok, usage, progress)
         unreachable = unreachable_table(tok, reach)
         tables += [references_table({name: figures}), unreachable, unbuilt_table(tok), partial_table(tok, reach, usage)]
-        if domains is not None and usage is not None and tok.vocabulary.alphabet == "bytes":
-            # New tokens would be trained on pretokens that are not joined.
-            apart = measure_usage(tok, domains.together(tok)) if len(tok.vocabulary.superwords) else usage
-            tables.append(worth_table(tok, apart, usage.by_id))
+        replaceable = tok.vocabulary.alphabet == "bytes" and not len(tok.vocabulary.superwords)
+        if domains is not None and usage is not None and replaceable:
+            tables.append(worth_table(tok, usage, usage.by_id))
         if matrix is not None:
             tables.append(under_trained_table(tok, matrix, usage))
         tables += _lists(name, tok, usage, options)

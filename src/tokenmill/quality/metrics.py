@@ -140,7 +140,10 @@ def overview_table(tok: Tokenizer) -> Table:
         ("added tokens", _figure(len(vocabulary.added_tokens), count)),
         ("ids (rows of an embedding table)", _figure(vocabulary.n_vocab, count)),
         ("tokens removed in training", _figure(len(vocabulary.removed), count)),
-        ("merging", ORDERS[vocabulary.order]),
+        (
+            "merging",
+            ORDERS[vocabulary.order] + ("; then superwords of whole pretokens" if len(vocabulary.superwords) else ""),
+        ),
         ("alphabet", vocabulary.alphabet),
         ("split pattern", " then ".join(vocabulary.split_patterns) or "none: a text is one pretoken"),
         ("mean bytes of a token", _figure(ratio(sum(map(len, tokens)), len(tokens)), number)),
@@ -170,7 +173,7 @@ def domains_table(tok: Tokenizer, usages: Mapping[str, Usage]) -> Table:
     """The figures of each domain: a file, a folder, a language."""
     judged = {name: (tok, usage) for name, usage in usages.items()}
     measures = [Measure(replace(of.column, best=""), of.of) for of in (BYTES, TOKENS, *DENSITY, USED, RENYI)]
-    return measured_table("domains", "By domain", judged, "domain", measures)
+    return measured_table("domains", "By source", judged, "source", measures)
 
 
 def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], name: str) -> Table:
@@ -180,7 +183,7 @@ def baseline_table(usages: Mapping[str, Usage], baseline: Mapping[str, Usage], n
         theirs = baseline[domain].tokens
         rows.append((domain, usage.tokens, theirs, ratio(usage.tokens, theirs), ratio(theirs, usage.tokens)))
     columns = (
-        Column("domain"),
+        Column("source"),
         Column("tokens", "count"),
         Column("baseline tokens", "count"),
         Column("tokens, relative", "share", "tokens as a share of the baseline's; below 100 % is shorter"),

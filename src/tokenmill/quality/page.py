@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .reporting import Finding, Report
 
 LONG = 20  # a table with more rows scrolls and can be searched
+SHORT = 20  # characters; a name up to this is never wrapped
 MOST_SERIES = 4  # lines that can be distinguished in one chart
 LEVELS = {"act": "Act", "look": "Look", "good": "Good"}
 
@@ -88,7 +89,7 @@ def _page(report: Report, links: list[str], parts: list[str]) -> str:
 <a class="skip" href="#main">Skip to the report</a>
 <div class="layout">
 <header>
-<h1>{_breakable(report.title())}</h1>
+<h1>{" ".join(f"<span>{_breakable(word)}</span>" for word in report.title().split(" "))}</h1>
 <p class="lead">{escape(report.lead())}</p>
 {_tiles(report)}
 </header>
@@ -124,8 +125,8 @@ def _explained(text: str) -> str:
         seen.add(term)
         return f'<abbr tabindex="0" data-tip="{escape(_EXPLANATIONS[term])}">{match[0]}</abbr>'
 
-    found = _TERM.sub(explain, escape(text, quote=False))
-    found = re.sub(r"`([^`]*)`", r"<code>\1</code>", found)
+    parts = escape(text, quote=False).split("`")  # every other one is code
+    found = "".join(f"<code>{part}</code>" if i % 2 else _TERM.sub(explain, part) for i, part in enumerate(parts))
     return re.sub(r"(?<=\d) %", "\u00a0%", found)
 
 
@@ -245,7 +246,9 @@ def _table(table: Table) -> str:
 
 
 def _head(column: Column) -> str:
-    kind = ' class="num"' if column.kind in NUMERIC else ""
+    name = ["short"] if len(column.name) <= SHORT and " " not in column.name else []
+    kinds = (["num"] if column.kind in NUMERIC else []) + name
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
     help = column.help or next((_EXPLANATIONS[match[1].lower()] for match in _TERM.finditer(column.name)), "")
     tip = f' data-tip="{escape(help)}"' if help else ""
     return f'<th scope="col"{kind}{tip}>{_breakable(column.name)}</th>'
@@ -263,7 +266,8 @@ def _cell(value: object, column: Column, best: bool) -> str:
         return (
             f'<td class="{kind}" data-value="{"" if value is None else value}">{escape(cell_text(value, column))}</td>'
         )
-    return f'<td class="text">{_breakable(cell_text(value, column))}</td>'
+    shown = cell_text(value, column)
+    return f'<td class="text{" short" if len(shown) <= SHORT else ""}">{_breakable(shown)}</td>'
 
 
 def _token(token: Token) -> str:

@@ -81,7 +81,7 @@ class Provenance:
         columns = (Column("text"), Column("files", "count"), Column("bytes as stored", "count"), Column("SHA-256"))
         note = "The SHA-256 is that of the files one after the other, as `cat FILES | sha256sum` prints it."
         return [
-            Table("made", "How this was made", (Column("what"), Column("value", "figure")), list(facts)),
+            Table("made", "This report", (Column("what"), Column("value", "figure")), list(facts)),
             Table("texts", "The texts", columns, list(texts), note),
         ]
 

@@ -88,7 +88,9 @@ def _lines(chart: Chart) -> str:
         parts.append(f'<path class="grid" d="M{left:.1f} {up(value):.1f}H{WIDTH - right:.0f}"/>')
         parts.append(_text(left - 6, up(value) + 4, _tick_text(value, chart.y), "tick", "end"))
     for value in _ticks(min(xs), max(xs), chart.x.log, 5):
-        parts.append(_text(across(value), HEIGHT - BOTTOM + 16, _tick_text(value, chart.x), "tick", "middle"))
+        shown = _tick_text(value, chart.x)
+        place = min(across(value), WIDTH - len(shown) * CHARACTER / 2)  # all of it is inside the picture
+        parts.append(_text(place, HEIGHT - BOTTOM + 16, shown, "tick", "middle"))
     parts.append(f'<path class="axis" d="M{left:.1f} {HEIGHT - BOTTOM}H{WIDTH - right:.0f}"/>')
     parts.append(_text(2, TOP - 2, chart.y.label, "label"))
     parts.append(_text((left + WIDTH - right) / 2, HEIGHT - 6, chart.x.label, "label", "middle"))

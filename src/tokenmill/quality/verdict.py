@@ -41,7 +41,7 @@ def verdict(
 
 
 def _percent(share: float | None) -> str:
-    return f"{100 * (share or 0):.1f} %"
+    return f"{100 * (share or 0):.1f} %".replace("-", "\u2212")
 
 
 def _median(figures: Sequence[float | None]) -> float:
@@ -115,7 +115,8 @@ def _languages(figures: Figures) -> Finding:
 def _density(figures: Figures) -> Finding:
     """Compression on the sample, beside vocabularies of about this size or less."""
     others = references([figures])
-    peers = {name: of for name, of in others.items() if of.ids <= 1.25 * figures.ids} or others
+    alike = {name: of for name, of in others.items() if of.ids <= 1.25 * figures.ids}
+    peers = alike or others
     best = {domain: max(peers, key=lambda name: peers[name].bytes_per_token(domain) or 0) for domain in (PROSE, CODE)}
     own = {domain: figures.bytes_per_token(domain) or 0.0 for domain in best}
     theirs = {domain: peers[name].bytes_per_token(domain) or 0.0 for domain, name in best.items()}
@@ -125,7 +126,8 @@ def _density(figures: Figures) -> Finding:
         "density",
         "look" if low else "good",
         f"A token holds {' and '.join(parts)} on the public sample.",
-        f"{_percent(DENSER)} of the best published vocabulary of about this size or less",
+        f"{_percent(DENSER)} of the best published vocabulary"
+        + (" of about this size or less" if alike else "; none here is of about this size or less"),
         "The same text costs more or fewer tokens, and so more or less compute.",
         f"If such text matters to you, train on more of it: {' and '.join(low)}."
         if low

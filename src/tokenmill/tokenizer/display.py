@@ -102,7 +102,7 @@ ORDERS = {
     "ranks": "by rank: any two adjacent tokens whose bytes are a token, the lowest id first",
     "merges": "by a list of merges, the earliest first",
     "scores": "by scores: any two adjacent tokens whose bytes are a token, the highest score first",
-    "events": "by events in training order: merges and removals (Picky BPE), superwords of whole pretokens (BoundlessBPE)",
+    "events": "by events in training order: merges and removals (Picky BPE)",
     "wordpiece": "no merges: the longest token at each place (WordPiece)",
     "unigram": "no merges: the tokens with the highest sum of scores (Unigram)",
     "words": "no merges: each word is a token",

@@ -13,6 +13,7 @@ import { type Merge, rankMerge } from "./merge";
 import type { AddedToken, Pack } from "./pack";
 import { PairRanks } from "./pairs";
 import type { Splitter } from "./split";
+import { Superwords } from "./superwords";
 import { TokenList } from "./tokenlist";
 
 /** An encoded text. Token i is bytes ends[i - 1] to ends[i] of the UTF-8 of `text`. */
@@ -39,6 +40,7 @@ export class Encoder {
   readonly pack: Pack;
   private readonly splitter: Splitter;
   private readonly merge: Merge;
+  private readonly superwords: Superwords | null;
   private readonly added: AddedTokens;
   private readonly lengths: Int32Array;
   private readonly byteParts = new Int32Array(256);
@@ -69,6 +71,8 @@ export class Encoder {
       this.byteParts[byte] = id >= 0 ? id : ranks ? tokens.add(one, 0, 1, hashBytes(one, 0, 1), false) : header.size;
     }
     this.merge = mergeOf(pack);
+    const [left, right, made] = [pack.left, pack.right, pack.made].map((column) => column.subarray(pack.events));
+    this.superwords = header.superwords > 0 ? new Superwords(left!, right!, made!) : null;
   }
 
   /** Encode `text`. `special`: whether control tokens that the text spells become control tokens. */
@@ -255,7 +259,7 @@ export class Encoder {
 
   /** Copies of the result, and the ends of tokens in UTF-16 units; the buffer holds the UTF-8 of `text`. */
   private result(text: string, bytes: number): Encoded {
-    const { ids, ends: endList, marks, length } = this.tokens;
+    const { ids, ends: endList, marks, length } = this.superwords?.join(this.tokens) ?? this.tokens;
     const ends = endList.data.slice(0, length);
     const flags = new Uint8Array(marks.data.subarray(0, length));
     const result = { ids: ids.data.slice(0, length), ends, flags, bytes, text };
@@ -282,8 +286,10 @@ export class Encoder {
 }
 
 function mergeOf(pack: Pack): Merge {
-  const { header, tokens, left, right, made } = pack;
-  if (header.order === "events") return eventMerge(new EventList(left, right, made));
+  const { header, tokens, left, right, made, events } = pack;
+  if (header.order === "events") {
+    return eventMerge(new EventList(left.subarray(0, events), right.subarray(0, events), made.subarray(0, events)));
+  }
   if (header.order === "ranks") return rankMerge(new PairRanks(tokens, header.size, 1 << 16), null);
   const pairs = new PairRanks(null, 0, left.length);
   for (let row = 0, rank = 0; row < left.length; row++) {

@@ -21,6 +21,8 @@ export interface Header {
   fingerprint: string;
   /** "scores": merges in a row that make the same token have one rank. */
   order: "ranks" | "merges" | "scores" | "events";
+  /** How many of the rows, the last ones, are superwords of whole pretokens (BoundlessBPE). */
+  superwords: number;
   whole_pretokens: boolean;
   alphabet: "bytes" | "characters";
   unknown: number | null;
@@ -51,10 +53,12 @@ export interface Pack {
   present: Uint8Array;
   /** By id: whether it is the first present token with its bytes, and not empty. */
   findable: Uint8Array;
-  /** Rows that build tokens; if the order is not "ranks", they are the events. Removals have right = -1. */
+  /** Rows that build tokens; if the order is not "ranks", they are the events, then superwords. Removals have right = -1. */
   left: Int32Array;
   right: Int32Array;
   made: Int32Array;
+  /** The number of rows that are not superwords. */
+  events: number;
   counts: Float64Array | null;
   ios: Float64Array | null;
   /** The tables of the split patterns' automata, by name. */
@@ -104,6 +108,7 @@ export async function readPack(file: Uint8Array): Promise<Pack> {
     left,
     right,
     made,
+    events: left.length - header.superwords,
     counts: column("counts"),
     ios: column("ios"),
     tables: new Map(tables.map((name) => [name, section(name)])),

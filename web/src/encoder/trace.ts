@@ -44,19 +44,23 @@ const MOST_WAITING = 6;
 
 const tracers = new WeakMap<Pack, Tracer>();
 
-/** The steps of one pretoken, or null if it is too long to show. */
+/** The steps of one pretoken, or of the pretokens of a superword; null if they are too long to show. */
 export function trace(pack: Pack, pretoken: Uint8Array): Trace | null {
   if (pretoken.length > LONGEST) return null;
   const tracer = tracers.get(pack) ?? new Tracer(pack);
   tracers.set(pack, tracer);
   const start = tracer.start(pretoken);
   const whole = pack.header.whole_pretokens ? tracer.find(pretoken) : -1;
-  const steps = pack.header.order === "events" ? tracer.replay(start) : tracer.merge(start);
+  const atoms = tracer.pretokensOf(tracer.find(pretoken));
+  const replayed = () => (atoms.length > 1 ? tracer.superword(atoms) : tracer.replay(start));
+  const steps = pack.header.order === "events" ? replayed() : tracer.merge(start);
   return { start, steps, whole: whole >= 0 ? { id: whole, bytes: pretoken } : null };
 }
 
 class Tracer {
   private readonly rows = new Map<string, number[]>();
+  private readonly superwords = new Map<string, number[]>(); // the rows of pairs that superwords join
+  private readonly halves = new Map<number, [number, number]>(); // of superwords
   private readonly prefixes: PairRanks;
 
   constructor(private readonly pack: Pack) {
@@ -64,10 +68,12 @@ class Tracer {
     this.prefixes = new PairRanks(tokens, header.size);
     if (header.order === "ranks") return;
     for (let row = 0; row < left.length; row++) {
+      const rows = row < pack.events ? this.rows : this.superwords;
       const key = `${left[row]} ${right[row]}`;
-      const known = this.rows.get(key);
+      const known = rows.get(key);
       if (known) known.push(row);
-      else this.rows.set(key, [row]);
+      else rows.set(key, [row]);
+      if (row >= pack.events) this.halves.set(pack.made[row]!, [left[row]!, right[row]!]);
     }
   }
 
@@ -93,11 +99,11 @@ class Tracer {
   }
 
   /** The steps of ranks, listed merges and scores: the lowest rank first, all its places from left to right. */
-  merge(start: Part[]): Step[] {
+  merge(start: Part[], rows = this.rows): Step[] {
     const steps: Step[] = [];
     let parts = start;
     for (;;) {
-      const ranks = parts.slice(1).map((right, i) => this.rankOf(parts[i]!, right));
+      const ranks = parts.slice(1).map((right, i) => this.rankOf(parts[i]!, right, -1, rows));
       const best = Math.min(NEVER, ...ranks);
       if (best === NEVER) return steps;
       const at = ranks.indexOf(best);
@@ -116,21 +122,41 @@ class Tracer {
         right,
         parts,
         made,
-        waiting: this.waiting(parts, -1),
+        waiting: this.waiting(parts, -1, rows),
       };
       if (again) steps[steps.length - 1] = step;
       else steps.push(step);
     }
   }
 
+  /** The tokens of the pretokens that a superword joins; those of another token are the token. */
+  pretokensOf(id: number): number[] {
+    return this.halves.get(id)?.flatMap((half) => this.pretokensOf(half)) ?? [id];
+  }
+
+  /** The steps of a superword: those of each of its pretokens, which become the tokens `atoms`, then its own merges. */
+  superword(atoms: readonly number[]): Step[] {
+    const whole = atoms.map((id) => this.part(id));
+    const starts = whole.map((part) => this.start(part.bytes));
+    const steps = starts.flatMap((start, i) => {
+      const [before, after] = [whole.slice(0, i), starts.slice(i + 1).flat()];
+      return this.replay(start).map((step) => ({
+        ...step,
+        parts: [...before, ...step.parts, ...after],
+        made: [...before.map(() => false), ...step.made, ...after.map(() => false)],
+      }));
+    });
+    return [...steps, ...this.merge(whole, this.superwords)];
+  }
+
   /** The steps of a Picky vocabulary: event after event, those that do something here. */
   replay(start: Part[]): Step[] {
-    const { left, right, made: makes } = this.pack;
+    const { left, right, made: makes, events } = this.pack;
     const steps: Step[] = [];
     const first = new Map<number, [number, number]>(); // the pair that first made a token
     const gone = new Set<number>();
     let parts = start;
-    for (let event = 0; event < left.length; event++) {
+    for (let event = 0; event < events; event++) {
       const [a, b, id] = [left[event]!, right[event]!, makes[event]!];
       if (b >= 0) {
         if (!first.has(id)) first.set(id, [a, b]);
@@ -168,11 +194,11 @@ class Tracer {
   }
 
   /** The rank of a pair: for a Picky vocabulary its next event after `event`. */
-  private rankOf(left: Part, right: Part, event = -1): number {
+  private rankOf(left: Part, right: Part, event: number, all = this.rows): number {
     const { header, made } = this.pack;
     if (left.id < 0 || right.id < 0) return NEVER;
     if (header.order === "ranks") return this.prefixes.rank(left.id, right.id);
-    const rows = this.rows.get(`${left.id} ${right.id}`);
+    const rows = all.get(`${left.id} ${right.id}`);
     let row = rows?.find((one) => one > event) ?? NEVER;
     if (header.order === "scores" && row !== NEVER) while (row > 0 && made[row - 1] === made[row]) row--;
     return row;
@@ -182,10 +208,10 @@ class Tracer {
     return this.pack.header.order === "ranks" ? this.find(joined(left, right)) : this.pack.made[rank]!;
   }
 
-  private waiting(parts: readonly Part[], event: number): Candidate[] {
+  private waiting(parts: readonly Part[], event: number, rows = this.rows): Candidate[] {
     const all = parts.slice(1).map((right, i): Candidate => {
       const left = parts[i]!;
-      return { order: this.rankOf(left, right, event), left: left.bytes, right: right.bytes };
+      return { order: this.rankOf(left, right, event, rows), left: left.bytes, right: right.bytes };
     });
     const possible = all.filter((one) => one.order !== NEVER).sort((a, b) => a.order - b.order);
     const known = new Set<number>();

@@ -6,7 +6,6 @@ import { EditorState, RangeSetBuilder, Transaction } from "@codemirror/state";
 import {
   Decoration,
   type DecorationSet,
-  Direction,
   EditorView,
   highlightSpecialChars,
   keymap,
@@ -65,6 +64,7 @@ export class Editor {
   text = "";
   private wanted: Top | null = null;
   private scrolled = 0; // when
+  private settled: ReturnType<typeof setTimeout> | undefined;
   private moved: () => void = () => {};
 
   constructor(
@@ -100,13 +100,22 @@ export class Editor {
 
   /** What is at the top of the window; see linked.ts. */
   top(): Top {
-    const { scrollDOM, contentDOM } = this.view;
+    const { scrollDOM, visibleRanges } = this.view;
     const { top } = scrollDOM.getBoundingClientRect();
     const end = scrollDOM.scrollTop > 0 && scrollDOM.scrollTop + scrollDOM.clientHeight > scrollDOM.scrollHeight - 2;
-    const { left, right } = contentDOM.getBoundingClientRect();
+    // Of a long line only a part is drawn, and `posAtCoords` does not find its way there.
     const block = this.view.lineBlockAtHeight(Math.max(0, top + 1 - this.view.documentTop));
-    const rtl = this.view.textDirectionAt(block.from) === Direction.RTL;
-    const place = this.view.posAtCoords({ x: rtl ? right - 15 : left + 15, y: top + 1 }, false);
+    const above = (range: { from: number }) =>
+      (this.view.coordsAtPos(Math.max(block.from, range.from), 1)?.top ?? top) <= top;
+    const drawn = visibleRanges.filter((range) => range.from <= block.to && range.to >= block.from);
+    const range = drawn.findLast(above) ?? drawn[0] ?? block;
+    let place = Math.max(block.from, range.from);
+    let last = Math.min(block.to, range.to);
+    while (place < last) {
+      const middle = (place + last) >> 1;
+      if ((this.view.coordsAtPos(middle, 1)?.bottom ?? top) > top + 1) last = middle;
+      else place = middle + 1;
+    }
     const at = this.view.coordsAtPos(place, 1);
     return { place, below: at ? (at.top + at.bottom) / 2 - top : 0, end };
   }
@@ -144,6 +153,9 @@ export class Editor {
     const scrolled = () => {
       this.scrolled = performance.now();
       run();
+      // A part of a long line has its true place only once it is drawn.
+      clearTimeout(this.settled);
+      this.settled = setTimeout(run, 100);
     };
     this.view.scrollDOM.addEventListener("scroll", scrolled, { passive: true });
   }

@@ -16,9 +16,17 @@ export interface Pane {
   onScroll(run: () => void): void;
 }
 
-/** Link two panes, each with the element that receives the user's events. */
-export function linkScrolling(panes: [element: HTMLElement, pane: Pane][]): void {
+/**
+ * Link two panes, each with the element that receives the user's events. Returns what makes the other pane follow at once,
+ * which is needed where its contents come later than the scrolling.
+ */
+export function linkScrolling(panes: [element: HTMLElement, pane: Pane][]): () => void {
   let leader: Pane | null = null;
+  const follow = () => {
+    const top = leader?.top() ?? null;
+    if (top === null) return;
+    for (const [, other] of panes) if (other !== leader) other.scrollTo(top);
+  };
   for (const [element, pane] of panes) {
     const lead = () => {
       leader = pane;
@@ -32,10 +40,9 @@ export function linkScrolling(panes: [element: HTMLElement, pane: Pane][]): void
       waiting = true;
       requestAnimationFrame(() => {
         waiting = false;
-        const top = leader === pane ? pane.top() : null;
-        if (top === null) return;
-        for (const [, other] of panes) if (other !== pane) other.scrollTo(top);
+        if (leader === pane) follow();
       });
     });
   }
+  return follow;
 }

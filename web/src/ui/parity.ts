@@ -40,12 +40,21 @@ export async function drawParity(root: HTMLElement, session: Session, keys: read
       bar.style.height = `${(100 * counts[lane]![i]!) / most}%`;
       return bar;
     });
+    const highest = Math.max(...counts.map((column) => column[i]!));
+    const label = h("span", { class: "parity-most" }, grouped(highest));
+    label.style.bottom = `${(100 * highest) / most}%`;
     const title = `${name}: ${keys.map((key, lane) => `${session.nameOf(key)} ${grouped(counts[lane]![i]!)}`).join(", ")}`;
-    return h("li", { title }, h("span", { class: "parity-bars" }, ...bars), h("span", { class: "parity-name" }, name));
+    return h(
+      "li",
+      { title },
+      h("span", { class: "parity-bars" }, ...bars, label),
+      h("span", { class: "parity-name" }, name),
+    );
   });
   fill(
     root,
     h("h3", {}, "Tokens for the same sentences in each language"),
+    h("p", { class: "hint" }, "Shorter bars are better. The number is that of the highest bar."),
     h("ul", { class: "parity-chart", "aria-hidden": "true" }, ...groups),
     h("details", {}, h("summary", {}, "Numbers"), numbers(session, keys, counts)),
   );

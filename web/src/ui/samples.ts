@@ -3,7 +3,7 @@
 export interface Sample {
   name: string;
   text: string;
-  /** Whether it is meant to be read with control tokens. */
+  /** Whether it is meant to be read with special tokens. */
   special?: boolean;
 }
 
@@ -88,7 +88,7 @@ def fib(n):
 `,
   },
   {
-    name: "Chat with control tokens",
+    name: "Chat with special tokens",
     special: true,
     text: `<|im_start|>system
 You are a helpful assistant.<|im_end|>

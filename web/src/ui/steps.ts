@@ -34,10 +34,10 @@ export async function showSteps(session: Session, question: Question): Promise<v
     ...(found === null
       ? [h("p", {}, "The pretoken is too long to show its steps.")]
       : [
-          h("h3", {}, "Why it is here"),
+          h("h3", {}, "The merges that made it"),
           lookedUp(found),
           why(found, question, unit),
-          h("h3", {}, "All steps"),
+          h("h3", {}, "All steps of the pretoken"),
           table(found, unit),
         ]),
   );
@@ -96,7 +96,7 @@ function table({ start, steps }: Trace, unit: string): HTMLElement {
       h("td", {}, grouped(step.order)),
       h("td", {}, what(step)),
       cells(step.parts, step.made),
-      h("td", {}, waits(step)),
+      h("td", { class: "waits" }, waits(step)),
     ),
   );
   const heads = [

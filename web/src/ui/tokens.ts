@@ -22,6 +22,7 @@ export class TokensTab {
   private readonly heat = byId<HTMLInputElement>("heat");
   private readonly near: NearEncoder;
   private readonly askWorker: () => Promise<void>;
+  private readonly follow: () => void; // the tokens scroll to the text, or the text to the tokens
   private failed = false; // whether the message is about the encoding
   private overtaken = 0; // how often the page's encoder was faster than a pending answer of the worker
 
@@ -50,7 +51,7 @@ export class TokensTab {
       this.edit("");
       this.editor.select(0, 0);
     });
-    linkScrolling([
+    this.follow = linkScrolling([
       [byId("text"), this.editor],
       [byId("tokens"), this.view],
     ]);
@@ -126,7 +127,10 @@ export class TokensTab {
       const [result] = await session.encode([key]);
       if (result === undefined || key !== session.current || overtaken !== this.overtaken) return;
       if ("error" in result) this.fail(result.error);
-      else this.take(result);
+      else {
+        this.take(result);
+        this.follow();
+      }
       await this.near.fetch();
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error));
@@ -179,8 +183,9 @@ export class TokensTab {
       pretoken.push(h("span", { class: i === token ? "mini here" : "mini" }, whole ? visible(text, false) : text));
     }
     const start = token > 0 ? encoded.ends[token - 1]! : 0;
+    const summary = this.session.choice(this.session.current)?.summary;
     // Without a split pattern, what merges on its own is found from the tokens.
-    const whole = this.session.choice(this.session.current)?.summary?.patterns.length === 0;
+    const whole = summary?.patterns.length === 0;
     const { text } = tokenText(encoded, token);
     const why = h("button", { type: "button", id: "why", onclick: () => this.ask(token) }, "Step by step (S)");
     fill(
@@ -195,12 +200,14 @@ export class TokensTab {
           "Bytes",
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
         ),
-        fact(
-          isAdded(encoded, token) ? "Added token" : `${whole ? "Part" : "Pretoken"} of ${after - first}`,
-          h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
-        ),
-        spansWords(text) ? fact("Superword", `across ${wordsOf(text).length} words`) : null,
         fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
+        spansWords(text) ? fact("Superword", `across ${wordsOf(text).length} words`) : null,
+        isAdded(encoded, token)
+          ? fact("Kind", summary?.special.includes(text) ? "special token" : "added token")
+          : fact(
+              `Its ${whole ? "part of the text" : "pretoken"} (${after - first === 1 ? "1 token" : `${after - first} tokens`})`,
+              h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
+            ),
       ),
     );
   }

@@ -66,7 +66,10 @@ function drift({ past, right }: Around): HTMLElement | null {
   const told =
     same === most
       ? "With this fault the events are still the right ones. Try other words."
-      : `With this fault the first ${plural(same, "event")} ${same === 1 ? "is" : "are"} right; of the others ${grouped(wrong)} of ${grouped(most - same)} are wrong.`;
+      : `With this fault ${same === 1 ? "only the first event is" : `the first ${plural(same, "event")} are`} right. ` +
+        (wrong === most - same
+          ? `All ${grouped(wrong)} after it are wrong.`
+          : `Of the ${grouped(most - same)} after it, ${grouped(wrong)} are wrong.`);
   return h("p", { class: "drift" }, told);
 }
 

@@ -197,7 +197,7 @@ export class VocabularyTab {
       h("h3", {}, "How it is built"),
       details.tree === null
         ? h("p", { class: "hint" }, "It is matched as a whole string and has no merges.")
-        : h("ul", { class: "tree" }, this.branch(details.tree, 0)),
+        : h("ul", { class: "tree" }, this.branch(details.tree, new Set())),
       details.history.length > 1 ? h("h3", {}, "History in training") : null,
       details.history.length > 1 ? this.history(details) : null,
       h("h3", {}, "Neighbours by id"),
@@ -211,15 +211,19 @@ export class VocabularyTab {
     );
   }
 
-  private branch(node: TreeNode, depth: number): HTMLElement {
-    const halves = [node.left, node.right].filter((half) => half !== null);
+  /** A token and, below it, its two halves; those of a token that was `drawn` before are not repeated. */
+  private branch(node: TreeNode, drawn: Set<number>): HTMLElement {
+    const again = drawn.has(node.id) && node.left !== null;
+    const halves = again ? [] : [node.left, node.right].filter((half) => half !== null);
     const rank = node.rank === null || node.rank === node.id ? "" : `, merge ${grouped(node.rank)}`;
+    const top = drawn.size === 0;
+    drawn.add(node.id);
     return h(
       "li",
       {},
-      this.chip(node.id, node.bytes, depth === 0),
-      h("span", { class: "rank" }, `id ${grouped(node.id)}${rank}`),
-      halves.length > 0 ? h("ul", {}, ...halves.map((half) => this.branch(half, depth + 1))) : null,
+      this.chip(node.id, node.bytes, top),
+      h("span", { class: "rank" }, `id ${node.id}${rank}${again ? ", as above" : ""}`),
+      halves.length > 0 ? h("ul", {}, ...halves.map((half) => this.branch(half, drawn))) : null,
     );
   }
 
