@@ -1,8 +1,11 @@
 """tokenmill convert and tokenmill check, as a person or a program would call them."""
 
 import base64
+import gzip
 import io
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -148,3 +151,27 @@ def test_check_by_sentencepiece_and_by_tiktoken(tmp_path):
     for path in (tmp_path / "tokenizer.model", tmp_path / "ranks.json"):
         result = run("check", path, "--against", path, "--library", "--fuzz", 300)
         assert result.exit_code == 0 and "no difference: not proved" in result.stderr
+
+
+def test_check_of_gguf_by_llama_cpp(tmp_path, monkeypatch):
+    """A module of its name in its place: it opens the file itself and takes UTF-8 bytes."""
+    path = tmp_path / "it.gguf"
+    tokens = *(bytes([i]) for i in range(256)), b"Zq"
+    Tokenizer(Vocabulary(tokens, ("gpt2",), "merges", [(90, 113, 256)])).save(path, format="gguf")
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    assert "pip install llama-cpp-python" in run("check", path, "--against", path, "--library").stderr
+
+    class Llama:
+        def __init__(self, model_path, vocab_only, verbose):
+            assert (model_path, vocab_only, verbose) == (str(path), True, False)
+
+        def tokenize(self, text, add_bos, special):
+            return list(text) if b"Z" not in text else []
+
+    monkeypatch.setitem(sys.modules, "llama_cpp", SimpleNamespace(Llama=Llama))
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "1")
+    result = run("check", path, "--against", path, "--library", "--fuzz", 20)
+    assert result.exit_code == 1 and "'Z'" in result.stderr
+    (tmp_path / "it.gguf.gz").write_bytes(gzip.compress(path.read_bytes()))
+    packed = tmp_path / "it.gguf.gz"
+    assert "Decompress it" in run("check", packed, "--against", packed, "--library").stderr

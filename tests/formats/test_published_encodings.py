@@ -1,5 +1,6 @@
 """The published encodings by name: their facts are tiktoken's, their files come from caches, downloads only on demand."""
 
+import base64
 import hashlib
 import socket
 
@@ -112,3 +113,26 @@ def test_gpt2_is_known_as_the_pair_of_its_files(shared, published_files, monkeyp
     assert found.special_tokens == {"<|endoftext|>": 50256} and len([t for t in found.tokens if t]) == 50256
     as_merges = read(shared / "vocab" / "gpt2-tokenizer.json.zst")
     assert found.tokens == as_merges.tokens
+
+
+def test_a_rank_file_known_by_its_hash_brings_its_normalisation_and_its_empty_token(tmp_path, monkeypatch):
+    """As Qwen's and Whisper's."""
+    lines = [f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256)]
+    data = "".join([*lines, "= 256\n"]).encode()
+    known = published_encodings.Published({}, "qwen2", {"<|a|>": 257}, ("NFC",), empty=256)
+    monkeypatch.setitem(published_encodings.RANK_FILES, hashlib.sha256(data).hexdigest(), known)
+    (tmp_path / "qwen.tiktoken").write_bytes(data)
+    vocabulary = read(tmp_path / "qwen.tiktoken")
+    assert vocabulary.normalizers == ("NFC",)
+    assert vocabulary.token_bytes(256) == b""
+    assert vocabulary.special_tokens == {"<|a|>": 257}
+
+
+def test_the_special_tokens_of_llama_4_are_in_their_places():
+    names = published_encodings.RANK_FILES[
+        "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed"
+    ].special_tokens
+    assert len(names) == 2048
+    places = {"<|begin_of_text|>": 200000, "<|header_start|>": 200005, "<|image_start|>": 200080, "<|patch|>": 200092}
+    places |= {"<|reasoning_thinking_end|>": 201143, "<|reserved_special_token_0|>": 201144}
+    assert {name: names[name] for name in places} == places

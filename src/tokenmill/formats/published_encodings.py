@@ -26,11 +26,16 @@ _TIMEOUT = 60  # seconds without an answer
 
 @dataclass(frozen=True)
 class Published:
-    """A published encoding: its files (address below the host -> SHA-256), split pattern and special tokens."""
+    """A published encoding: its files (address below the host -> SHA-256), split pattern and special tokens.
+
+    empty: the id of an empty token at the end of the file, which no text gets.
+    """
 
     files: dict[str, str]
     split: str
     special_tokens: dict[str, int] = field(default_factory=dict)
+    normalizers: tuple[str, ...] = ()
+    empty: int | None = None
 
 
 _R50K = {"encodings/r50k_base.tiktoken": "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"}
@@ -73,11 +78,35 @@ _LLAMA3_RESERVED = [n for n in range(256) if n not in _LLAMA3_NAMES]
 _LLAMA3 = {128000 + n: f"<|reserved_special_token_{i}|>" for i, n in enumerate(_LLAMA3_RESERVED)}
 _LLAMA3 |= {128000 + n: f"<|{name}|>" for n, name in _LLAMA3_NAMES.items()}
 
+
+def _reserved(kind: str, numbers: range) -> list[str]:
+    return [f"{kind}reserved_special_token_{n}" for n in numbers]
+
+
+_LLAMA4 = [
+    "begin_of_text", "end_of_text", "fim_prefix", "fim_middle", "fim_suffix", "header_start", "header_end", "eom", "eot",
+    "step", *_reserved("text_post_train_", range(6)), "python_start", "python_end", "finetune_right_pad",
+    *_reserved("text_post_train_", range(8, 69)), "image_start", "image_end", *_reserved("vision_", range(2)),
+    "tile_x_separator", "tile_y_separator", *_reserved("vision_", range(2, 6)), "image",
+    *_reserved("vision_", range(6, 7)), "patch", *_reserved("vision_", range(7, 1048)), *_reserved("reasoning_", range(8)),
+    "reasoning_thinking_start", "reasoning_thinking_end",
+]  # fmt: skip
+_LLAMA4 += _reserved("", range(2048 - len(_LLAMA4)))
+_QWEN = ["endoftext", "im_start", "im_end", *(f"extra_{n}" for n in range(205))]
+
 # Files of ranks that models are published with, known by their hash. They have no name here, and are not downloaded.
 RANK_FILES = {
     "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55": Published(
         {}, "llama3", {_LLAMA3[id]: id for id in sorted(_LLAMA3)}
     ),
+    "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed": Published(
+        {}, "o200k", {f"<|{name}|>": id for id, name in enumerate(_LLAMA4, 200000)}
+    ),
+    "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": Published(
+        {}, "qwen2", {f"<|{name}|>": id for id, name in enumerate(_QWEN, 151643)}, ("NFC",)
+    ),
+    # Whisper. How many languages its special tokens name, from 50257 on, is not in the file: give them by special_tokens.
+    "b34b360dbb493e781e479794586d661700670d65564001f23024971d1f2fa126": Published({}, "gpt2", empty=50256),
     # Kimi K2. The names of its special tokens, from 163584 on, are not in the file: give them by special_tokens.
     "b6c497a7469b33ced9c38afb1ad6e47f03f5e5dc05f15930799210ec050c5103": Published({}, "kimi-k2"),
 }
@@ -104,8 +133,10 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
     if len(contents) == 2:
         tokens = parse_pair(contents[0], contents[1], file, file, added).tokens
     else:
-        tokens = parse_tiktoken(contents[0], file)
-    return Vocabulary(tokens, (PATTERNS[known.split],), added_tokens=added)
+        tokens = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
+    empty = () if known.empty is None else ((known.empty, b""),)
+    patterns = (PATTERNS[known.split],)
+    return Vocabulary(tokens, patterns, added_tokens=added, normalizers=known.normalizers, decode_only=empty)
 
 
 def _find(name: str, file: str, digest: str, download: bool) -> bytes:
