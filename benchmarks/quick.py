@@ -88,7 +88,9 @@ def main() -> None:
     found = figures(run())
     place = environment()
     history.add(history.PATH, place, found)
-    print(f"{place['commit']}, {history.name_of(place)}, governor {place['governor']}, load {place['load']} at the start\n")
+    print(
+        f"{place['commit']}, {history.name_of(place)}, governor {place['governor']}, load {place['load']} at the start\n"
+    )
     print(shown(found))
 
 
