@@ -112,9 +112,10 @@ def checked_events(events: Any, order: str, tokens: _Tokens) -> np.ndarray:
         )
     if order not in ("merges", "scores", "events") and len(rows):
         raise VocabularyError(f"a vocabulary of order {order!r} has {len(rows)} events; expected none")
-    _check_ids(rows, order, tokens)
+    if len(rows):  # both look at all tokens first
+        _check_ids(rows, order, tokens)
+        _check_spelling(rows, tokens)
     rows = np.array(rows, np.int32, order="C")
-    _check_spelling(rows, tokens)
     if order in ("merges", "scores"):
         _check_pairs(rows)
     rows.flags.writeable = False
