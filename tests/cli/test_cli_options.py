@@ -67,7 +67,7 @@ def test_the_help_of_a_verb(verb):
     shown = CliRunner(env={"COLUMNS": "120"}).invoke(app, [verb, "--help"])
     assert shown.exit_code == 0 and "Output" in shown.stdout and "--quiet" in shown.stdout
     for param in COMMANDS[verb].params:
-        assert getattr(param, "about", param.help), (verb, param.name)
+        assert getattr(param, "about", None) or param.help, (verb, param.name)
 
 
 def test_defaults_are_shown():
