@@ -284,11 +284,13 @@ def train_and_report(
         n_tokens = 0  # the rare pretokens were not loaded
     rows = {"tokenizer": str(outputs.folder), **_summary(tok, counted, seconds, n_tokens)}
     if options.superwords is not None:  # no word counts tell how often they are used
-        from ..quality.evaluation_text import EvaluationText
+        from ..quality.documents import Sample, survey
+        from ..sources.blocks import ReadOptions
+        from ..sources.find import find_sources
 
-        density = EvaluationText(
-            list(given.text or given.sources), options.num_threads, given.reading.read if given.reading else None
-        ).density(tok)
+        sampled, read = Sample(), given.reading.read if given.reading else ReadOptions()
+        survey(find_sources(given.text or given.sources), read, sampled, with_words=False)
+        density = sampled.density(tok)
         rows["bytes_per_token"] = density and round(density, 4)
     rows |= shares_row(shares(mixture), as_json)
     tables = _sizes(toks, given, outputs, needed, options) if needed is not None and outputs.compares else {}

@@ -164,8 +164,7 @@ class EvaluationText:
 
     def density(self, tok: Tokenizer) -> float | None:
         """Bytes per token on the sample."""
-        sample = self.sample()
-        return sample.nbytes / int(sample.tokens(tok).sum()) if sample.nbytes else None
+        return self.sample().density(tok)
 
     def _survey(self) -> None:
         with self._surveying:
