@@ -11,10 +11,8 @@ def entry() -> None:
     """The program `tokenmill`."""
     from ._verbs import help_text
 
-    for stream in (
-        sys.stdout,
-        sys.stderr,
-    ):  # files and pipes get UTF-8 on Windows too; a terminal gets what it can show
+    # Files and pipes get UTF-8 on Windows too. A terminal gets what it can show.
+    for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="backslashreplace")
     arguments = sys.argv[1:]

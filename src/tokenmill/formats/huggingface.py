@@ -19,7 +19,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import ConversionError, FormatError
 from ..vocabulary import AddedToken, Pipeline, Vocabulary
@@ -34,9 +34,6 @@ from .merges_txt import SPECIAL_NAMES, json_at
 from .rank_merges import present_by_rank
 from .tokenmill_json import FLAGS, added_token
 from .unknown_files import model_kind
-
-if TYPE_CHECKING:
-    pass
 
 _TO_EVERY_TEXT = (
     "to every text in Hugging Face's encode; tokenmill adds nothing, as encode(text, add_special_tokens=False) does"
