@@ -173,7 +173,7 @@ def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
     uses = [new for new, halves in made.items() if id in halves]
     assert f"Built from it: {len(uses) or 'nothing'}" in page.inner_text("#sheet")
     page.click(".tree .chip >> nth=1")
-    page.wait_for_function("id => !document.querySelector('#sheet .facts').textContent.includes(id)", arg=str(id))
+    page.wait_for_function("id => !document.querySelector('#sheet .facts')?.textContent.includes(id)", arg=str(id))
 
 
 def test_a_part_that_a_token_has_twice_is_built_once(open_page, local, toks):
@@ -191,8 +191,12 @@ def test_a_part_that_a_token_has_twice_is_built_once(open_page, local, toks):
 def test_a_printed_list_has_its_rows_in_order_and_whole(open_page, local):
     page = open_page(local.address, "#view=vocabulary&with=merges")
     page.wait_for_selector(".result")
-    page.evaluate("document.getElementById('results').scrollTop = 5000")
-    page.wait_for_function("() => Number(document.querySelector('.result .number').textContent) > 50")
+    page.wait_for_function(
+        """() => {
+          document.getElementById('results').scrollTop = 5000;
+          return Number(document.querySelector('.result .number')?.textContent) > 50;
+        }"""
+    )
     page.emulate_media(media="print")
     page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
     rows = [int(number) for number in page.locator(".result .number").all_text_contents()]
@@ -351,10 +355,10 @@ def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
         page.select_option("#search-kind", "text")
         page.fill("#search", "")
         page.select_option("#search-order", "use")
-        page.wait_for_function("id => document.querySelector('.result').textContent.startsWith(id)", arg=str(size - 1))
+        page.wait_for_function("id => document.querySelector('.result')?.textContent.startsWith(id)", arg=str(size - 1))
         assert f"{10 * (size - 1):,} ×" in page.inner_text(".result >> nth=0")
         page.select_option("#search-order", "ios")
-        page.wait_for_function("() => document.querySelector('.result').textContent.includes('IoS 0.88')")
+        page.wait_for_function("() => document.querySelector('.result')?.textContent.includes('IoS 0.88')")
 
 
 def test_catalog_names_the_special_tokens(site, toks):
