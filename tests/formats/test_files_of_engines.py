@@ -64,6 +64,7 @@ def test_small_gguf_files(tmp_path):
         (gguf(**GPT2 | {"pre": "nonesuch"}), "tokenizer.ggml.pre: the split pattern 'nonesuch' is not one that tokenmill knows"),
         (gguf(**GPT2 | {"model": "bert"}), r"tokenizer.ggml.model: 'bert' \(WordPiece\)"),
         (gguf(**GPT2 | {"merges": ["l x q"]}), r"tokenizer.ggml.merges\[0\]: the right part 'x q'"),
+        (gguf(**{name: value for name, value in GPT2.items() if name != "merges"}), "tokenizer.ggml.merges is missing"),
         (gguf(**GPT2 | {"token_type": [1]}), "has 259 tokens, 1 token types"),
         (gguf(model="gpt2"), "holds no tokenizer"),
         (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "low"]}), "piece 263: 'low' is piece 262 already"),

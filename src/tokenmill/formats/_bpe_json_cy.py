@@ -27,7 +27,9 @@ GROUP = cython.declare(cython.int, 32)  # merges whose texts are looked up toget
 HIGHEST = cython.declare(uint32_t, MAX_ID)
 BYTES = cython.declare(int32_t[0x144])  # the byte of each character of the byte alphabet, -1 for others
 for _point in range(0x144):
-    BYTES[_point] = CHARACTERS.index(chr(_point)) if chr(_point) in CHARACTERS else -1
+    BYTES[_point] = -1
+for _byte, _character in enumerate(CHARACTERS):
+    BYTES[ord(_character)] = _byte
 
 Entry = cython.struct(key=tm_key, start=cython.size_t, size=uint32_t, id=uint32_t)
 # Of one merge: where its text begins, the size of it and of its left part, and the hashes of the left and the right part.

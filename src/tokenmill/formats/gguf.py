@@ -114,11 +114,13 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     if not len(kinds) == len(scores) == len(tokens):
         fail(file, "", f"has {len(tokens)} tokens, {len(kinds)} token types and {len(scores)} scores")
     pieces = Pieces(tokens, scores, [1 if kind == 5 else kind for kind in kinds], file)
-    merges = get("merges", list, [])
+    merges = get("merges", list)
     if model == "llama" and not merges:
         is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
         return _scored(pieces, get("add_space_prefix", bool, True), rstrip=is_phi)
-    if model in ("gpt2", "gemma4") and merges:
+    if model in ("gpt2", "gemma4"):
+        if merges is None:
+            fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
         return _merged(pieces, merges, model, get("pre", str, "default"), get("add_space_prefix", bool, False))
     words = {"bert": "WordPiece", "t5": "Unigram", "rwkv": "RWKV"}
     fail(

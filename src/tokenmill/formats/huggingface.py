@@ -26,7 +26,7 @@ from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from . import tokens_and_merges as table
 from ._bpe_json_cy import BpeTables, read_tables
 from .byte_alphabet import to_text, tokens_of_texts
-from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show
+from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .huggingface_pipeline import MODELS, pipeline_model_json, read_pipeline
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
@@ -250,8 +250,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def looks_like_tokenizer_json(data: bytes) -> bool:
     """Whether `data` is an object of JSON with a model, which has a vocabulary."""
-    is_object = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-    return is_object and b'"vocab"' in data and _MODEL_MEMBER.search(data) is not None
+    return starts_object(data) and b'"vocab"' in data and _MODEL_MEMBER.search(data) is not None
 
 
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:

@@ -8,8 +8,7 @@ rule is used by llama.cpp for GGUF files of this kind, so `scored_vocabulary` se
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import require
 from ..vocabulary import AddedToken, Pipeline, Vocabulary
@@ -25,8 +24,7 @@ UNIGRAM, BPE = 1, 2
 _ALGORITHMS = {3: "word", 4: "character"}
 
 
-@dataclass(frozen=True)
-class Pieces:
+class Pieces(NamedTuple):
     """The pieces of a file by id: text, score and kind. file: for messages."""
 
     texts: list[str]
