@@ -49,7 +49,9 @@ def test_byte_level_gguf(tmp_path, split):
 
 @pytest.mark.parametrize("special_tokens", [[], ["<|endoftext|>"]])
 def test_a_gguf_without_merges(tmp_path, special_tokens):
-    bytes_only = tokenmill.train_from_iterator(CORPUS, 256 + len(special_tokens), split="gpt2", special_tokens=special_tokens)
+    bytes_only = tokenmill.train_from_iterator(
+        CORPUS, 256 + len(special_tokens), split="gpt2", special_tokens=special_tokens
+    )
     bytes_only.save(tmp_path / "it.gguf", format="gguf")
     again = tokenmill.load(tmp_path / "it.gguf")
     assert same(bytes_only, again) and again.vocabulary.special_tokens == bytes_only.vocabulary.special_tokens

@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OutputError
 from ..jobs.outputs import atomic_file
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.patterns import PATTERNS
 from .file_content import read_bytes
 
@@ -146,12 +147,17 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
 
     added = tuple(AddedToken(content, id) for content, id in known.special_tokens.items())
     if len(contents) == 2:
-        tokens = parse_pair(contents[0], contents[1], file, file, added).tokens
+        tokens: Sequence[bytes | None] = parse_pair(contents[0], contents[1], file, file, added).tokens
     else:
         tokens = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
     empty = () if known.empty is None else ((known.empty, b""),)
-    patterns = (PATTERNS[known.split],)
-    return Vocabulary(tokens, patterns, added_tokens=added, normalizers=known.normalizers, decode_only=empty)
+    return PackedVocabulary.of_ranks(
+        tokens,
+        split_patterns=(PATTERNS[known.split],),
+        added_tokens=added,
+        normalizers=known.normalizers,
+        decode_only=empty,
+    )
 
 
 def _find(name: str, file: str, digest: str, download: bool) -> bytes:

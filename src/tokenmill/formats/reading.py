@@ -10,6 +10,7 @@ from pathlib import Path
 from ..errors import FormatError, InputError, UsageError
 from ..split import Splitter
 from ..vocabulary import PATTERNS, AddedToken, Vocabulary
+from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.validation import VocabularyError
 from . import published_encodings, tokenmill_json
 from .file_content import read_beside, read_bytes, starts_object
@@ -124,7 +125,7 @@ def _read_tiktoken(place: Path, data: bytes) -> _Found:
     known = published_encodings.known_by_hash(data)
     if known is not None:
         return published_encodings.published_vocabulary(known, [data], str(place)), True
-    vocabulary = Vocabulary(parse_tiktoken(data, str(place)), ())
+    vocabulary = PackedVocabulary.of_ranks(parse_tiktoken(data, str(place)), split_patterns=())
     beside = tokenmill_json.read_companion(companion_path(place), data)
     return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
 
