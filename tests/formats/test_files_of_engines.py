@@ -70,6 +70,7 @@ def test_small_gguf_files(tmp_path):
         (gguf(**{name: value for name, value in GPT2.items() if name != "merges"}), "tokenizer.ggml.merges is missing"),
         (gguf(**GPT2 | {"token_type": [1]}), "has 259 tokens, 1 token types"),
         (gguf(model="gpt2"), "holds no tokenizer"),
+        (gguf(**SPM).replace("\u2581".encode(), b"\xe2\x28\xa1"), "piece 263: .* is not Unicode text"),
         (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "low"]}), "piece 263: 'low' is piece 262 already"),
         (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "GGUF of version 1"),
         (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + text("a") + struct.pack("<I", 99), "a value of the type 99"),

@@ -49,6 +49,9 @@ cdef class BpeTables:
     cdef tm_key key_at(self, size_t start, size_t size) noexcept
     cdef Entry* slot(self, size_t start, size_t size, uint64_t hash) noexcept
     cdef bint add_rows(self) except? -1
+    cdef int put_row(self, uint32_t left, uint32_t right, uint32_t made) except -1
+    cdef bytes packed_rows(self, size_t n)
+    cdef uint32_t find(self, size_t start, size_t size) noexcept
     cdef bint is_text(self, uint32_t id, size_t start, size_t size) noexcept
     cdef bint pairs_differ(self) except? -1
     cdef uint32_t id_of(self, str text) except? 0

@@ -29,6 +29,36 @@ for _byte, _character in enumerate(CHARACTERS):
     BYTES[ord(_character)] = _byte
 
 
+def spelt_pairs(texts: list, order: list) -> bytes:
+    """Each two texts that spell a text, as int32 rows (left id, right id, new id).
+
+    texts: by id, as UTF-8, all different; None for an id without one. order: the ids whose pairs are wanted, in this order. Of the
+    pairs of one text, that with the longest left part is first.
+    """
+    tables: BpeTables = BpeTables(sum(map(len, filter(None, texts))))
+    id: cython.size_t
+    cut: cython.size_t
+    entry: cython.pointer(Entry)
+    left: uint32_t
+    right: uint32_t
+    for id in range(len(texts)):
+        text = texts[id]
+        if text is not None:
+            memcpy(tables.text + tables.used, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+            tables.add(PyBytes_GET_SIZE(text), id)
+    tables.index()
+    for id in order:
+        entry = tables.entries + (tables.by_id[id] - 1)
+        for cut in range(entry.size - 1, 0, -1):
+            if tables.text[entry.start + cut] & 0xC0 == 0x80:  # inside of a character
+                continue
+            left = tables.find(entry.start, cut)
+            right = NONE if left == NONE else tables.find(entry.start + cut, entry.size - cut)
+            if right != NONE:
+                tables.put_row(left, right, id)
+    return tables.packed_rows(tables.n_rows)
+
+
 @cython.cclass
 class BpeTables:
     """The texts of a vocabulary with their ids, and its merges. Has the methods of dict[str, int] that readers use.
@@ -144,9 +174,6 @@ class BpeTables:
         made: uint32_t = NONE
         start: cython.size_t
         size: cython.size_t
-        self.rows = cython.cast(
-            cython.pointer(int32_t), grown_array(self.rows, cython.address(self.rows_room), 3 * (self.n_rows + n), 4)
-        )
         if self.n_rows > 0:
             made = self.rows[3 * self.n_rows - 1]
         for i in range(n):
@@ -156,18 +183,31 @@ class BpeTables:
             if not self.is_text(made, start, size):  # nearly always the next id, or the same
                 made += 1
                 if not self.is_text(made, start, size):
-                    made = self.slot(start, size, tm_random_hash(self.key_at(start, size), self.seed)).id
+                    made = self.find(start, size)
             if left == NONE or right == NONE or made == NONE:
                 return False
-            self.rows[3 * self.n_rows] = left
-            self.rows[3 * self.n_rows + 1] = right
-            self.rows[3 * self.n_rows + 2] = made
-            self.n_rows += 1
-            if self.n_rows & 0xFFFF == 0:
-                PyErr_CheckSignals()
+            self.put_row(left, right, made)
         self.n_sides = 0
         self.at = self.used
         return True
+
+    def put_row(self, left, right, made):
+        self.rows = cython.cast(
+            cython.pointer(int32_t), grown_array(self.rows, cython.address(self.rows_room), 3 * self.n_rows + 3, 4)
+        )
+        self.rows[3 * self.n_rows] = left
+        self.rows[3 * self.n_rows + 1] = right
+        self.rows[3 * self.n_rows + 2] = made
+        self.n_rows += 1
+        if self.n_rows & 0xFFFF == 0:
+            PyErr_CheckSignals()
+        return 0
+
+    def packed_rows(self, n):
+        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * n) if n else b""
+
+    def find(self, start, size):
+        return self.slot(start, size, tm_random_hash(self.key_at(start, size), self.seed)).id
 
     def is_text(self, id, start, size):
         """Whether the text of an id is text[start:start + size]."""
@@ -225,7 +265,7 @@ class BpeTables:
         if self.used + size > self.room:
             return NONE
         memcpy(self.text + self.used, PyBytes_AS_STRING(data), size)
-        return self.slot(self.used, size, tm_random_hash(self.key_at(self.used, size), self.seed)).id
+        return self.find(self.used, size)
 
     # ------------------------------------------------------------------ tokens
 
@@ -335,7 +375,7 @@ class BpeTables:
             return (
                 PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.blob), o),
                 PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.sizes), 4 * n),
-                PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * kept) if kept else b"",
+                self.packed_rows(kept),
                 all_known == 256,
             )
         finally:

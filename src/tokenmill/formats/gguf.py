@@ -30,6 +30,7 @@ from .sentencepiece_model import (
     UNUSED,
     USER_DEFINED,
     Pieces,
+    added_tokens,
     scored_vocabulary,
 )
 
@@ -175,20 +176,20 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
 
 def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     steps: tuple = (("Replace", " ", MARK),)
-    made = scored_vocabulary(
+    # llama.cpp finds added tokens in the text as it is, those that the user defined too.
+    added = [
+        dataclasses.replace(
+            token, normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>")
+        )
+        for token in added_tokens(pieces)
+    ]
+    return scored_vocabulary(
         pieces,
+        added,
         fallback=True,
         normalizers=(("Prepend", MARK), *steps) if prefix else steps,
         strip_decoded="space" if prefix else "",
     )
-    # llama.cpp finds added tokens in the text as it is, those that the user defined too.
-    added = (
-        dataclasses.replace(
-            token, normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>")
-        )
-        for token in made.added_tokens
-    )
-    return dataclasses.replace(made, added_tokens=tuple(added))
 
 
 def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabulary:
