@@ -166,3 +166,37 @@ def test_any_input_is_a_vocabulary_that_encodes_or_a_format_error(
     assert all(vocabulary.token_bytes(id) is not None and id not in vocabulary.removed for id in ids)
     if unknown is None and not added:
         assert tok.decode(ids) == "abbab"
+
+
+@pytest.mark.parametrize("order", ["ranks", "merges", "events"])
+def test_other_settings_leave_the_tokens_and_merges_as_they_are(order, monkeypatch):
+    tokens = (*(bytes([byte]) for byte in range(256)), b"ab", b"abc")
+    events = () if order == "ranks" else ((97, 98, 256), (256, 99, 257))
+    added = (AddedToken("<a>", 300),)
+    before = Vocabulary(tokens, (PATTERNS["gpt2"],), order=order, events=events, added_tokens=added)
+    assert before.n_vocab == 301 and before.fingerprint()
+    expected = dataclasses.replace(before, added_tokens=(), split_patterns=(PATTERNS["cl100k"],))
+    if order != "events":
+        monkeypatch.setattr("tokenmill.vocabulary.validation.checked_events", None)  # not called
+    after = before.with_settings(added_tokens=(), split_patterns=("cl100k",))
+    assert (after.n_vocab, after.fingerprint()) == (258, expected.fingerprint())
+    assert before.n_vocab == 301 and before.added_tokens == added
+    with pytest.raises(FormatError, match="normal"):
+        before.with_settings(normalizers=("nonesuch",))
+
+
+def test_other_settings_of_a_loaded_tokenizer(tmp_path, monkeypatch):
+    """Its saved tables are not those of the other settings."""
+    import tokenmill
+
+    monkeypatch.setenv("TOKENMILL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("tokenmill.tokenizer.saved.FEWEST_TOKENS", 0)
+    trained = tokenmill.train_from_iterator(["low lower lowest" * 9], 270, special_tokens=["<a>"])
+    trained.save(tmp_path / "it")
+    tokenmill.load(tmp_path / "it")
+    saved = tokenmill.load(tmp_path / "it").vocabulary
+    assert type(saved).__name__ == "SavedVocabulary"
+    whole = Tokenizer(saved.with_settings(split_patterns=(), added_tokens=()))
+    expected = Tokenizer(dataclasses.replace(trained.vocabulary, split_patterns=(), added_tokens=()))
+    text = "low lower <a> lowest low low"
+    assert whole.encode(text) == expected.encode(text) and whole == expected

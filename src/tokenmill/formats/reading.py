@@ -179,7 +179,7 @@ def _with_options(
             raise UsageError(
                 f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out split (--split)."
             )
-        vocabulary = dataclasses.replace(vocabulary, split_patterns=patterns)
+        vocabulary = vocabulary.with_settings(split_patterns=patterns)
     elif not told and not vocabulary.split_patterns:
         raise UsageError(
             f"{place}: the file does not hold its split pattern, and it is not a published encoding. Name the pattern: "
@@ -191,5 +191,5 @@ def _with_options(
             if held_ids.get(content, id) != id:
                 raise UsageError(f"{place}: the special token {content!r} has the id {held_ids[content]}, not {id}")
         added = (AddedToken(content, id) for content, id in special_tokens.items() if content not in held_ids)
-        vocabulary = dataclasses.replace(vocabulary, added_tokens=(*vocabulary.added_tokens, *added))
+        vocabulary = vocabulary.with_settings(added_tokens=(*vocabulary.added_tokens, *added))
     return vocabulary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -100,7 +100,7 @@ def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
         made = {*vocabulary.superwords[:, 2].tolist()}
         tokens = (None if id in made else token for id, token in enumerate(vocabulary.tokens))
         changes |= {"tokens": tuple(tokens), "superwords": ()}
-    plain = replace(vocabulary, split_patterns=(), normalizers=(), add_prefix_space=False, **changes)
+    plain = vocabulary.with_settings(split_patterns=(), normalizers=(), add_prefix_space=False, **changes)
     return Tokenizer(plain)
 
 
@@ -108,7 +108,7 @@ def without_added(tok: Tokenizer) -> Vocabulary:
     """The vocabulary of `tok` with none of its added tokens but the unknown token."""
     vocabulary = tok.vocabulary
     kept = tuple(token for token in vocabulary.added_tokens if token.id == vocabulary.unknown)
-    return replace(vocabulary, added_tokens=kept)
+    return vocabulary.with_settings(added_tokens=kept)
 
 
 def segment(tok: Tokenizer, counts: WordCounts, progress: Progress | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -24,6 +24,7 @@ NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
 Order = Literal["ranks", "merges", "scores", "events", "wordpiece", "unigram", "words"]
 Step = str | tuple[Any, ...]  # of normalization
 _TUPLES = ("split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
+_OF_SETTINGS = ("n_vocab", "bytes_apart", "_fingerprint", "tables")  # what is made of settings, or saved with them
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 
 
@@ -211,6 +212,19 @@ class Vocabulary:
     @property
     def has_superwords(self) -> bool:
         return len(self.superwords) > 0
+
+    def with_settings(self, **settings: Any) -> Vocabulary:
+        """The vocabulary with other split patterns, normalizers, added tokens and the like.
+
+        The tokens and the merges stay, and are not checked again. That takes seconds for 500,000 merges.
+        """
+        if self.order == "events":  # which tokens are removed depends on the added tokens
+            return replace(self, **settings)
+        made = object.__new__(type(self))
+        found = {name: value for name, value in self.__dict__.items() if name not in _OF_SETTINGS}
+        made.__dict__.update(found | settings)
+        made._check_settings()
+        return made
 
     def with_special_tokens(self, texts: Iterable[str]) -> Vocabulary:
         """The vocabulary with more control tokens, which get the ids from `n_vocab` on.
