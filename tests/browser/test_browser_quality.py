@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from playground_examples import TEXT
-from playground_page import write
+from playground_page import search, write
 from static_server import file_server
 
 from tokenmill.playground.export import export
@@ -18,8 +18,7 @@ VIEWS = ("tokens", "compare", "vocabulary", "training")
 def show(page, view):
     page.click(f"#tab-{view}")
     if view == "vocabulary":
-        page.fill("#search", "lo")
-        page.wait_for_timeout(300)
+        search(page, "lo")
         page.click(".result >> nth=2")
         page.wait_for_selector(".tree")
     elif view == "training":
@@ -28,7 +27,7 @@ def show(page, view):
             page.click("#on")
     elif view == "compare":
         page.wait_for_selector(".lane")
-        page.wait_for_selector("#parity summary")
+        page.wait_for_selector("#parity[aria-busy='false'] summary")
         page.evaluate("() => { document.querySelector('#parity details').open = true; }")
     else:
         page.hover("#tokens .t >> nth=3")
@@ -84,8 +83,8 @@ def test_a_token_stays_on_its_line(open_page, local):
     """Unless it holds a line feed or is longer than a narrow line."""
     page = open_page(local.address, viewport={"width": 420, "height": 900})
     write(page, "the newest of the new, lower than the lowest: newest, widest, 1234567 " * 12 + "a" * 300)
+    page.wait_for_function("() => document.getElementById('count-bytes').textContent === '1,140'")
     for switch in ("visible", "as-ids"):
-        page.wait_for_timeout(200)
         broken = page.evaluate(
             "() => Array.from(document.querySelectorAll('#tokens .t')).filter((t) => t.getClientRects().length > 1).map((t) => t.textContent)"
         )

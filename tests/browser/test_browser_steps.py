@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from playground_examples import TEXT
-from playground_page import set_text
+from playground_page import search, set_text
 from static_server import file_server
 
 from tokenmill.playground.export import export
@@ -101,8 +101,8 @@ def test_superwords_of_whole_pretokens_are_drawn_explained_and_listed(open_page,
     assert "·low" in last and "·lower" in last
     page.click("#steps button")
     page.click("#tab-vocabulary")
-    page.fill("#search", " low lower")
     page.select_option("#search-where", "is")
+    search(page, " low lower")
     page.click(".result:has-text('·low·lower')")
     page.wait_for_selector(".tree")
     assert page.locator(".tree .chip").first.inner_text() == "·low·lower"

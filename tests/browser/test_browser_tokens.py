@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from playground_examples import TEXT
-from playground_page import copied, ids, set_text, text_of, wait_for_bytes, write
+from playground_page import copied, ids, search, set_text, text_of, train_on, wait_for_bytes, write
 from static_server import file_server
 
 from tokenmill.playground.export import export
@@ -211,19 +211,21 @@ def test_text_and_tokens_scroll_together(open_page, local):
     set_text(page, "".join(f"line {i}\n" + "word and word " * (40 if i % 7 == 0 else 2) + "\n" for i in range(3000)))
 
     def tops():
-        """The first line in both panes, once they agree on it."""
-        for _ in range(50):
-            page.wait_for_timeout(200)
-            (text, above), (tokens, over) = page.evaluate(TOPS)
-            if text == tokens and abs(above - over) < 60:
+        """The first line in both panes, once they agree on it and rest."""
+        before = None
+        for _ in range(100):
+            page.wait_for_timeout(100)
+            (text, above), (tokens, over) = now = page.evaluate(TOPS)
+            if now == before and text == tokens and abs(above - over) < 60:
                 return text
+            before = now
         raise AssertionError((text, tokens, above, over))
 
     for pane, way in (("#text", 30_000), ("#tokens", 12_345), ("#text", -20_101), ("#tokens", -7003)):
         page.hover(pane, position={"x": 100, "y": 150})
         before = tops()
         page.mouse.wheel(0, way)
-        page.wait_for_timeout(200)
+        page.wait_for_function(f"() => ({TOPS})()[{pane == '#tokens':d}]?.[0] !== {before}")
         assert (tops() > before) == (way > 0)
     page.hover("#text", position={"x": 100, "y": 150})
     page.mouse.wheel(0, 1e9)
@@ -245,11 +247,15 @@ def test_a_text_of_one_long_line_scrolls_with_its_tokens(open_page, local):
     page.hover("#text", position={"x": 100, "y": 150})
     page.mouse.wheel(0, 3000)
     page.wait_for_function(f"() => {text} > 2900")
-    page.wait_for_timeout(500)
-    place = page.evaluate(tokens)
-    page.wait_for_timeout(500)
-    assert page.evaluate(tokens) == place  # it does not scroll on by itself
-    assert 2000 < place < 5000
+    page.wait_for_function(f"() => {tokens} > 2000")
+    page.wait_for_function(  # it rests, and does not scroll on by itself
+        f"""async () => {{
+          const before = {tokens};
+          await new Promise((resolve) => setTimeout(resolve, 500));
+          return {tokens} === before;
+        }}"""
+    )
+    assert page.evaluate(tokens) < 5000
 
 
 BIDI = [
@@ -362,20 +368,18 @@ def test_a_link_restores_everything(open_page, local, toks):
     for switch in ("special", "visible", "as-ids"):
         page.check(f"#{switch}")
     page.click("#tab-training")
-    page.fill("#words", "banana x3, bandana x2")
+    train_on(page, "banana x3, bandana x2")
     page.fill("#threshold", "0.7")
     page.dispatch_event("#threshold", "change")
-    page.wait_for_timeout(400)
     page.fill("#step", "3")
     page.click("#tab-compare")
     page.check("#compare-only")
     page.click("[aria-label='Remove tokenizer A']")
     page.select_option("[aria-label='Tokenizer B']", "prefix")
     page.click("#tab-vocabulary")
-    page.fill("#search", "n")
     page.select_option("#search-where", "begins")
     page.select_option("#search-order", "longest")
-    page.wait_for_timeout(400)
+    search(page, "n")
     page.click(".result >> nth=1")
     page.wait_for_selector(".tree")
     sheet = page.inner_text("#sheet")
@@ -389,6 +393,8 @@ def test_a_link_restores_everything(open_page, local, toks):
     assert other.input_value("#tokenizer") == "picky"
     other.click("#tab-tokens")
     assert text_of(other) == text
+    wait_for_bytes(other, len(text.encode()))
+    other.wait_for_selector("#tokens .added")
     assert all(other.is_checked(f"#{switch}") for switch in ("special", "visible", "as-ids"))
     assert ids(other) == toks["picky"].encode(text, allowed_special="all")
     other.click("#tab-compare")
