@@ -213,12 +213,12 @@ def test_text_and_tokens_scroll_together(open_page, local):
         """The first line in both panes, once they agree on it and rest."""
         before = None
         for _ in range(150):
-            page.wait_for_timeout(100)
-            text, tokens = now = page.evaluate(TOPS)  # None for a pane that is being redrawn
-            if all(now) and now == before and text[0] == tokens[0] and abs(text[1] - tokens[1]) < 60:
+            page.wait_for_timeout(200)
+            text, tokens = tops = page.evaluate(TOPS)  # None for a pane that is being redrawn
+            if tops == before and all(tops) and text[0] == tokens[0] and abs(text[1] - tokens[1]) < 60:
                 return text[0]
-            before = now
-        raise AssertionError(now)
+            before = tops
+        raise AssertionError(tops)
 
     for pane, way in (("#text", 30_000), ("#tokens", 12_345), ("#text", -20_101), ("#tokens", -7003)):
         page.hover(pane, position={"x": 100, "y": 150})
