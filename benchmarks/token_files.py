@@ -2,15 +2,14 @@
 
 python -m benchmarks.token_files [--quick]
 
-Each job is a process that reads the documents of one file, encodes them with cl100k_base, and writes the ids to a file.
+Each job is a process that reads the documents of one file, encodes them with cl100k_base, and writes the ids to a file:
+`tokenmill encode`, or a few lines of Python.
 tokenizers gets the first 15 MB of each. A library may have a Python of its own: TOKENMILL_PYTHON_GIGATOKEN and
 TOKENMILL_PYTHON_TOKENIZERS are the paths of their interpreters.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import sys
@@ -70,20 +69,9 @@ def job(library: str, name: str, path: str) -> dict:
     """One command in this process: python -m benchmarks.token_files job LIBRARY NAME PATH"""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "ids.bin"
-        jobs = {"tokenmill": _tokenmill, "gigatoken": _gigatoken, "tokenizers": _tokenizers}
-        jobs[library](name.partition(".")[0], path, output)
+        libraries = {"gigatoken": _gigatoken, "tokenizers": _tokenizers}
+        libraries[library](name.partition(".")[0], path, output)
         return {"tokens": os.path.getsize(output) // 4}
-
-
-def _tokenmill(kind: str, path: str, output: Path) -> None:
-    from tokenmill.cli.main import app
-
-    command = ["encode", path, "--tokenizer", str(RANKS), "--split", "cl100k", "--no-end-of-text", "-o", str(output)]
-    unit = {"lines": ["--unit", "line"], "separator": ["--unit", "separator", "--separator", BETWEEN]}
-    sys.argv = ["tokenmill", *command, *unit.get(kind, ())]
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
-        app()
 
 
 def _gigatoken(kind: str, path: str, output: Path) -> None:
@@ -122,6 +110,16 @@ def _tokenizers(kind: str, path: str, output: Path) -> None:
                 file.write(chunk.flatten().to_numpy().astype("<u4").tobytes())
 
 
+def jobs(libraries: tuple[str, ...], name: str, path: str, folder: str) -> dict[str, list[str]]:
+    """The arguments of each library's process."""
+    kind = name.partition(".")[0]
+    units = {"lines": ["--unit", "line"], "separator": ["--unit", "separator", "--separator", BETWEEN]}
+    ours = ["tokenmill", "encode", path, "--tokenizer", str(RANKS), "--split", "cl100k", "--no-end-of-text"]
+    ours += [*units.get(kind, ()), "--json", "--force", "-o", f"{folder}/ids.bin"]
+    theirs = {library: ["benchmarks.token_files", "job", library, name, path] for library in libraries}
+    return {"tokenmill": ours, **theirs}
+
+
 def run(quick: bool = False) -> dict:
     results = {}
     run_job(["benchmarks.token_files", "make", "tokenizer"])
@@ -129,16 +127,11 @@ def run(quick: bool = False) -> dict:
         # A process that starts jobs stays small.
         path, short = (run_job(["benchmarks.token_files", "make", name, size])["path"] for size in ("", str(SHORT)))
         print(f"token files, {name}", file=sys.stderr)
-        jobs = {
-            library: ["benchmarks.token_files", "job", library, name, path] for library in ("tokenmill", "gigatoken")
-        }
-        kept = alternate(jobs, rounds=1 if quick else ROUNDS)
-        if not name.startswith("separator"):  # datasets has no such reader
-            short_jobs = {
-                library: ["benchmarks.token_files", "job", library, name, short]
-                for library in ("tokenmill", "tokenizers")
-            }
-            kept |= {f"short {library}": rounds for library, rounds in alternate(short_jobs, 1).items()}
+        with tempfile.TemporaryDirectory() as folder:
+            kept = alternate(jobs(("gigatoken",), name, path, folder), rounds=1 if quick else ROUNDS)
+            if not name.startswith("separator"):  # datasets has no such reader
+                short_jobs = alternate(jobs(("tokenizers",), name, short, folder), 1)
+                kept |= {f"short {library}": rounds for library, rounds in short_jobs.items()}
         results[name] = {"commands": kept, "bytes": corpus_file("en").stat().st_size}
         gain = ratio(kept["gigatoken"], kept["tokenmill"]), ratio(kept["gigatoken"], kept["tokenmill"], "cpu")
         print(f"  {name}: {gain[0]:.2f}x gigatoken's speed, {gain[1]:.2f}x by CPU time", file=sys.stderr)
