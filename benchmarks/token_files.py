@@ -115,7 +115,7 @@ def jobs(libraries: tuple[str, ...], name: str, path: str, folder: str) -> dict[
     kind = name.partition(".")[0]
     units = {"lines": ["--unit", "line"], "separator": ["--unit", "separator", "--separator", BETWEEN]}
     ours = ["tokenmill", "encode", path, "--tokenizer", str(RANKS), "--split", "cl100k", "--no-end-of-text"]
-    ours += [*units.get(kind, ()), "--json", "--force", "-o", f"{folder}/ids.bin"]
+    ours += [*units.get(kind, ()), "--json", "-o", f"{folder}/beside-{libraries[0]}-{{round}}.bin"]
     theirs = {library: ["benchmarks.token_files", "job", library, name, path] for library in libraries}
     return {"tokenmill": ours, **theirs}
 
