@@ -229,6 +229,28 @@ def growth(results: dict) -> list[str]:
     ]
 
 
+def cleaning(results: dict) -> list[str]:
+    rows = [
+        [
+            kind,
+            f"{rounds[0]['bytes'] / 1e6:,.0f} MB",
+            f"{rate(rounds, 'wall')} MB/s",
+            f"{rate(rounds, 'cpu')} MB/s",
+            f"{median(rounds, 'peak_mib'):.0f} MiB",
+        ]
+        for kind, rounds in results.items()
+    ]
+    return [
+        "## Cleaning",
+        "",
+        "Whole commands, `tokenmill clean` with two processes and the default filters, start-up and the compressed shards included. "
+        "The samples of the dumps are repeated; the text is *en* by lines. MB of XML, or of the text in Parquet, best round. The memory is that of "
+        "the largest process.",
+        "",
+        *table(["", "size", "speed", "per second of CPU time", "memory"], rows),
+    ]
+
+
 def rate(rounds: list[dict], key: str) -> str:
     """MB/s of the best round, because other work on the machine only ever makes a round slower."""
     return f"{max(each['bytes'] / each[key] for each in rounds) / 1e6:,.0f}"
@@ -431,5 +453,6 @@ TOPICS = {
     "token_files": token_files,
     "stages": stages,
     "growth": growth,
+    "cleaning": cleaning,
     "playground": playground,
 }
