@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playground_examples import TEXT
 from playground_page import write
-from static_server import file_server
 
 from tokenmill.playground.export import export
 
@@ -64,12 +63,11 @@ def test_axe_finds_nothing(open_page, local, theme, width):
 
 
 @pytest.fixture(scope="module")
-def long_names(small_tokenizers, tmp_path_factory):
+def long_names(small_tokenizers, tmp_path_factory, serve):
     """The address of a static site whose tokenizers have names of a hundred characters."""
     folder = tmp_path_factory.mktemp("long-names") / "site"
     export([(f"{name} of a rather long name".ljust(100, "g"), v) for name, v in small_tokenizers[:2]], folder)
-    with file_server(folder) as address:
-        yield address
+    return serve(folder)
 
 
 @pytest.mark.parametrize("width", [1920, 768, 360])

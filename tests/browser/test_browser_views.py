@@ -5,7 +5,6 @@ import json
 import pytest
 from playground_examples import SPECIAL, TEXT, trained
 from playground_page import write
-from static_server import file_server
 
 from tokenmill import formats
 from tokenmill.playground.export import export
@@ -333,7 +332,7 @@ def test_the_static_site_is_the_same_page(open_page, site, saved, toks):
     assert drop_and_encode(page, {"packed.tmpack": packed}, "packed") == tok.encode_ordinary(TEXT)
 
 
-def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
+def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks, serve):
     import numpy as np
 
     vocabulary = toks["merges"].vocabulary
@@ -343,22 +342,22 @@ def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
     export(
         [("merges", vocabulary)], tmp_path / "site", {"merges": TokenCounts(np.arange(size) * 10, ios, "some words")}
     )
-    with file_server(tmp_path / "site") as address:
-        page = open_page(address, "#view=vocabulary")
-        page.select_option("#search-kind", "id")
-        page.fill("#search", "300")
-        page.wait_for_function("() => document.querySelectorAll('.result').length === 1")
-        page.click(".result")
-        page.wait_for_selector(".tree")
-        sheet = page.inner_text("#sheet")
-        assert "3,000" in sheet and "0.875" in sheet and "some words" in sheet
-        page.select_option("#search-kind", "text")
-        page.fill("#search", "")
-        page.select_option("#search-order", "use")
-        page.wait_for_function("id => document.querySelector('.result')?.textContent.startsWith(id)", arg=str(size - 1))
-        assert f"{10 * (size - 1):,} ×" in page.inner_text(".result >> nth=0")
-        page.select_option("#search-order", "ios")
-        page.wait_for_function("() => document.querySelector('.result')?.textContent.includes('IoS 0.88')")
+    address = serve(tmp_path / "site")
+    page = open_page(address, "#view=vocabulary")
+    page.select_option("#search-kind", "id")
+    page.fill("#search", "300")
+    page.wait_for_function("() => document.querySelectorAll('.result').length === 1")
+    page.click(".result")
+    page.wait_for_selector(".tree")
+    sheet = page.inner_text("#sheet")
+    assert "3,000" in sheet and "0.875" in sheet and "some words" in sheet
+    page.select_option("#search-kind", "text")
+    page.fill("#search", "")
+    page.select_option("#search-order", "use")
+    page.wait_for_function("id => document.querySelector('.result')?.textContent.startsWith(id)", arg=str(size - 1))
+    assert f"{10 * (size - 1):,} ×" in page.inner_text(".result >> nth=0")
+    page.select_option("#search-order", "ios")
+    page.wait_for_function("() => document.querySelector('.result')?.textContent.includes('IoS 0.88')")
 
 
 def test_catalog_names_the_special_tokens(site, toks):
