@@ -9,7 +9,8 @@ from tokenmill.quality.charts import Axis, Chart, Series
 from tokenmill.quality.svg import draw
 
 from .harness import median
-from .render import CORPORA, saved
+from .render import saved
+from .tables import CORPORA
 
 Figure = Callable[[list[dict]], float]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from . import history
 from .harness import alternate, corpus_file, environment, median, version_of
-from .render import table
+from .tables import table
 
 SIZE = 20_000_000  # bytes of text to train on and to encode
 SMALL = 2_000_000  # for tokenizers, which encodes 2 MB/s

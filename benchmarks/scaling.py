@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .encoders import RANKS
 from .harness import alternate, corpus_file, median
-from .render import table
+from .tables import table
 
 VERBS = ("count", "train", "encode")
 THREADS = (1, 2, 64)

@@ -1,9 +1,17 @@
 """The playground's page in the shared Chromium: from the local server, and as a static site."""
 
+import contextlib
 import threading
 
 import pytest
 from static_server import file_server
+
+
+@pytest.fixture(scope="session")
+def serve():
+    """serve(folder): the address of its files. A page may ask for more until it is closed, so servers stay for the session."""
+    with contextlib.ExitStack() as servers:
+        yield lambda folder: servers.enter_context(file_server(folder))
 
 
 @pytest.fixture(scope="session")
@@ -50,14 +58,13 @@ def local(small_tokenizers):
 
 
 @pytest.fixture(scope="session")
-def site(small_tokenizers, tmp_path_factory):
+def site(small_tokenizers, tmp_path_factory, serve):
     """The address of the static export of the small tokenizers, served as files."""
     from tokenmill.playground.export import export
 
     folder = tmp_path_factory.mktemp("site") / "site"
     export(small_tokenizers, folder)
-    with file_server(folder) as address:
-        yield address
+    return serve(folder)
 
 
 class Problems(list):

@@ -30,6 +30,22 @@ def set_text(page, text):
     wait_for_bytes(page, len(text.encode()))
 
 
+def search(page, text):
+    """Type into the search field of the Vocabulary view, and wait for what is found."""
+    page.fill("#search", text)
+    wait_for_results(page)
+
+
+def wait_for_results(page):
+    page.wait_for_selector("#results:not([aria-busy])")
+
+
+def train_on(page, words):
+    """Replace the text of the Training view, and leave the field, so that the training runs at once."""
+    page.fill("#words", words)
+    page.dispatch_event("#words", "change")
+
+
 def copied(page, button):
     """What a button puts on the clipboard."""
     page.evaluate("() => { window.copied = undefined; navigator.clipboard.writeText = async (t) => { copied = t; }; }")

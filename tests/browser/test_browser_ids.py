@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from playground_examples import EDGE_CASES as HERE
 from playground_examples import TEXT
 from playground_page import units
-from static_server import file_server
 
 from tokenmill.errors import UsageError
 from tokenmill.tokenizer import Tokenizer
@@ -121,7 +120,7 @@ def test_edits_of_a_text_get_the_librarys_ids(site_page, tokenizers):
 
 
 @pytest.fixture(scope="module")
-def published(chromium, shared, corpus_bytes, tmp_path_factory):
+def published(chromium, shared, corpus_bytes, tmp_path_factory, serve):
     """Published vocabularies, and a plain and a Picky one that are trained here, as a static site."""
     from tokenmill import formats, train_from_iterator
     from tokenmill.playground.export import export
@@ -142,12 +141,12 @@ def published(chromium, shared, corpus_bytes, tmp_path_factory):
     assert found[-2][1].removed and len(found[-1][1].superwords) > 100
     folder = tmp_path_factory.mktemp("published") / "site"
     export(found, folder)
-    with file_server(folder) as address:
-        page = chromium.new_page()
-        page.goto(address)
-        page.wait_for_selector("#tokens .t")
-        yield page, [(name, Tokenizer(vocabulary)) for name, vocabulary in found]
-        page.close()
+    address = serve(folder)
+    page = chromium.new_page()
+    page.goto(address)
+    page.wait_for_selector("#tokens .t")
+    yield page, [(name, Tokenizer(vocabulary)) for name, vocabulary in found]
+    page.close()
 
 
 @pytest.mark.parametrize("corpus", ["en", "multi", "code"])

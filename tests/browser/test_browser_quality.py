@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from playground_examples import TEXT
-from playground_page import write
-from static_server import file_server
+from playground_page import search, write
 
 from tokenmill.playground.export import export
 
@@ -18,8 +17,7 @@ VIEWS = ("tokens", "compare", "vocabulary", "training")
 def show(page, view):
     page.click(f"#tab-{view}")
     if view == "vocabulary":
-        page.fill("#search", "lo")
-        page.wait_for_timeout(300)
+        search(page, "lo")
         page.click(".result >> nth=2")
         page.wait_for_selector(".tree")
     elif view == "training":
@@ -28,7 +26,7 @@ def show(page, view):
             page.click("#on")
     elif view == "compare":
         page.wait_for_selector(".lane")
-        page.wait_for_selector("#parity summary")
+        page.wait_for_selector("#parity[aria-busy='false'] summary")
         page.evaluate("() => { document.querySelector('#parity details').open = true; }")
     else:
         page.hover("#tokens .t >> nth=3")
@@ -64,12 +62,11 @@ def test_axe_finds_nothing(open_page, local, theme, width):
 
 
 @pytest.fixture(scope="module")
-def long_names(small_tokenizers, tmp_path_factory):
+def long_names(small_tokenizers, tmp_path_factory, serve):
     """The address of a static site whose tokenizers have names of a hundred characters."""
     folder = tmp_path_factory.mktemp("long-names") / "site"
     export([(f"{name} of a rather long name".ljust(100, "g"), v) for name, v in small_tokenizers[:2]], folder)
-    with file_server(folder) as address:
-        yield address
+    return serve(folder)
 
 
 @pytest.mark.parametrize("width", [1920, 768, 360])
@@ -84,8 +81,8 @@ def test_a_token_stays_on_its_line(open_page, local):
     """Unless it holds a line feed or is longer than a narrow line."""
     page = open_page(local.address, viewport={"width": 420, "height": 900})
     write(page, "the newest of the new, lower than the lowest: newest, widest, 1234567 " * 12 + "a" * 300)
+    page.wait_for_function("() => document.getElementById('count-bytes').textContent === '1,140'")
     for switch in ("visible", "as-ids"):
-        page.wait_for_timeout(200)
         broken = page.evaluate(
             "() => Array.from(document.querySelectorAll('#tokens .t')).filter((t) => t.getClientRects().length > 1).map((t) => t.textContent)"
         )

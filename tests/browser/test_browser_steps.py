@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 from playground_examples import TEXT
-from playground_page import set_text
-from static_server import file_server
+from playground_page import search, set_text
 
 from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts
@@ -101,15 +100,15 @@ def test_superwords_of_whole_pretokens_are_drawn_explained_and_listed(open_page,
     assert "·low" in last and "·lower" in last
     page.click("#steps button")
     page.click("#tab-vocabulary")
-    page.fill("#search", " low lower")
     page.select_option("#search-where", "is")
+    search(page, " low lower")
     page.click(".result:has-text('·low·lower')")
     page.wait_for_selector(".tree")
     assert page.locator(".tree .chip").first.inner_text() == "·low·lower"
 
 
 @pytest.fixture(scope="module")
-def superwords(tmp_path_factory):
+def superwords(tmp_path_factory, serve):
     """The address of a site with one tokenizer, whose last token is " the cat", and the counts of its tokens."""
     tokens = [bytes([b]) for b in range(256)]
     ids, rows = {token: i for i, token in enumerate(tokens)}, []
@@ -121,8 +120,7 @@ def superwords(tmp_path_factory):
     folder = tmp_path_factory.mktemp("super") / "site"
     counts = TokenCounts(np.arange(len(tokens)), None, "some words")
     export([("super", vocabulary)], folder, {"super": counts})
-    with file_server(folder) as address:
-        yield address
+    return serve(folder)
 
 
 def test_why_a_token_is_here_superwords_and_the_heat_map(open_page, superwords):

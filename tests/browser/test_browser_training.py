@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playground_page import train_on
 
 from tokenmill.counting import WordCounts
 from tokenmill.training import train_from_counts
@@ -52,7 +53,7 @@ def segment(words, events):
 
 
 def set_up(page, words, merges, refine):
-    page.fill("#words", ", ".join(f"{word} x{count}" for word, count in words.items()))
+    train_on(page, ", ".join(f"{word} x{count}" for word, count in words.items()))
     page.fill("#merges", str(merges))
     page.dispatch_event("#merges", "change")
     if refine is None:
@@ -61,7 +62,6 @@ def set_up(page, words, merges, refine):
         page.fill("#threshold", str(refine))
         page.check("#picky")
     page.dispatch_event("#threshold", "change")
-    page.wait_for_timeout(400)
 
 
 def shown_events(page):
@@ -151,12 +151,20 @@ def test_plain_text_is_split_and_counted(open_page, local):
     page.fill("#words", "the cat and the hat and the bat")
     page.wait_for_function("() => document.getElementById('training-note').textContent.includes('text, cut into')")
     assert page.locator(".pretoken-row").count() == 6  # "the", " cat", " and", " the", " hat", " bat"
+    page.click("#on")
     page.select_option("#training-split", "picky")
-    page.wait_for_timeout(400)
+    page.wait_for_function("() => document.getElementById('step-of').value.startsWith('0 of')")
     assert page.locator(".pretoken-row").count() == 6
-    page.fill("#words", "")
-    page.wait_for_timeout(400)
-    assert page.inner_text("#step-of") == "0 of 0"
+    train_on(page, "")
+    page.wait_for_function("() => document.getElementById('step-of').value === '0 of 0'")
+
+
+def test_a_step_right_after_typing_is_a_step_of_the_new_words_and_stays(open_page, local):
+    page = open_page(local.address, "#view=training")
+    page.fill("#words", "nab x5")
+    page.click("#on")
+    page.wait_for_timeout(400)  # the timer of the typing is over
+    assert page.inner_text("#step-of").startswith("1 of") and page.locator(".pretoken-row").count() == 1
 
 
 def test_the_seam_and_the_words_of_one_merge(open_page, local):

@@ -4,8 +4,7 @@ import json
 
 import pytest
 from playground_examples import SPECIAL, TEXT, trained
-from playground_page import write
-from static_server import file_server
+from playground_page import search, wait_for_results, write
 
 from tokenmill import formats
 from tokenmill.playground.export import export
@@ -80,7 +79,7 @@ def test_compare_shows_each_tokenizers_tokens_as_text_aligned_by_character(open_
     page.click("#compare-on")
     assert page.locator(".line.here").count() == 1
     # The same sentences in many languages, with a row for all.
-    page.wait_for_selector("#parity li:nth-child(15)")
+    page.wait_for_selector("#parity[aria-busy='false'] li:nth-child(15)")
     page.click("#parity summary")
     table = {row.split("\t")[0]: row.split("\t")[1:] for row in page.inner_text("#parity table").splitlines()}
     sample = page.evaluate("tokenmill.samples.find((one) => one.name === 'Hindi').text")
@@ -107,15 +106,14 @@ def test_compare_a_text_against_itself_differs_nowhere(open_page, local):
 
 
 def found(page):
-    page.wait_for_timeout(300)
+    wait_for_results(page)
     return [row.split()[0] for row in page.locator(".result").all_inner_texts()]
 
 
 def test_vocabulary_search_by_text_bytes_and_id(open_page, local, toks):
     page = open_page(local.address, "#view=vocabulary&with=ranks")
     tokens = toks["ranks"].vocabulary.tokens
-    page.wait_for_selector(".result")
-    page.fill("#search", "low")
+    search(page, "low")
     matching = [i for i, t in enumerate(tokens) if b"low" in t]
     assert found(page) == [str(i) for i in matching]
     page.select_option("#search-order", "shortest")
@@ -128,18 +126,17 @@ def test_vocabulary_search_by_text_bytes_and_id(open_page, local, toks):
     assert found(page) == [str(i) for i in matching if tokens[i].startswith(b"low")]
     page.select_option("#search-kind", "bytes")
     page.select_option("#search-where", "contains")
-    page.fill("#search", "e6 97")
+    search(page, "e6 97")
     assert found(page) == [str(i) for i, t in enumerate(tokens) if b"\xe6\x97" in t]
-    page.fill("#search", "zz")
-    page.wait_for_function("() => document.getElementById('search-found').textContent.includes('hex digits')")
+    search(page, "zz")
+    assert "hex digits" in page.inner_text("#search-found")
     page.select_option("#search-kind", "id")
-    page.fill("#search", "300-304")
+    search(page, "300-304")
     assert found(page) == ["300", "301", "302", "303", "304"]
-    page.fill("#search", "0-2")
+    search(page, "0-2")
     page.wait_for_function("() => document.getElementById('results').textContent.includes('⟨SOH⟩')")
     page.select_option("#search-kind", "text")
-    page.fill("#search", "no such token")
-    page.wait_for_selector(".nothing")
+    search(page, "no such token")
     assert "No token matches" in page.inner_text("#results")
 
 
@@ -152,11 +149,8 @@ def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
         key=lambda new: len(tok.decode([new])),
     )
     page.select_option("#search-kind", "id")
-    page.fill("#search", str(id))
-    page.wait_for_function(
-        "id => document.querySelectorAll('.result').length === 1 && document.querySelector('.result').textContent.startsWith(id)",
-        arg=str(id),
-    )
+    search(page, str(id))
+    assert found(page) == [str(id)]
     page.focus("#results")
     page.keyboard.press("Home")
     page.wait_for_selector(".tree")
@@ -181,8 +175,8 @@ def test_a_part_that_a_token_has_twice_is_built_once(open_page, local, toks):
     assert b"aaaa" in tokens
     page = open_page(local.address, "#view=vocabulary&with=merges")
     page.select_option("#search-where", "is")
-    page.fill("#search", "aaaa")
-    page.click(".result:has-text('aaaa')")
+    search(page, "aaaa")
+    page.click(".result")
     page.wait_for_selector(".tree")
     assert page.inner_text(".tree").count("as above") == 1
     assert page.locator(".tree .chip").all_text_contents() == ["aaaa", "aa", "a", "a", "aa"]
@@ -213,8 +207,7 @@ def test_a_removed_token_is_told_and_its_history(open_page, local, toks):
     assert gone
     page = open_page(local.address, "#view=vocabulary&with=picky")
     page.select_option("#search-kind", "id")
-    page.fill("#search", str(gone[0]))
-    page.wait_for_function("() => document.querySelectorAll('.result').length === 1")
+    search(page, str(gone[0]))
     page.click(".result")
     page.wait_for_selector(".history")
     assert "Removed in training" in page.inner_text("#sheet")
@@ -288,8 +281,10 @@ def test_back_and_forward_change_the_view_and_keep_the_text(open_page, local):
     page.click("#tab-compare")
     page.keyboard.press("Alt+3")
     page.click("#tab-tokens")
+    page.wait_for_function("() => history.state?.view === 'tokens' && location.hash !== ''")
+    address = page.url
     write(page, "typed later")
-    page.wait_for_timeout(600)  # the address is written
+    page.wait_for_function("address => location.href !== address", arg=address)
     selected = "document.querySelector('[role=tab][aria-selected=true]').textContent"
     for move, view in (("back", "Vocabulary"), ("back", "Compare"), ("back", "Tokens"), ("forward", "Compare")):
         getattr(page, f"go_{move}")()
@@ -325,7 +320,6 @@ def test_the_static_site_is_the_same_page(open_page, site, saved, toks):
     assert page.is_hidden("#path-form")
     for view in ("compare", "vocabulary", "training", "tokens"):
         page.click(f"#tab-{view}")
-        page.wait_for_timeout(150)
     folder, tok = saved
     drop(page, {"tokenizer.json": (folder / "huggingface" / "tokenizer.json").read_bytes()})
     page.wait_for_function("() => document.getElementById('message').textContent.includes('no server')")
@@ -333,7 +327,7 @@ def test_the_static_site_is_the_same_page(open_page, site, saved, toks):
     assert drop_and_encode(page, {"packed.tmpack": packed}, "packed") == tok.encode_ordinary(TEXT)
 
 
-def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
+def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks, serve):
     import numpy as np
 
     vocabulary = toks["merges"].vocabulary
@@ -343,22 +337,21 @@ def test_counts_and_ios_show_where_they_are_given(open_page, tmp_path, toks):
     export(
         [("merges", vocabulary)], tmp_path / "site", {"merges": TokenCounts(np.arange(size) * 10, ios, "some words")}
     )
-    with file_server(tmp_path / "site") as address:
-        page = open_page(address, "#view=vocabulary")
-        page.select_option("#search-kind", "id")
-        page.fill("#search", "300")
-        page.wait_for_function("() => document.querySelectorAll('.result').length === 1")
-        page.click(".result")
-        page.wait_for_selector(".tree")
-        sheet = page.inner_text("#sheet")
-        assert "3,000" in sheet and "0.875" in sheet and "some words" in sheet
-        page.select_option("#search-kind", "text")
-        page.fill("#search", "")
-        page.select_option("#search-order", "use")
-        page.wait_for_function("id => document.querySelector('.result')?.textContent.startsWith(id)", arg=str(size - 1))
-        assert f"{10 * (size - 1):,} ×" in page.inner_text(".result >> nth=0")
-        page.select_option("#search-order", "ios")
-        page.wait_for_function("() => document.querySelector('.result')?.textContent.includes('IoS 0.88')")
+    address = serve(tmp_path / "site")
+    page = open_page(address, "#view=vocabulary")
+    page.select_option("#search-kind", "id")
+    search(page, "300")
+    page.click(".result")
+    page.wait_for_selector(".tree")
+    sheet = page.inner_text("#sheet")
+    assert "3,000" in sheet and "0.875" in sheet and "some words" in sheet
+    page.select_option("#search-kind", "text")
+    search(page, "")
+    page.select_option("#search-order", "use")
+    page.wait_for_function("id => document.querySelector('.result')?.textContent.startsWith(id)", arg=str(size - 1))
+    assert f"{10 * (size - 1):,} ×" in page.inner_text(".result >> nth=0")
+    page.select_option("#search-order", "ios")
+    page.wait_for_function("() => document.querySelector('.result')?.textContent.includes('IoS 0.88')")
 
 
 def test_catalog_names_the_special_tokens(site, toks):

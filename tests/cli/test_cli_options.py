@@ -196,7 +196,7 @@ def test_help_and_a_line_to_encode_import_little(folder):
     """Each of these would take longer than the work itself."""
     (folder / "line").write_text("low lower\n")
     code = (
-        "import sys, tokenmill.cli as cli; sys.argv = {}\n"
+        "import os, sys, tokenmill.cli as cli; sys.argv = {}; os._exit = sys.exit\n"
         "try:\n cli.entry()\nexcept SystemExit: pass\n"
         "print(*(name for name in {} if name in sys.modules), file=sys.stderr)"
     )
@@ -285,7 +285,7 @@ def test_progress_is_labelled_with_speed_and_time_left(monkeypatch):
 
 
 def test_the_need_of_memory_is_stated_between_two_bars(folder, tmp_path, monkeypatch):
-    from tokenmill.cli import train
+    from tokenmill.cli import _training
 
     live = []
 
@@ -295,7 +295,7 @@ def test_the_need_of_memory_is_stated_between_two_bars(folder, tmp_path, monkeyp
         yield None
         live.append("end")
 
-    monkeypatch.setattr(train, "progress_bar", bar)
-    monkeypatch.setattr(train, "state_memory", lambda *given: live.append("note"))
+    monkeypatch.setattr(_training, "progress_bar", bar)
+    monkeypatch.setattr(_training, "state_memory", lambda *given: live.append("note"))
     run(folder, *f"train a.txt --vocab-size 260 -o {tmp_path}/t".split())
     assert live[:5] == ["begin", "end", "note", "begin", "end"]

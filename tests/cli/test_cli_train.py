@@ -154,7 +154,7 @@ entry()
 
 
 def test_too_little_memory_is_said_before_training(monkeypatch, capsys):
-    from tokenmill.cli.train import state_memory
+    from tokenmill.cli._training import state_memory
 
     state_memory(3 << 20, 2 << 20)
     assert "up to 3 MiB of memory, but only 2 MiB are free" in " ".join(capsys.readouterr().err.split())

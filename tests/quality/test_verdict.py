@@ -8,8 +8,8 @@ from quality_examples import BYTES, make_vocabulary, random_text
 
 import tokenmill
 from tokenmill import InspectionOptions, ReadOptions, Tokenizer, WordCounts
+from tokenmill.errors import UsageError
 from tokenmill.quality import references
-from tokenmill.quality.verdict import INVALID
 
 TEXT = "low lower lowest, new newer newest; how slow the show goes\n" * 400
 
@@ -47,12 +47,47 @@ def test_unused_tokens_of_a_short_text_are_only_to_be_looked_at(tok):
 
 
 def test_unreachable_tokens():
-    plain = tokenmill.inspect(Tokenizer(make_vocabulary(BYTES)))
-    assert (
-        finding(plain, "unreachable").level == "good" and f"{INVALID} tokens" in finding(plain, "unreachable").statement
-    )
-    more = make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))
-    assert finding(tokenmill.inspect(Tokenizer(more)), "unreachable").level == "act"
+    plain = finding(tokenmill.inspect(Tokenizer(make_vocabulary(BYTES))), "unreachable")
+    # C0, C1 and F5 to FF are in no UTF-8 text, and cannot be removed.
+    assert plain.level == "good" and plain.statement.startswith("13 tokens") and "all of them in" in plain.statement
+    vocabulary = make_vocabulary([*BYTES, b"never"], [], split_patterns=(r".",))
+    more = finding(tokenmill.inspect(Tokenizer(vocabulary)), "unreachable")
+    assert more.level == "act" and more.statement.startswith("14 tokens") and "1 of them not in" in more.statement
+    assert "prune TOKENIZER --ids FILE" in more.advice
+
+
+KINDS = {
+    "plain": {},
+    "picky": {"refine": 0.9},
+    "superbpe": {"superwords": "superbpe", "stage1_size": 600},
+    "boundless": {"superwords": "boundless"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_advice_names_only_commands_that_take_the_vocabulary(kind, tmp_path):
+    path = tmp_path / "other.txt"
+    tok = tokenmill.train_from_iterator([random_text(1)], 1000, **KINDS[kind])
+    path.write_text(random_text(1, 30) * 1500, encoding="utf-8")
+    found = tokenmill.inspect(tok, path)
+    commands = {
+        ("swallowed", "prune"): lambda: tokenmill.prune(tok, ios=0.9, counts=path),
+        ("unused", "shrink"): lambda: tokenmill.shrink(tok, path),
+        ("unused", "replace"): lambda: tokenmill.replace(tok, path, number=1),
+    }
+    for (key, command), run in commands.items():
+        of = finding(found, key)
+        assert of.level == "act"
+        try:
+            run()
+            taken = True
+        except UsageError:
+            taken = False
+        assert (f"tokenmill {command} TOKENIZER" in of.advice) == taken, (kind, command, of.advice)
+    refined = "--superwords boundless --refine 0.9" if kind == "superbpe" else "--refine 0.9"
+    assert f"Retrain with `{refined}`" in finding(found, "swallowed").advice
+    both = finding(tokenmill.compare({"one": tok, "other": tokenmill.train_from_iterator([TEXT], 270)}, path), "unused")
+    assert ("tokenmill shrink" in both.advice) == (kind != "boundless")
 
 
 def test_comparison_says_which_is_best_and_how_sure(tok, tmp_path):

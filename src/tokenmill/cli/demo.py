@@ -27,7 +27,7 @@ def demo(folder: Path) -> None:
 
     from ..counting import CountOptions
     from ..training import Options
-    from .train import Input, Outputs, train_and_report
+    from ._training import Input, Outputs, train_and_report
 
     out = Console(highlight=False)
     files = standard_library()

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
+
 from ..counting import WordCounts
 from ..errors import UsageError, printable
 from ..jobs.progress import Progress
@@ -21,7 +23,7 @@ from ..tokenizer import Tokenizer
 from ..tokenizer.export_loss import require_same_split
 from .documents import Sample, survey
 from .names import free_name, group_name, text_name
-from .usage import Usage, measure_usage
+from .usage import Usage, ids_of, measure_usage
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -150,6 +152,14 @@ class EvaluationText:
             number = self.words(name, progress) if words else None
             usages[name] = measure_usage(tok, counts, number, progress, added)
         return usages
+
+    def added(self, tok: Tokenizer) -> np.ndarray:
+        """uint64, by id: how often the text contains each added token that is not special."""
+        by_id = np.zeros(ids_of(tok), np.uint64)
+        for name in self.names:
+            for id, times in self._counts(name, tok, None)[1].items():
+                by_id[id] += np.uint64(times)
+        return by_id
 
     def words(self, name: str, progress: Progress | None = None) -> int | None:
         """The number of words of a domain: runs of non-white-space. None for word counts and pipes."""

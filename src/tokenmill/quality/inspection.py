@@ -175,7 +175,7 @@ def inspect(
             name=name,
             judgement=judged,
             tables=tables,
-            findings=verdict(judged, figures, len(unreachable.rows), beside, density),
+            findings=verdict(tok, judged, figures, {row[0].id for row in unreachable.rows}, beside, density),
             charts=charts_of({name: judged} if judged else {}, {name: figures}),
             provenance=reading.provenance({name: tok} | ({baseline_name: baseline} if baseline else {})),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -13,7 +13,7 @@ from ..tokenizer import Tokenizer
 from .evaluation_text import EvaluationText
 from .junk import Swallowed, swallowed_tokens
 from .metrics import ratio, scripts_table
-from .replay import replay
+from .replay import Replay, makes_each_token_once, replay, replay_of_encoding
 from .tables import Table
 from .usage import Usage, ordinary_tokens
 
@@ -39,17 +39,22 @@ class Judgement:
 
 
 def judge(tok: Tokenizer, text: EvaluationText, progress: Progress | None = None) -> Judgement:
-    """Encode the text with `tok`, and replay its merges over it."""
+    """Encode the text with `tok`, and find how often each of its merges happens."""
     parts = [text.counts(domain, tok, progress) for domain in text.names]
-    apart = text.together(tok, progress) if len(tok.vocabulary.superwords) else WordCounts.merge(parts)
+    replaying: Future[Replay] | None = None
     with ThreadPoolExecutor(1, "tokenmill-judge") as pool:
-        encoded = pool.submit(_encoded, tok, text, parts)
-        swallowed = swallowed_tokens(tok.vocabulary, replay(tok.vocabulary, apart, progress))
-        usages, scripts = encoded.result()
-    return Judgement(tok, len(ordinary_tokens(tok)), usages, reduce(add, usages.values()), scripts, swallowed)
+        if makes_each_token_once(tok.vocabulary):
+            pool.submit(text.sample)  # it also counts the words, which the usages ask for
+        else:
+            replaying = pool.submit(_replayed, tok, text, parts, progress)
+        usages = text.usages(tok, progress if replaying is None else None)
+        scripts = scripts_table(zip(parts, usages.values(), strict=True))
+    usage = reduce(add, usages.values())
+    replayed = replaying.result() if replaying else replay_of_encoding(tok.vocabulary, usage.by_id - text.added(tok))
+    swallowed = swallowed_tokens(tok.vocabulary, replayed)
+    return Judgement(tok, len(ordinary_tokens(tok)), usages, usage, scripts, swallowed)
 
 
-def _encoded(tok: Tokenizer, text: EvaluationText, parts: list[WordCounts]) -> tuple[dict[str, Usage], Table]:
-    """The usages of the domains, and the figures by script."""
-    usages = text.usages(tok)
-    return usages, scripts_table(zip(parts, usages.values(), strict=True))
+def _replayed(tok: Tokenizer, text: EvaluationText, parts: list[WordCounts], progress: Progress | None) -> Replay:
+    apart = text.together(tok, progress) if len(tok.vocabulary.superwords) else WordCounts.merge(parts)
+    return replay(tok.vocabulary, apart, progress)

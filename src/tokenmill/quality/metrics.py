@@ -24,7 +24,7 @@ from ..tokenizer.display import ORDERS
 from ..tokenizer.special import WHITE_SPACE
 from ..vocabulary import Vocabulary
 from .tables import Column, Figure, Table, cell_text
-from .usage import Usage, characters_by_pretoken, ordinary, ordinary_tokens
+from .usage import SLICE, Usage, characters_by_pretoken, ordinary, ordinary_tokens, slices
 
 ALPHA = 2.5
 RENYI_CAUTION = (
@@ -233,37 +233,47 @@ SCRIPTS = (
     "Bengali", "Tamil", "Telugu", "Kannada", "Malayalam", "Gujarati", "Gurmukhi", "Oriya", "Sinhala", "Thai", "Lao", "Khmer",
     "Myanmar", "Tibetan", "Georgian", "Armenian", "Ethiopic", "Mongolian", "Other",
 )  # fmt: skip
+UNKNOWN = 0xFF  # the script of a code point that was not asked for yet
 
 
 def script_of_pretokens(counts: WordCounts) -> np.ndarray:
     """int64: for each pretoken the index in SCRIPTS of the script of its first letter, 0 without a letter."""
+    found = np.zeros(len(counts), np.int64)
+    known = np.full(0x110000, UNKNOWN, np.uint8)
+    offsets = counts.offsets.astype(np.int64)
+    for first, stop in slices(counts, SLICE):
+        text = counts.arena[offsets[first] : offsets[stop]].tobytes().decode("utf-8", "surrogateescape")
+        code_points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+        scripts = known[code_points]
+        if (new := np.unique(code_points[scripts == UNKNOWN])).size:
+            known[new] = _scripts(new)
+            scripts = known[code_points]
+        # The offset of each letter, and the first letter of each pretoken.
+        sizes = 1 + sum((code_points >= limit).astype(np.int64) for limit in (0x80, 0x800, 0x10000))
+        sizes[(code_points >= 0xDC80) & (code_points <= 0xDCFF)] = 1  # a byte that is not part of a character
+        letters = scripts > 0
+        places, kinds = (offsets[first] + np.cumsum(sizes) - sizes)[letters], scripts[letters]
+        at = np.searchsorted(places, offsets[first:stop])
+        has = at < len(places)
+        has[has] = places[at[has]] < offsets[first + 1 : stop + 1][has]
+        found[first:stop][has] = kinds[at[has]]
+    return found
+
+
+def _scripts(code_points: np.ndarray) -> list[int]:
+    """For each code point the index in SCRIPTS of its script, 0 for what is not a letter."""
     import regex
 
-    text = counts.arena.tobytes().decode("utf-8", "surrogateescape")
-    code_points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    script_of, present = np.zeros(0x110000, np.uint8), np.zeros(0x110000, bool)
-    present[code_points] = True
-    letters = [chr(code) for code in np.flatnonzero(present).tolist() if regex.match(r"\p{L}", chr(code))]
     names = [name for name in SCRIPTS if name not in ("no letters", "Other")]
     groups = regex.compile("|".join(rf"(\p{{Script={name}}})" for name in names))
-    for letter in letters:
-        match = groups.match(letter)
-        script_of[ord(letter)] = match.lastindex if match else len(SCRIPTS) - 1
-    scripts = script_of[code_points]
-    # The offset of each letter in the arena, and the first letter of each pretoken.
-    sizes = np.ones(len(code_points), np.int64)
-    for limit in (0x80, 0x800, 0x10000):
-        sizes += (code_points >= limit) & ~((code_points >= 0xDC80) & (code_points <= 0xDCFF))
-    starts = np.cumsum(sizes) - sizes
-    places = starts[scripts > 0]
-    kinds = scripts[scripts > 0].astype(np.int64)
-    offsets = counts.offsets.astype(np.int64)
-    first = np.searchsorted(places, offsets[:-1])
-    inside = np.zeros(len(counts), bool)
-    inside[first < len(places)] = places[first[first < len(places)]] < offsets[1:][first < len(places)]
-    result = np.zeros(len(counts), np.int64)
-    result[inside] = kinds[first[inside]]
-    return result
+
+    def script(character: str) -> int:
+        if not regex.match(r"\p{L}", character):
+            return 0
+        match = groups.match(character)
+        return match.lastindex if match else len(SCRIPTS) - 1
+
+    return [script(chr(code)) for code in code_points.tolist()]
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

@@ -125,6 +125,11 @@ def all_ids(vocabulary: Vocabulary) -> set[int]:
     return {id for id, token in enumerate(vocabulary.tokens) if token is not None} | vocabulary.bytes_apart.keys()
 
 
+def can_lose_tokens(vocabulary: Vocabulary) -> bool:
+    """Whether `prune`, `shrink` and `replace` take this vocabulary."""
+    return vocabulary.pipeline is None and not len(vocabulary.superwords)
+
+
 def lasting_tokens(vocabulary: Vocabulary) -> set[int]:
     """The tokens that cannot be removed: the alphabet and the unknown token."""
     if vocabulary.pipeline is not None:

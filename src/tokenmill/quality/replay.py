@@ -88,6 +88,43 @@ def replay(vocabulary: Vocabulary, counts: WordCounts, progress: Progress | None
     return Replay(events, happened, left, right, final[:-1], alphabet_of(vocabulary, events))
 
 
+def replay_of_encoding(vocabulary: Vocabulary, by_id: np.ndarray) -> Replay:
+    """What `replay` finds over a text, from how often its encoding uses each token: uint64 by id, without added tokens.
+
+    The vocabulary `makes_each_token_once`, so every use of a token is a use of both its parts as well.
+
+    >>> from tokenmill.vocabulary import Vocabulary
+    >>> tokens = (*(bytes([i]) for i in range(256)), b"ow", b"low")
+    >>> vocabulary = Vocabulary(tokens, (), "merges", np.array([[111, 119, 256], [108, 256, 257]], np.int32))
+    >>> by_id = np.bincount([257] * 7 + [104, 256] * 3, minlength=258).astype(np.uint64)
+    >>> replay_of_encoding(vocabulary, by_id).happened.tolist()
+    [10, 7]
+    """
+    events = vocabulary.events
+    uses = by_id.tolist()
+    for left, right, new in reversed(events.tolist()):
+        uses[left] += uses[new]
+        uses[right] += uses[new]
+    uses.append(0)  # symbols without a token
+    all_uses = np.array(uses, np.uint64)
+    happened, alphabet = all_uses[events[:, 2]], alphabet_of(vocabulary, events)
+    start = np.where(np.isin(np.arange(len(uses)), list(alphabet)), all_uses, np.uint64(0))
+    left, right = _frequencies(events, None, happened, start)
+    return Replay(events, happened, left, right, by_id[: len(vocabulary.tokens)], alphabet)
+
+
+@lru_cache(maxsize=4)
+def makes_each_token_once(vocabulary: Vocabulary) -> bool:
+    """Whether bytes are merged by rank, and each token is made by one merge, out of tokens made before."""
+    if vocabulary.order != "merges" or vocabulary.alphabet != "bytes" or vocabulary.whole_pretokens:
+        return False
+    events = vocabulary.events
+    made_by = np.full(len(vocabulary.tokens), -1, np.int64)  # the last event that makes a token
+    made_by[events[:, 2]] = places = np.arange(len(events))
+    parts_before = (made_by[events[:, :2]] < places[:, None]).all()
+    return bool(parts_before and (made_by[events[:, 2]] == places).all())
+
+
 @lru_cache(maxsize=4)
 def _prepared(vocabulary: Vocabulary) -> tuple[np.ndarray, EventTable]:
     events = events_of(vocabulary)
@@ -145,16 +182,18 @@ def _id_of_bytes(vocabulary: Vocabulary) -> np.ndarray:
 
 
 def _frequencies(
-    events: np.ndarray, table: EventTable, happened: np.ndarray, start: np.ndarray
+    events: np.ndarray, table: EventTable | None, happened: np.ndarray, start: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """f of both tokens of each event before it, from f at the start and how often each event happened.
 
     Each event changes f of a few tokens. The changes are sorted by token, then by event, and added up.
+    table: tells which parts a removal sets free.
     """
     n, places = len(events), np.arange(len(events), dtype=np.int64)
     a, b, new = events.astype(np.int64).T
     merge = b >= 0
-    parts = [(part, place) for place in places[~merge].tolist() for part in table.parts_of(place)]
+    removals = places[~merge].tolist() if table is not None else ()
+    parts = [(part, place) for place in removals for part in table.parts_of(place)]
     again, when = np.array(parts, np.int64).reshape(-1, 2).T
     ids = np.concatenate([a, b[merge], new[merge], again])
     at = np.concatenate([places, places[merge], places[merge], when])

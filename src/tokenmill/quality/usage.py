@@ -16,7 +16,7 @@ from ..tokenizer.export_loss import require_same_split
 from ..vocabulary import Vocabulary
 from .tables import Token
 
-SLICE = 1 << 18  # about how many bytes of pretokens are encoded at a time
+SLICE = 1 << 18  # about how many bytes of pretokens are taken at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def measure_usage(
     require_same_split(tok, counts)
     ids, lengths = segment(tok, counts, progress)
     added = added or {}
-    by_id = np.zeros(max(len(tok.vocabulary.tokens), tok.n_vocab), np.uint64)
+    by_id = np.zeros(ids_of(tok), np.uint64)
     np.add.at(by_id, ids, np.repeat(counts.counts, lengths))
     for id, times in added.items():
         by_id[id] += np.uint64(times)
@@ -91,6 +91,11 @@ def measure_usage(
         ids=ids,
         tokens_by_pretoken=lengths,
     )
+
+
+def ids_of(tok: Tokenizer) -> int:
+    """The number of ids, those of added tokens included."""
+    return max(len(tok.vocabulary.tokens), tok.n_vocab)
 
 
 def bare(tok: Tokenizer, **changes: Any) -> Tokenizer:
@@ -163,9 +168,12 @@ def _encode_one_by_one(
 
 def characters_by_pretoken(counts: WordCounts) -> np.ndarray:
     """int64: the number of characters of each pretoken, counted at their first bytes."""
-    before = np.zeros(len(counts.arena) + 1, np.int64)
-    np.cumsum((counts.arena & 0xC0) != 0x80, out=before[1:])
-    return np.diff(before[counts.offsets.astype(np.int64)])
+    characters, offsets = np.zeros(len(counts), np.int64), counts.offsets.astype(np.int64)
+    for first, stop in slices(counts, SLICE):
+        begun = (counts.arena[offsets[first] : offsets[stop]] & 0xC0) != 0x80
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(begun)])
+        characters[first:stop] = np.diff(before[offsets[first : stop + 1] - offsets[first]])
+    return characters
 
 
 def ordinary_tokens(tok: Tokenizer) -> dict[int, bytes]:

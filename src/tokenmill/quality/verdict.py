@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from ..errors import UsageError
+from ..tokenizer import Tokenizer
 from .documents import Interval
 from .judgement import Judgement
 from .junk import ENOUGH
 from .languages import FAIR
 from .metrics import ratio, used_tokens
+from .pruning import can_lose_tokens, lasting_tokens
 from .references import CODE, JUNK, PROSE, Figures, references
+from .removals import in_event_order
 from .reporting import Finding, Level
+from .superwords import superwords_of
+from .usage import ordinary_tokens
 
 MOST = 5
 UNUSED, SWALLOWED, UNREACHABLE = 0.1, 0.01, 0.001  # shares of the vocabulary from which on a finding counts
 SHORT = 20  # tokens of the text for each of the vocabulary; a shorter text leaves good tokens unused
 DENSER = 0.95  # of the bytes per token of a published vocabulary of about this size or less
 ALIKE = 0.01  # a smaller difference of Gini coefficients is not worth a choice
-INVALID = 13  # single bytes that no UTF-8 text contains: C0, C1 and F5 to FF
 ORDER: Mapping[Level, int] = {"act": 0, "look": 1, "good": 2}
 
 
@@ -28,16 +33,21 @@ def worst_first(findings: Sequence[Finding | None]) -> list[Finding]:
 
 
 def verdict(
-    judged: Judgement | None, figures: Figures, unreachable: int, beside: Mapping[str, float], density: float | None
+    tok: Tokenizer,
+    judged: Judgement | None,
+    figures: Figures,
+    unreachable: Collection[int],
+    beside: Mapping[str, float],
+    density: float | None,
 ) -> list[Finding]:
     """The findings on one tokenizer.
 
-    unreachable: how many tokens no text produces.
+    unreachable: the ids of the tokens that no text produces.
     beside: bytes per token of published vocabularies on a sample of the text; `density`: the tokenizer's own there.
     """
     on_text = [_swallowed(judged, figures), _unused(judged, figures)] if judged else []
     compression = _density_on_text(density, beside) if density and beside else _density(figures)
-    return worst_first([*on_text, _languages(figures), compression, _unreachable(figures, unreachable)])
+    return worst_first([*on_text, _languages(figures), compression, _unreachable(tok, unreachable)])
 
 
 def _percent(share: float | None) -> str:
@@ -54,8 +64,6 @@ def _swallowed(judged: Judgement, figures: Figures) -> Finding:
     sure = sum(token.before >= ENOUGH for token in found)
     share = ratio(len(found), judged.size) or 0.0
     usual = _median([ratio(of.swallowed, of.ordinary) for of in references().values()])
-    drop = "" if len(judged.tok.vocabulary.superwords) else f", or drop them with `tokenmill prune --ios {JUNK}`"
-    action = f"Retrain with `--refine {JUNK}`, which gives their {len(found):,} places to better tokens{drop}."
     return Finding(
         "swallowed",
         "act" if share >= SWALLOWED else "good",
@@ -64,22 +72,41 @@ def _swallowed(judged: Judgement, figures: Figures) -> Finding:
         f"IoS ≥ {JUNK} for {_percent(SWALLOWED)} of the vocabulary",
         "They are steps on the way to longer tokens, and a model hardly sees them alone. On the public sample it is "
         f"{_percent(ratio(figures.swallowed, figures.ordinary))}, and {_percent(usual)} for the median published vocabulary.",
-        action if share >= SWALLOWED else "Nothing needs to be done.",
+        _against_swallowed(judged.tok, len(found)) if share >= SWALLOWED else "Nothing needs to be done.",
     )
 
 
+def _against_swallowed(tok: Tokenizer, places: int) -> str:
+    """What to do about swallowed tokens, of what `train` and `prune` accept for such a vocabulary."""
+    vocabulary, how = tok.vocabulary, f"Retrain with `--refine {JUNK}`"
+    if vocabulary.order == "events" and vocabulary.removed:
+        how += " on text like yours"
+    elif not len(vocabulary.superwords) and superwords_of(tok):
+        how = f"Retrain with `--superwords boundless --refine {JUNK}`, as SuperBPE is trained without `--refine`"
+    how += f". Better tokens then have their {places:,} places."
+    try:
+        if vocabulary.order == "events" or not can_lose_tokens(vocabulary):
+            return how
+        in_event_order(tok, "")
+    except UsageError:
+        return how
+    return f"{how} Or drop them with `tokenmill prune TOKENIZER --ios {JUNK} --counts TEXT -o OUT`."
+
+
 def _unused(judged: Judgement, figures: Figures) -> Finding:
-    unused = judged.size - used_tokens(judged.tok, judged.usage)
+    vocabulary, unused = judged.tok.vocabulary, judged.size - used_tokens(judged.tok, judged.usage)
     share = ratio(unused, judged.size) or 0.0
     times = judged.usage.tokens / max(1, judged.size)
     usual = _median([1 - of.used / of.ordinary for of in references().values()])
     over, short = share >= UNUSED, times < SHORT
     if short:
         action = "Judge on more text before you act on this."
-    elif over and len(judged.tok.vocabulary.superwords):
-        action = "Train on text like yours."
     elif over:
-        action = "Train on text like yours, drop these tokens with `tokenmill shrink`, or give their ids to others with `tokenmill replace`."
+        action = "Train on text like yours."
+        if can_lose_tokens(vocabulary):
+            action += " Or drop these tokens with `tokenmill shrink TOKENIZER TEXT -o OUT`."
+            if vocabulary.alphabet == "bytes" and (vocabulary.order != "events" or vocabulary.refine is not None):
+                action += " Or give their ids to others with `tokenmill replace TOKENIZER TEXT -o OUT`."
     else:
         action = "Nothing needs to be done."
     return Finding(
@@ -150,16 +177,29 @@ def _density_on_text(density: float, beside: Mapping[str, float]) -> Finding:
     )
 
 
-def _unreachable(figures: Figures, unreachable: int) -> Finding:
-    spare = max(0, unreachable - INVALID)
-    over = spare > UNREACHABLE * figures.ordinary
+def _unreachable(tok: Tokenizer, unreachable: Collection[int]) -> Finding:
+    vocabulary, tokens = tok.vocabulary, ordinary_tokens(tok)
+    removable = can_lose_tokens(vocabulary)
+    alphabet = lasting_tokens(vocabulary) if removable else {id for id, token in tokens.items() if len(token) == 1}
+    spare = len(set(unreachable) - alphabet)
+    over = spare > UNREACHABLE * len(tokens)
+    if not over:
+        action = "Nothing needs to be done."
+    elif removable:
+        action = (
+            "Drop what is not in the alphabet with `tokenmill prune TOKENIZER --ids FILE -o OUT`. The file has one id per "
+            "line; `tokenmill inspect TOKENIZER --json --top 0` lists the ids."
+        )
+    else:
+        action = "Reuse their ids, for example for added tokens."
+    of_alphabet = f", {spare:,} of them not in the alphabet" if spare else ", all of them in the alphabet"
     return Finding(
         "unreachable",
         "act" if over else "good",
-        f"{unreachable:,} tokens cannot be produced by any text that was tried.",
-        f"{_percent(UNREACHABLE)} of the vocabulary beyond the {INVALID} bytes that UTF-8 never contains",
+        f"{len(unreachable):,} tokens cannot be produced by any text that was tried{of_alphabet if unreachable else ''}.",
+        f"{_percent(UNREACHABLE)} of the vocabulary, without the alphabet: the single bytes or characters",
         "Their rows of the embedding table are never trained, and a model may still output them.",
-        "Drop them with `tokenmill prune --ids`, or reuse their ids." if over else "Nothing needs to be done.",
+        action,
     )
 
 
@@ -188,7 +228,12 @@ def compared(
                 "tokens that never occur in this text",
                 f"{_percent(UNUSED)} of the vocabulary",
                 "Unused tokens cost rows of the embedding table. A larger vocabulary leaves more unused on the same text.",
-                "Compare vocabularies of one size, or drop unused tokens with `tokenmill shrink`.",
+                "Compare vocabularies of one size"
+                + (
+                    ", or drop unused tokens with `tokenmill shrink TOKENIZER TEXT -o OUT`."
+                    if all(can_lose_tokens(of.tok.vocabulary) for of in judged.values())
+                    else "."
+                ),
             ),
         ]
     )

@@ -30,8 +30,11 @@ export async function drawParity(root: HTMLElement, session: Session, keys: read
   const wanted = keys.join("\n");
   root.dataset.keys = wanted;
   root.hidden = keys.length === 0;
+  root.setAttribute("aria-busy", String(root.dataset.drawn !== wanted));
   const counts = await Promise.all(keys.map((key) => count(session, key)));
-  if (root.dataset.keys !== wanted || root.dataset.drawn === wanted) return;
+  if (root.dataset.keys !== wanted) return;
+  root.setAttribute("aria-busy", "false");
+  if (root.dataset.drawn === wanted) return;
   root.dataset.drawn = wanted;
   const most = Math.max(1, ...counts.flat());
   const groups = LANGUAGES.map(({ name }, i) => {

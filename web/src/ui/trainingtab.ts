@@ -3,7 +3,7 @@
 import { History } from "../training/history";
 import type { Fault, Options, Pretoken } from "../training/trainer";
 import { countedWords, countPretokens, DEFAULT_WORDS, LONGEST_TEXT, toPretokens } from "../training/words";
-import { byId, debounced, fill, grouped, h } from "./dom";
+import { byId, debounced, fill, grouped, h, latest } from "./dom";
 import type { Session } from "./session";
 import { drawMoment } from "./trainingview";
 
@@ -25,20 +25,22 @@ export class TrainingTab {
   private readonly playButton = byId("play");
   private started = false;
   private wanted = 0; // the step to go to once the training has run
+  private trained = ""; // the words of the last training
+  private readonly restart = latest(() => this.train());
 
   constructor(private readonly session: Session) {
     const again = () => {
       if (this.started) void this.restart();
     };
+    const typed = () => {
+      if (this.words.value === this.trained) return; // a timer that comes later must not go back to the first step
+      session.words = this.words.value;
+      session.tell("words");
+      again();
+    };
     this.words.value = DEFAULT_WORDS;
-    this.words.addEventListener(
-      "input",
-      debounced(150, () => {
-        session.words = this.words.value;
-        session.tell("words");
-        again();
-      }),
-    );
+    this.words.addEventListener("input", debounced(150, typed));
+    this.words.addEventListener("change", typed);
     for (const input of [this.split, this.picky, byId("plain"), this.threshold, this.fault, this.merges]) {
       input.addEventListener("change", again);
     }
@@ -47,7 +49,7 @@ export class TrainingTab {
     });
     byId("training-form").addEventListener("submit", (event) => {
       event.preventDefault();
-      again();
+      typed();
     });
     byId("first").addEventListener("click", () => this.go(0));
     byId("back").addEventListener("click", () => this.go(this.step - 1));
@@ -84,10 +86,11 @@ export class TrainingTab {
     if (this.split.selectedIndex < 0) this.split.value = "";
   }
 
-  private async restart(): Promise<void> {
+  private async train(): Promise<void> {
     this.started = true;
     this.pause();
     const text = this.words.value;
+    this.trained = text;
     let counts: Map<string, number>;
     try {
       counts = countedWords(text) ?? countPretokens(await this.cut(text.slice(0, LONGEST_TEXT)));

@@ -33,7 +33,10 @@ export class VocabularyTab {
       if (session.view === "vocabulary" && this.shownFor !== session.current) void this.refresh();
     });
     const soon = debounced(80, () => void this.refresh());
-    this.query.addEventListener("input", soon);
+    this.query.addEventListener("input", () => {
+      if (session.current !== "") this.rows.root.setAttribute("aria-busy", "true");
+      soon();
+    });
     this.kind.addEventListener("change", () => void this.refresh());
     this.where.addEventListener("change", () => void this.refresh());
     this.order.addEventListener("change", () => void this.refresh());
@@ -56,12 +59,14 @@ export class VocabularyTab {
     const key = session.current;
     if (key === "") return;
     this.where.disabled = this.kind.value === "id";
+    const query = this.query.value;
+    this.rows.root.setAttribute("aria-busy", "true");
     try {
       const summary = await session.ready(key);
       this.offer("use", summary.counted !== null);
       this.offer("ios", summary.ios);
       const [kind, where] = [this.kind.value as SearchKind, this.where.value as Where];
-      this.found = await session.line.ask("search", key, this.query.value, kind, where, this.order.value as Order);
+      this.found = await session.line.ask("search", key, query, kind, where, this.order.value as Order);
       byId("search-found").textContent =
         `${grouped(this.found.length)} ${this.found.length === 1 ? "token" : "tokens"}`;
       this.notify("");
@@ -80,6 +85,7 @@ export class VocabularyTab {
     this.rows.set(this.found.length, ROW, (row) => this.drawRow(row));
     if (session.token >= 0 && key !== "") void this.describe(session.token);
     if (this.found.length === 0) this.rows.say("No token matches. Try “contains”, another spelling, or bytes.");
+    if (query === this.query.value) this.rows.root.removeAttribute("aria-busy");
   }
 
   /** Offer an order, or not where the tokenizer has no counts. */
