@@ -15,7 +15,19 @@ import sys
 from . import quick, render
 from .harness import SHARED, save
 
-TOPICS = ("train", "merge_loop", "superwords", "split", "count", "encode", "calls", "families", "token_files", "stages")
+TOPICS = (
+    "train",
+    "merge_loop",
+    "superwords",
+    "split",
+    "count",
+    "encode",
+    "calls",
+    "families",
+    "token_files",
+    "stages",
+    "cleaning",
+)
 NAMED = ("playground", "growth")  # only by name: one needs Chromium and Node, the other 10 GB of disk and some minutes
 
 if not (SHARED / "corpus").is_dir():

@@ -90,14 +90,16 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
 def alternate(jobs: dict[str, list[str]], rounds: int = 3, skip_after: float = 120.0) -> dict[str, list[dict]]:
     """Run all jobs alternating, `rounds` times. A job slower than `skip_after` seconds runs only once.
 
-    A job with the name of a library runs in the interpreter that has it (`python_of`).
+    A job with the name of a library runs in the interpreter that has it (`python_of`). {round} in its arguments is the number of
+    the round, for outputs that do not replace others.
     """
     kept: dict[str, list[dict]] = {name: [] for name in jobs}
     for turn in range(rounds):
         for name, arguments in jobs.items():
             if turn and kept[name][0]["wall"] > skip_after:
                 continue
-            result = run_job(arguments, python=python_of(name))
+            numbered = [argument.replace("{round}", str(turn)) for argument in arguments]
+            result = run_job(numbered, python=python_of(name))
             kept[name].append(result)
             print(f"  {name:<28} {result}", file=sys.stderr)
     checks = {r["check"] for results in kept.values() for r in results if "check" in r}

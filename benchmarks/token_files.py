@@ -2,15 +2,14 @@
 
 python -m benchmarks.token_files [--quick]
 
-Each job is a process that reads the documents of one file, encodes them with cl100k_base, and writes the ids to a file.
+Each job is a process that reads the documents of one file, encodes them with cl100k_base, and writes the ids to a file:
+`tokenmill encode`, or a few lines of Python.
 tokenizers gets the first 15 MB of each. A library may have a Python of its own: TOKENMILL_PYTHON_GIGATOKEN and
 TOKENMILL_PYTHON_TOKENIZERS are the paths of their interpreters.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import os
 import sys
@@ -24,25 +23,30 @@ from .harness import alternate, corpus_file, ratio, run_job, save
 ROUNDS = 3
 DOCUMENT = 3000  # characters
 SHORT = 15_000_000  # bytes for tokenizers
-SOURCES = ("file", "lines", "jsonl", "parquet", "file.zst", "lines.zst", "jsonl.zst")
+BETWEEN = "<|endoftext|>"  # what separates documents in a text file
+KINDS = ("file", "lines", "separator", "jsonl", "parquet")
+SOURCES = (*KINDS, *(f"{kind}.zst" for kind in KINDS))
 
 
 def source(name: str, limit: int | None = None) -> Path:
     """The English corpus as one of SOURCES, made once."""
     text = corpus_file("en", limit)
     kind, _, packed = name.partition(".")
-    path = text if kind in ("file", "lines") else text.with_suffix(f".{kind}")
+    path = text if kind in ("file", "lines") else text.with_suffix(f".{name if kind == 'parquet' else kind}")
     if not path.exists():
         documents = list(_documents(text.read_text(encoding="utf-8", errors="replace")))
         if kind == "jsonl":
             lines = (json.dumps({"id": i, "text": text}, ensure_ascii=False) for i, text in enumerate(documents))
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        elif kind == "separator":
+            path.write_text(BETWEEN.join(documents), encoding="utf-8")
         else:
             import pyarrow as pa
             import pyarrow.parquet as pq
 
-            pq.write_table(pa.table({"text": documents}), path, row_group_size=4096)
-    if packed:
+            compression = "zstd" if packed else "snappy"
+            pq.write_table(pa.table({"text": documents}), path, row_group_size=4096, compression=compression)
+    if packed and kind != "parquet":  # the pages of Parquet are packed
         import zstandard
 
         packed_path = path.with_name(path.name + ".zst")
@@ -65,19 +69,9 @@ def job(library: str, name: str, path: str) -> dict:
     """One command in this process: python -m benchmarks.token_files job LIBRARY NAME PATH"""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "ids.bin"
-        jobs = {"tokenmill": _tokenmill, "gigatoken": _gigatoken, "tokenizers": _tokenizers}
-        jobs[library](name.partition(".")[0], path, output)
+        libraries = {"gigatoken": _gigatoken, "tokenizers": _tokenizers}
+        libraries[library](name.partition(".")[0], path, output)
         return {"tokens": os.path.getsize(output) // 4}
-
-
-def _tokenmill(kind: str, path: str, output: Path) -> None:
-    from tokenmill.cli.main import app
-
-    command = ["encode", path, "--tokenizer", str(RANKS), "--split", "cl100k", "--no-end-of-text", "-o", str(output)]
-    sys.argv = ["tokenmill", *command, "--unit", "line" if kind == "lines" else "file"]
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
-        app()
 
 
 def _gigatoken(kind: str, path: str, output: Path) -> None:
@@ -87,6 +81,7 @@ def _gigatoken(kind: str, path: str, output: Path) -> None:
     sources = {
         "file": lambda: gigatoken.TextFileSource([path]),
         "lines": lambda: gigatoken.TextFileSource([path], separator="\n"),
+        "separator": lambda: gigatoken.TextFileSource([path], separator=BETWEEN),
         "jsonl": lambda: gigatoken.JsonlFileSource([path], field="text"),
         "parquet": lambda: gigatoken.ParquetFileSource([path], column="text"),
     }
@@ -115,6 +110,16 @@ def _tokenizers(kind: str, path: str, output: Path) -> None:
                 file.write(chunk.flatten().to_numpy().astype("<u4").tobytes())
 
 
+def jobs(libraries: tuple[str, ...], name: str, path: str, folder: str) -> dict[str, list[str]]:
+    """The arguments of each library's process."""
+    kind = name.partition(".")[0]
+    units = {"lines": ["--unit", "line"], "separator": ["--unit", "separator", "--separator", BETWEEN]}
+    ours = ["tokenmill", "encode", path, "--tokenizer", str(RANKS), "--split", "cl100k", "--no-end-of-text"]
+    ours += [*units.get(kind, ()), "--json", "-o", f"{folder}/beside-{libraries[0]}-{{round}}.bin"]
+    theirs = {library: ["benchmarks.token_files", "job", library, name, path] for library in libraries}
+    return {"tokenmill": ours, **theirs}
+
+
 def run(quick: bool = False) -> dict:
     results = {}
     run_job(["benchmarks.token_files", "make", "tokenizer"])
@@ -122,14 +127,11 @@ def run(quick: bool = False) -> dict:
         # A process that starts jobs stays small.
         path, short = (run_job(["benchmarks.token_files", "make", name, size])["path"] for size in ("", str(SHORT)))
         print(f"token files, {name}", file=sys.stderr)
-        jobs = {
-            library: ["benchmarks.token_files", "job", library, name, path] for library in ("tokenmill", "gigatoken")
-        }
-        kept = alternate(jobs, rounds=1 if quick else ROUNDS)
-        short_jobs = {
-            library: ["benchmarks.token_files", "job", library, name, short] for library in ("tokenmill", "tokenizers")
-        }
-        kept |= {f"short {library}": rounds for library, rounds in alternate(short_jobs, 1).items()}
+        with tempfile.TemporaryDirectory() as folder:
+            kept = alternate(jobs(("gigatoken",), name, path, folder), rounds=1 if quick else ROUNDS)
+            if not name.startswith("separator"):  # datasets has no such reader
+                short_jobs = alternate(jobs(("tokenizers",), name, short, folder), 1)
+                kept |= {f"short {library}": rounds for library, rounds in short_jobs.items()}
         results[name] = {"commands": kept, "bytes": corpus_file("en").stat().st_size}
         gain = ratio(kept["gigatoken"], kept["tokenmill"]), ratio(kept["gigatoken"], kept["tokenmill"], "cpu")
         print(f"  {name}: {gain[0]:.2f}x gigatoken's speed, {gain[1]:.2f}x by CPU time", file=sys.stderr)

@@ -142,3 +142,16 @@ print([name for name in ("numpy", "pyarrow", "rich", "concurrent.futures.process
     for expected in (b"numpy", b"[]\n"):
         ended = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=120)
         assert expected in ended.stdout, ended.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("verb", ["encode", "inspect"])
+def test_output_that_cannot_be_written_is_an_error(folder, verb):
+    """Also where it is small enough to wait for the end of the program."""
+    verb = {"encode": ["encode", "--tokenizer", folder, "-"], "inspect": ["inspect", folder, "--json"]}[verb]
+    command = [sys.executable, "-m", "tokenmill", *verb]
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(command, input=b"low lower", stdout=full, stderr=subprocess.PIPE, timeout=120)
+    assert result.returncode == 1
+    assert b"error: cannot write the output: No space left on device" in result.stderr
+    assert b"Traceback" not in result.stderr and b"Exception ignored" not in result.stderr

@@ -9,6 +9,9 @@ import pytest
 import tokenmill
 from tokenmill.errors import FormatError
 from tokenmill.formats.byte_alphabet import CHARACTERS
+from tokenmill.formats.file_content import read_bytes
+from tokenmill.formats.gguf import parse_gguf
+from tokenmill.vocabulary.packed import PackedVocabulary
 
 BYTES = [bytes([byte]) for byte in range(256)]
 
@@ -64,8 +67,10 @@ def test_small_gguf_files(tmp_path):
         (gguf(**GPT2 | {"pre": "nonesuch"}), "tokenizer.ggml.pre: the split pattern 'nonesuch' is not one that tokenmill knows"),
         (gguf(**GPT2 | {"model": "bert"}), r"tokenizer.ggml.model: 'bert' \(WordPiece\)"),
         (gguf(**GPT2 | {"merges": ["l x q"]}), r"tokenizer.ggml.merges\[0\]: the right part 'x q'"),
+        (gguf(**{name: value for name, value in GPT2.items() if name != "merges"}), "tokenizer.ggml.merges is missing"),
         (gguf(**GPT2 | {"token_type": [1]}), "has 259 tokens, 1 token types"),
         (gguf(model="gpt2"), "holds no tokenizer"),
+        (gguf(**SPM).replace("\u2581".encode(), b"\xe2\x28\xa1"), "piece 263: .* is not Unicode text"),
         (gguf(**SPM | {"tokens": [*SPM["tokens"][:-1], "low"]}), "piece 263: 'low' is piece 262 already"),
         (struct.pack("<4sIQQ", b"GGUF", 1, 0, 0), "GGUF of version 1"),
         (struct.pack("<4sIQQ", b"GGUF", 3, 0, 1) + text("a") + struct.pack("<I", 99), "a value of the type 99"),
@@ -75,6 +80,36 @@ def test_small_gguf_files(tmp_path):
 def test_damaged_gguf_files_are_one_error(tmp_path, data, said):
     with pytest.raises(FormatError, match=said):
         load(tmp_path, data)
+
+
+GEMMA = {
+    "model": "gemma4", "tokens": ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), "l", "o", "w", "lo", "low", "\u2581", "<x>"],
+    "token_type": [2, *[6] * 256, *[1] * 6, 4], "merges": ["l o", "lo w"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        GPT2,
+        GPT2 | {"tokens": [*GPT2["tokens"][:-1], "<|im_end|>"], "token_type": [1] * 258 + [4]},  # the end of a text
+        GPT2 | {"tokens": [*GPT2["tokens"][:-2], "", "\u4e00"], "merges": ["l o"]},  # no text is encoded to these
+        GEMMA,
+        GEMMA | {"merges": ["l o", "l o", "lo w"]},  # twice: left to the slow reader
+    ],
+)
+def test_the_kernel_reads_gguf_as_the_slow_reader_does(values, monkeypatch):
+    ours = parse_gguf(gguf(**values), "it.gguf")
+    monkeypatch.setattr("tokenmill.formats.gguf.read_tables", lambda *lists: None)
+    theirs = parse_gguf(gguf(**values), "it.gguf")
+    assert isinstance(ours, PackedVocabulary) == (len(set(values["merges"])) == len(values["merges"]))
+    assert ours.fingerprint() == theirs.fingerprint() and ours.added_tokens == theirs.added_tokens
+
+
+@pytest.mark.parametrize("name", ["gpt-2", "llama-bpe", "qwen2", "starcoder", "gemma-4"])
+def test_published_gguf_files_are_read_by_the_kernel(shared, name):
+    path = shared / "vocab" / f"{name}.gguf.zst"
+    assert isinstance(parse_gguf(read_bytes(path), str(path)), PackedVocabulary)
 
 
 def encoded(token):

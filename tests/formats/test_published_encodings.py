@@ -106,7 +106,7 @@ def test_gpt2_is_known_as_the_pair_of_its_files(shared, published_files, monkeyp
         f"gpt-2/encodings/main/{name}": hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
         for name in ("encoder.json", "vocab.bpe")
     }
-    known = published_encodings.Published(files, "gpt2", {"<|endoftext|>": 50256})
+    known = published_encodings.Published(files, "gpt2", lambda: {"<|endoftext|>": 50256})
     monkeypatch.setitem(published_encodings.PUBLISHED, "gpt2", known)
     found = read(tmp_path)
     assert (found.order, found.n_vocab, found.split_patterns) == ("ranks", 50257, (PATTERNS["gpt2"],))
@@ -119,7 +119,7 @@ def test_a_rank_file_known_by_its_hash_brings_its_normalisation_and_its_empty_to
     """As Qwen's and Whisper's."""
     lines = [f"{base64.b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256)]
     data = "".join([*lines, "= 256\n"]).encode()
-    known = published_encodings.Published({}, "qwen2", {"<|a|>": 257}, ("NFC",), empty=256)
+    known = published_encodings.Published({}, "qwen2", lambda: {"<|a|>": 257}, ("NFC",), empty=256)
     monkeypatch.setitem(published_encodings.RANK_FILES, hashlib.sha256(data).hexdigest(), known)
     (tmp_path / "qwen.tiktoken").write_bytes(data)
     vocabulary = read(tmp_path / "qwen.tiktoken")

@@ -47,6 +47,18 @@ def test_byte_level_gguf(tmp_path, split):
     assert (tmp_path / "twice.gguf").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize("special_tokens", [[], ["<|endoftext|>"]])
+def test_a_gguf_without_merges(tmp_path, special_tokens):
+    bytes_only = tokenmill.train_from_iterator(
+        CORPUS, 256 + len(special_tokens), split="gpt2", special_tokens=special_tokens
+    )
+    bytes_only.save(tmp_path / "it.gguf", format="gguf")
+    again = tokenmill.load(tmp_path / "it.gguf")
+    assert same(bytes_only, again) and again.vocabulary.special_tokens == bytes_only.vocabulary.special_tokens
+    again.save(tmp_path / "twice.gguf", format="gguf")
+    assert (tmp_path / "twice.gguf").read_bytes() == (tmp_path / "it.gguf").read_bytes()
+
+
 def test_gguf_by_its_own_reader(tmp_path):
     library = pytest.importorskip("gguf")
     trained = tokenmill.train_from_iterator(CORPUS, 300, split="gpt2", special_tokens=["<|endoftext|>"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tokenmill.sources import blocks as blocks_module
 from tokenmill.sources import jsonl
-from tokenmill.sources._cut_cy import not_utf8
+from tokenmill.sources._cut_cy import count_newlines, not_utf8
 from tokenmill.sources._json_cy import text_fields
 from tokenmill.sources.blocks import Block, ReadOptions, why_not_utf8
 from tokenmill.sources.documents import open_source, spans_of
@@ -382,3 +382,9 @@ def test_dumps_go_on_in_the_middle(tmp_path, monkeypatch):
     assert not skips
     for place, seen in places[:-1]:
         assert drawn(tmp_path / "a.xml", place=place)[0] == texts[seen:]
+
+
+@given(st.binary(max_size=700).map(lambda data: data.replace(b"\x00", b"\n")), st.integers(0, 700))
+def test_newlines_are_counted(data, length):
+    length = min(length, len(data))
+    assert count_newlines(bytearray(data), length) == data.count(b"\n", 0, length)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import NoReturn
 
 
 def entry() -> None:
@@ -26,4 +27,22 @@ def entry() -> None:
         return
     from .main import app
 
-    app(prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE")
+    try:
+        app(prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE")
+    except SystemExit as end:
+        _leave(end)
+
+
+def _leave(end: SystemExit) -> NoReturn:
+    """End the process at once. Every file is closed, and to take the interpreter apart takes 15 ms, with PyArrow 30 ms."""
+    if "ray" in sys.modules or not isinstance(end.code, int | None):  # Ray ends its own processes at exit
+        raise end
+    code = end.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError as error:
+            code = code or 1
+            if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+                print(f"error: cannot write the output: {error.strerror}.", file=sys.stderr)
+    os._exit(code)

@@ -5,6 +5,7 @@ A verb is a function in a module of this folder, which is imported when the verb
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
@@ -51,6 +52,13 @@ def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> A
         fail("stopped; nothing was left half-written")
         sys.exit(130)
     except BrokenPipeError:
+        sys.exit(1)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        fail(
+            f"cannot write {error.filename or 'the output'}: {error.strerror}. Free some space, and run the command again."
+        )
         sys.exit(1)
 
 

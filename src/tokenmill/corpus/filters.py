@@ -241,7 +241,7 @@ _FILTERS = (
     ),
     Filter(
         "repeats",
-        "Shortens a mark that stands four or more times in a row to three. Letters, digits and `_` stay.",
+        "Shortens a run of four or more of the same mark to three. Letters, digits and `_` stay.",
         REPEAT,
         re.compile(r"([!-/:-@\[-^`{-~\x80-\U0010ffff])\1{3,}").finditer,
         _three_marks,

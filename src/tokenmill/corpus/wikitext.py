@@ -117,7 +117,7 @@ def wikitext_to_text(
 
 
 class _Frame(NamedTuple):
-    """An open bracket: which, where in the output it stands, what to do when it closes."""
+    """An open bracket: which, where it is in the output, what to do when it closes."""
 
     bracket: str
     start: int
@@ -142,7 +142,7 @@ class _Page:
         text = self._brackets(self._set_aside(text))
         return self._segments(_LOST_BRACKETS.sub("", _mend(self._inline(text))))
 
-    # The first pass: tags whose content is no wikitext.
+    # The first pass: tags whose content is not wikitext.
 
     def _set_aside(self, text: str) -> str:
         out: list[str] = []
@@ -170,7 +170,7 @@ class _Page:
         return "".join(out)
 
     def _hold(self, name: str, content: str) -> str:
-        """What stands for the content of the tag `name` until the end."""
+        """The placeholder for the content of the tag `name` until the end."""
         if name in DROPPED:
             self._removed[f"tag: {name}"] += 1
             return MARK

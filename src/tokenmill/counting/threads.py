@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from .tables import Rows
 
 SLICE = 8 << 20  # bytes counted in one kernel call
-# Slots from 4 to 8 MB, at which a table grows fourfold: twofold touches half as much fresh memory again. A smaller table grows
-# twofold: with 64 threads, few have so many pretokens that they need 8 MB.
+# Slots from 4 to 8 MB, at which a table of one of few threads grows fourfold: twofold touches half as much fresh memory again.
 FOURFOLD = range(1 << 17, (1 << 18) + 1)
+FEW = 8
 POLL = 0.1  # seconds between two looks at the threads
 BUFFERS = 4 * BLOCK  # bytes that a thread needs beside its table
 PER_THREAD = 16 * BLOCK  # bytes below which another thread is not worth its memory
@@ -101,6 +101,7 @@ class Counter:
         self.factors: Sequence[int] = (1,)
         self.bytes_of = [0]  # by group
         self.pause = pause
+        self.fourfold = FOURFOLD
         self._splitter = splitter
         self._budget = budget
         self._spill = spill
@@ -171,7 +172,7 @@ class Counter:
             return
         # While a table grows, the old slots and the new are both held.
         largest = (self._budget - table.arena_bytes) // ENTRY - table.slots
-        factor = 4 if table.slots in FOURFOLD else 2
+        factor = 4 if table.slots in self.fourfold else 2
         if largest >= factor * table.slots:
             grow(table, factor * table.slots, self.pause)
         elif largest >= 1.3 * table.slots:
@@ -226,6 +227,9 @@ class Threads:
         self.n = useful_threads(num_threads, size, self._memory)
         budget = max(1024 * ENTRY, self._memory // self.n - BUFFERS)
         self.counters = [new_counter(budget, spill, self.pause) for _ in range(self.n)]
+        if self.n > FEW:
+            for counter in self.counters:
+                counter.fourfold = range(0)
         self.spill = spill
         self._checkpoint = checkpoint
         self._every = every

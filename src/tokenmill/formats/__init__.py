@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .libraries import encode_with_library, to_hf, to_tiktoken
     from .published_encodings import PUBLISHED
-    from .read_write import FORMATS, check_output, read, write
+    from .reading import FORMATS, read
+    from .writing import check_output, write
 
 __all__ = ["FORMATS", "PUBLISHED", "check_output", "encode_with_library", "read", "to_hf", "to_tiktoken", "write"]
-_MODULES = {"PUBLISHED": "published_encodings"} | dict.fromkeys(
-    ("FORMATS", "check_output", "read", "write"), "read_write"
-)
+_MODULES = {"PUBLISHED": "published_encodings", "FORMATS": "reading", "read": "reading"}
+_MODULES |= {"check_output": "writing", "write": "writing"}
 
 
 def __getattr__(name: str) -> Any:

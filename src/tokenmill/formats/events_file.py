@@ -24,8 +24,6 @@ from ..vocabulary.validation import EventError, VocabularyError
 from .file_content import MAX_ID, decode_utf8, fail, lines_of, show
 from .tokenmill_json import NAME as COMPANION
 
-NAME = "events.txt"
-COUNTS = "event_counts.txt"  # a line for each event: the count of a merge, or the IoS of a removal as "a b"
 _COUNTS_TITLE = "tokenmill event counts 1"
 _TITLE = "tokenmill events 1"
 _FIRST_EVENT = 4  # its line

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from ..errors import FormatError, InputError
 from ..vocabulary.validation import show
 
+BLANK = b"\xef\xbb\xbf \t\r\n"  # what may be before the content of a text file
 MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id must not be a large one
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
@@ -89,6 +90,11 @@ def noting_reads() -> Iterator[dict[str, str | None]]:
         yield notes
     finally:
         _READS.reset(token)
+
+
+def starts_object(data: bytes) -> bool:
+    """Whether `data` begins like an object of JSON."""
+    return data[:64].lstrip(BLANK).startswith(b"{")
 
 
 def decode_utf8(data: bytes, file: str) -> str:

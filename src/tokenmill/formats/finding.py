@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import FormatError, InputError
 from ..vocabulary.names import encoding_name, nearest
-from . import hub, published_encodings
+from . import published_encodings
 from .file_content import read_bytes
+
+if TYPE_CHECKING:
+    from .hub import HubName
 
 PAIRS = (("vocab.json", "merges.txt"), ("encoder.json", "vocab.bpe"), ("vocab.ddtok", "merges.ddtok"))
 
@@ -44,32 +47,36 @@ class Found(NamedTuple):
 
 
 def find(path: str | os.PathLike, download: bool = False) -> Found:
-    """Find what `read_write.read` reads; arguments as there."""
+    """Find what `reading.read` reads; arguments as there."""
     place = Path(path)
     name = None if place.exists() or "/" in os.fspath(path) else encoding_name(os.fspath(path))
     if name is not None:
         return Found(place, name, published_encodings.published_files(name, download))
-    on_hub = None if place.exists() else hub.hub_name(path)
-    if on_hub is not None and (folder := _hub_folder(on_hub, download)) is not None:
-        place = _file_in(folder)
-        return Found(place, None, [read_bytes(place)], folder.name)
-    place = _file_in(place) if place.is_dir() else place
-    if on_hub is not None:
-        raise InputError(
-            f"{place}: no such file or folder, and not in the Hugging Face cache ({hub.cache_folder()}). Check the path, or "
-            "allow the download from the hub with download=True (--download)."
-        )
     if not place.exists():
+        from . import hub  # late: most tokenizers are files
+
+        on_hub = hub.hub_name(path)
+        if on_hub is not None and (folder := _hub_folder(on_hub, download)) is not None:
+            place = _file_in(folder)
+            return Found(place, None, [read_bytes(place)], folder.name)
+        if on_hub is not None:
+            raise InputError(
+                f"{place}: no such file or folder, and not in the Hugging Face cache ({hub.cache_folder()}). Check the path, "
+                "or allow the download from the hub with download=True (--download)."
+            )
         known = ", ".join(published_encodings.PUBLISHED)
         raise InputError(
             f"{place}: no such file or folder, and not one of the published encodings ({known})."
             f"{nearest(place.name, encodings=True) or ' Check the path or the name.'}"
         )
+    place = _file_in(place) if place.is_dir() else place
     return Found(place, None, [read_bytes(place)])
 
 
-def _hub_folder(name: hub.HubName, download: bool) -> Path | None:
+def _hub_folder(name: HubName, download: bool) -> Path | None:
     """The folder of a repository of the hub that has a tokenizer, from the cache, or downloaded if allowed."""
+    from . import hub
+
     folder = hub.cached(name)
     if folder is not None and (_files_in(folder) or not download):
         return folder

@@ -13,13 +13,26 @@ from __future__ import annotations
 import dataclasses
 import re
 import struct
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.patterns import PATTERNS
 from . import tokens_and_merges as table
+from ._bpe_gguf_cy import end_of_texts, read_tables
 from .file_content import Json, fail, show
-from .sentencepiece_model import BYTE, CONTROL, MARK, UNKNOWN, USER_DEFINED, Pieces, scored_vocabulary
+from .sentencepiece_model import (
+    BYTE,
+    CONTROL,
+    MARK,
+    NORMAL,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+    Pieces,
+    added_tokens,
+    scored_vocabulary,
+)
 
 MAGIC = b"GGUF"
 _ARRAY, _STRING = 9, 8
@@ -96,6 +109,36 @@ WHOLE_PRETOKENS = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "p
           "llama4", "youtu"}  # fmt: skip
 
 
+class Texts(NamedTuple):
+    """A list of texts in a file: where it begins and ends, and how many there are."""
+
+    start: int
+    end: int
+    count: int
+
+    def read(self, data: bytes) -> list[str]:
+        found, at = [], self.start
+        size_of = struct.Struct("<Q").unpack_from
+        for _ in range(self.count):
+            end = at + 8 + size_of(data, at)[0]
+            found.append(data[at + 8 : end].decode("utf-8", "surrogateescape"))
+            at = end
+        return found
+
+
+class _Model(NamedTuple):
+    """The tokens of a file, their kinds, and its merges. file: for messages."""
+
+    data: bytes
+    file: str
+    tokens: Texts
+    kinds: list[int]
+    merges: Texts
+
+
+_KINDS = {Texts: "a list of texts", list: "a list of numbers", str: "a text", bool: "true or false"}
+
+
 def parse_gguf(data: bytes, file: str) -> Vocabulary:
     """The vocabulary in the metadata of a GGUF file; `data` may end after it. FormatError names the key."""
     values = _Reader(data, file).metadata()
@@ -103,23 +146,26 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
     def get(name: str, kind: type, default: Any = None) -> Any:
         value = values.get(f"tokenizer.ggml.{name}", default)
         if not isinstance(value, kind) and value is not default:
-            fail(file, f"tokenizer.ggml.{name}", f"expected {kind.__name__}, found {show(value)}")
+            fail(file, f"tokenizer.ggml.{name}", f"expected {_KINDS[kind]}, found {show(value)}")
         return value
 
-    model, tokens = get("model", str), get("tokens", list)
+    model, tokens = get("model", str), get("tokens", Texts)
     if model is None or tokens is None:
         fail(file, "", "holds no tokenizer: its metadata has no tokenizer.ggml.model and tokenizer.ggml.tokens")
-    kinds = get("token_type", list) or [1] * len(tokens)
-    scores = get("scores", list) or [0.0] * len(tokens)
-    if not len(kinds) == len(scores) == len(tokens):
-        fail(file, "", f"has {len(tokens)} tokens, {len(kinds)} token types and {len(scores)} scores")
-    pieces = Pieces(tokens, scores, [1 if kind == 5 else kind for kind in kinds], file)
-    merges = get("merges", list, [])
-    if model == "llama" and not merges:
+    kinds = get("token_type", list) or [NORMAL] * tokens.count
+    scores = get("scores", list) or [0.0] * tokens.count
+    if not len(kinds) == len(scores) == tokens.count:
+        fail(file, "", f"has {tokens.count} tokens, {len(kinds)} token types and {len(scores)} scores")
+    merges = get("merges", Texts)
+    if model == "llama" and (merges is None or not merges.count):
+        pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)
         is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
         return _scored(pieces, get("add_space_prefix", bool, True), rstrip=is_phi)
-    if model in ("gpt2", "gemma4") and merges:
-        return _merged(pieces, merges, model, get("pre", str, "default"), get("add_space_prefix", bool, False))
+    if model in ("gpt2", "gemma4"):
+        if merges is None:
+            fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
+        byte_level, prefix = model == "gpt2", get("add_space_prefix", bool, False)
+        return _merged(_Model(data, file, tokens, kinds, merges), byte_level, get("pre", str, "default"), prefix)
     words = {"bert": "WordPiece", "t5": "Unigram", "rwkv": "RWKV"}
     fail(
         file,
@@ -130,65 +176,70 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
 
 def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     steps: tuple = (("Replace", " ", MARK),)
-    made = scored_vocabulary(
+    # llama.cpp finds added tokens in the text as it is, those that the user defined too.
+    added = [
+        dataclasses.replace(
+            token, normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>")
+        )
+        for token in added_tokens(pieces)
+    ]
+    return scored_vocabulary(
         pieces,
+        added,
         fallback=True,
         normalizers=(("Prepend", MARK), *steps) if prefix else steps,
         strip_decoded="space" if prefix else "",
     )
-    # llama.cpp finds added tokens in the text as it is, those that the user defined too.
-    added = (
-        dataclasses.replace(
-            token, normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>")
+
+
+def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabulary:
+    """The vocabulary of merges: in the byte alphabet (gpt2), or of characters (gemma4)."""
+    patterns = NAMES_OF_PATTERNS.get(pre) if byte_level else ("[^\n]+|\n+",)
+    if patterns is None:
+        known = ", ".join(sorted(NAMES_OF_PATTERNS))
+        fail(held.file, "tokenizer.ggml.pre", f"the split pattern {pre!r} is not one that tokenmill knows: {known}")
+    spelling = None if byte_level else MARK, not byte_level and BYTE in held.kinds
+    tables = read_tables(held.data, held.tokens[:2], held.merges[:2])
+    if tables is not None:
+        added = _added(held.kinds, tables, tables.text_of)
+        made = table.packed_table(tables, *spelling, added)
+    if tables is None or made is None:  # the slow reader names what is wrong
+        texts = held.tokens.read(held.data)
+        vocab = dict(zip(texts, range(len(texts)), strict=True))
+        node = Json(vocab, held.file, "tokenizer.ggml.tokens")
+        if len(vocab) < len(texts):
+            node.fail("a token occurs twice")
+
+        def bad(n: int, what: str) -> Any:
+            fail(held.file, f"tokenizer.ggml.merges[{n}]", what)
+
+        merges = held.merges.read(held.data)
+        sides = [merge.partition(" ") if merge[:1] != " " else (" ", " ", merge[2:]) for merge in merges]
+        added = _added(held.kinds, vocab, texts.__getitem__)
+        made = table.listed_table(
+            node, ([side[0] for side in sides], [side[2] for side in sides]), bad, *spelling, added
         )
-        for token in made.added_tokens
-    )
-    return dataclasses.replace(made, added_tokens=tuple(added))
-
-
-def _merged(pieces: Pieces, merges: list[str], model: str, pre: str, prefix: bool) -> Vocabulary:
-    node = Json(None, pieces.file, "tokenizer.ggml.tokens")
-    vocab = dict(zip(pieces.texts, range(len(pieces.texts)), strict=True))
-    if len(vocab) < len(pieces.texts):
-        node.fail("a token occurs twice")
-    added = [
-        AddedToken(text, id, special=kind != USER_DEFINED or text in ENDS_OF_TEXT)
-        for id, (text, kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True))
-        if text and (kind in (CONTROL, USER_DEFINED, UNKNOWN) or text in ENDS_OF_TEXT)
-    ]
-
-    def bad(n: int, what: str) -> Any:
-        fail(pieces.file, f"tokenizer.ggml.merges[{n}]", what)
-
-    sides = [merge.partition(" ") if merge[:1] != " " else (" ", " ", merge[2:]) for merge in merges]
-    rows = table.read_rows([side[0] for side in sides], [side[2] for side in sides], vocab, bad)
-    bytes_apart = [id for id, kind in enumerate(pieces.kinds) if kind == BYTE]
-    if model == "gpt2":
-        patterns = NAMES_OF_PATTERNS.get(pre)
-        if patterns is None:
-            known = ", ".join(sorted(NAMES_OF_PATTERNS))
-            fail(
-                pieces.file, "tokenizer.ggml.pre", f"the split pattern {pre!r} is not one that tokenmill knows: {known}"
-            )
-        found = table.read_bytes_table(node, vocab, {token.content for token in added})
-    else:
-        patterns = ("[^\n]+|\n+",)
-        found = table.read_text_table(node, vocab, MARK, bool(bytes_apart))
-    tokens, events, decode_only = table.without_added(found, added, rows)
-    return Vocabulary(
-        tokens=tokens,
+    return made.vocabulary(
         split_patterns=patterns,
         order="merges",
-        events=events,
         added_tokens=tuple(added),
-        whole_pretokens=model == "gpt2" and pre in WHOLE_PRETOKENS,
-        alphabet="bytes" if model == "gpt2" else "characters",
-        space_mark="" if model == "gpt2" else MARK,
-        normalizers=() if model == "gpt2" else (("Replace", " ", MARK),),
-        byte_tokens=found.byte_tokens,
+        whole_pretokens=byte_level and pre in WHOLE_PRETOKENS,
+        alphabet="bytes" if byte_level else "characters",
+        space_mark="" if byte_level else MARK,
+        normalizers=() if byte_level else (("Replace", " ", MARK),),
+        byte_tokens=made.byte_tokens,
         add_prefix_space=prefix,
-        decode_only=decode_only,
+        decode_only=made.decode_only,
     )
+
+
+def _added(kinds: list[int], vocab: Any, text_of: Callable[[int], str]) -> list[AddedToken]:
+    """The added tokens. vocab: the ids of the tokens by their texts, and text_of(id) their texts."""
+    ends = {vocab.get(text) for text in ENDS_OF_TEXT}
+    found = [id for id, kind in enumerate(kinds) if kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends]
+    return [
+        AddedToken(text, id, special=kinds[id] != USER_DEFINED or id in ends) for id in found if (text := text_of(id))
+    ]
 
 
 class _Reader:
@@ -205,7 +256,7 @@ class _Reader:
         _, count = self.take("<QQ")
         values: dict[str, Any] = {}
         for _ in range(count):
-            key = self.strings(1)[0]
+            key = self.text()
             (kind,) = self.take("<I")
             values[key] = self.value(kind)
         return values
@@ -220,13 +271,13 @@ class _Reader:
 
     def value(self, kind: int) -> Any:
         if kind == _STRING:
-            return self.strings(1)[0]
+            return self.text()
         if kind == _ARRAY:
             inner, count = self.take("<IQ")
             if count > len(self.data):
                 fail(self.file, f"byte {self.at}", f"an array of {count} values is longer than the file")
             if inner == _STRING:
-                return self.strings(count)
+                return self.texts(count)
             if inner == _ARRAY:
                 return [self.value(inner) for _ in range(count)]
             return list(self.take(f"<{count}{self.form(inner)}"))
@@ -237,17 +288,12 @@ class _Reader:
             fail(self.file, f"byte {self.at}", f"a value of the type {kind}, which GGUF does not have")
         return _NUMBERS[kind]
 
-    def strings(self, count: int) -> list[str]:
-        found, data, at = [], self.data, self.at
-        size_of = struct.Struct("<Q").unpack_from
-        try:
-            for _ in range(count):
-                end = at + 8 + size_of(data, at)[0]
-                if end > len(data):
-                    fail(self.file, f"byte {at}", "the file ends inside a text: it is cut short")
-                found.append(data[at + 8 : end].decode("utf-8", "surrogateescape"))
-                at = end
-        except struct.error:
-            fail(self.file, f"byte {at}", "the file ends inside its metadata: it is cut short")
-        self.at = at
-        return found
+    def texts(self, count: int) -> Texts:
+        start, end = self.at, end_of_texts(self.data, self.at, count)
+        if end is None:
+            fail(self.file, f"byte {start}", "the file ends inside a text: it is cut short")
+        self.at = end
+        return Texts(start, end, count)
+
+    def text(self) -> str:
+        return self.texts(1).read(self.data)[0]

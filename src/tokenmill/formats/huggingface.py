@@ -19,14 +19,15 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from ..errors import ConversionError, FormatError
 from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from . import tokens_and_merges as table
-from ._bpe_json_cy import BpeTables, read_tables
+from ._bpe_json_cy import read_tables
+from ._bpe_tables_cy import BpeTables
 from .byte_alphabet import to_text, tokens_of_texts
-from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show
+from .file_content import Json, Unsupported, decode_utf8, parse_json, read_beside, show, starts_object
 from .huggingface_pipeline import MODELS, pipeline_model_json, read_pipeline
 from .huggingface_pretokenizers import BYTE_LEVEL, pre_tokenizer_json, read_pre_tokenizer
 from .huggingface_text import check_mark, decoder_json, mark_of, normalizer_json, read_decoder, read_normalizer
@@ -250,8 +251,7 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 def looks_like_tokenizer_json(data: bytes) -> bool:
     """Whether `data` is an object of JSON with a model, which has a vocabulary."""
-    is_object = data[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-    return is_object and b'"vocab"' in data and _MODEL_MEMBER.search(data) is not None
+    return starts_object(data) and b'"vocab"' in data and _MODEL_MEMBER.search(data) is not None
 
 
 def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
@@ -274,11 +274,12 @@ def parse_tokenizer_json(data: bytes, file: str) -> Vocabulary:
 
 def _read_packed(data: bytes, file: str) -> Vocabulary | None:
     """The vocabulary by the kernel's reader; None for a file that is not as usual, or wrong."""
-    tables = read_tables(data)
-    if tables is None:
+    found = read_tables(data)
+    if found is None:
         return None
+    tables, head = found
     with contextlib.suppress(FormatError):  # the slow reader names what is wrong
-        root = parse_json(tables.head, file)
+        root = parse_json(head, file)
         if _kind_of(root["model"]) == "BPE":
             return _read_fast(root, tables)
     return None
@@ -328,7 +329,11 @@ def _read_fast(root: Json, tables: BpeTables | None = None) -> Vocabulary | None
     if isinstance(vocab, BpeTables):
         made = table.packed_table(vocab, *spelling, added)
     else:
-        made = table.listed_table(model, *spelling, added)
+
+        def bad(n: int, what: str) -> NoReturn:
+            Json(None, root.file, f"$.model.merges[{n}]").fail(what)
+
+        made = table.listed_table(model["vocab"], table.sides_of_merges(model["merges"]), bad, *spelling, added)
     if made is None:
         return None
     all_known = byte_level and made.all_bytes

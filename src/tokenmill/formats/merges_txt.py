@@ -15,7 +15,7 @@ from typing import NoReturn
 from ..vocabulary import AddedToken, Vocabulary
 from . import tokens_and_merges as table
 from .byte_alphabet import to_text
-from .file_content import Json, decode_utf8, fail, lines_of, parse_json, read_beside, show
+from .file_content import BLANK, Json, decode_utf8, fail, lines_of, parse_json, read_beside, show
 from .tokenmill_json import FLAGS
 
 _VERSION = "#version: 0.2"
@@ -23,6 +23,11 @@ _VERSION = "#version: 0.2"
 # Classes of transformers that split by the gpt2 pattern; "Fast" may follow.
 _GPT2_CLASSES = ("GPT2Tokenizer", "RobertaTokenizer", "BartTokenizer", "CodeGenTokenizer")
 SPECIAL_NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
+
+
+def looks_like_merges(data: bytes) -> bool:
+    """Whether `data` begins like a merges.txt."""
+    return data[:64].lstrip(BLANK).startswith(b"#version")
 
 
 def parse_pair(

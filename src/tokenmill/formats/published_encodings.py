@@ -11,12 +11,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OutputError
 from ..jobs.outputs import atomic_file
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.patterns import PATTERNS
 from .file_content import read_bytes
 
@@ -24,18 +26,22 @@ _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """A published encoding: its files (address below the host -> SHA-256), split pattern and special tokens.
 
+    make_special: makes the special tokens, text -> id, which can be thousands.
     empty: the id of an empty token at the end of the file, which no text gets.
     """
 
     files: dict[str, str]
     split: str
-    special_tokens: dict[str, int] = field(default_factory=dict)
+    make_special: Callable[[], dict[str, int]] = dict
     normalizers: tuple[str, ...] = ()
     empty: int | None = None
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        return self.make_special()
 
 
 _R50K = {"encodings/r50k_base.tiktoken": "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930"}
@@ -46,65 +52,75 @@ _GPT2 = {
     "gpt-2/encodings/main/encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
     "gpt-2/encodings/main/vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
 }
-_END = {"<|endoftext|>": 50256}
-_HARMONY_NAMES = {
-    199998: "startoftext", 199999: "endoftext", 200002: "return", 200003: "constrain", 200005: "channel",
-    200006: "start", 200007: "end", 200008: "message", 200012: "call", 200018: "endofprompt",
-}  # fmt: skip
-_HARMONY = {f"<|{_HARMONY_NAMES.get(id, f'reserved_{id}')}|>": id for id in range(199998, 201088)}
+
+
+def _end() -> dict[str, int]:
+    return {"<|endoftext|>": 50256}
 
 
 def _fill_in_the_middle(first: int) -> dict[str, int]:
     return {f"<|fim_{name}|>": id for id, name in enumerate(("prefix", "middle", "suffix"), first)}
 
 
+def _harmony() -> dict[str, int]:
+    """The id 200018 has two names; it is decoded as the last one, <|endofprompt|>, as tiktoken does."""
+    names = {
+        199998: "startoftext", 199999: "endoftext", 200002: "return", 200003: "constrain", 200005: "channel",
+        200006: "start", 200007: "end", 200008: "message", 200012: "call", 200018: "endofprompt",
+    }  # fmt: skip
+    ids = {f"<|{names.get(id, f'reserved_{id}')}|>": id for id in range(199998, 201088)}
+    return {"<|reserved_200018|>": 200018, **ids}
+
+
+def _llama3() -> dict[str, int]:
+    names = {0: "begin_of_text", 1: "end_of_text", 6: "start_header_id", 7: "end_header_id", 9: "eot_id"}
+    reserved = iter(range(256))
+    return {
+        f"<|{names[n] if n in names else f'reserved_special_token_{next(reserved)}'}|>": 128000 + n for n in range(256)
+    }
+
+
+def _llama4() -> dict[str, int]:
+    def reserved(kind: str, numbers: range) -> list[str]:
+        return [f"{kind}reserved_special_token_{n}" for n in numbers]
+
+    names = [
+        "begin_of_text", "end_of_text", "fim_prefix", "fim_middle", "fim_suffix", "header_start", "header_end", "eom",
+        "eot", "step", *reserved("text_post_train_", range(6)), "python_start", "python_end", "finetune_right_pad",
+        *reserved("text_post_train_", range(8, 69)), "image_start", "image_end", *reserved("vision_", range(2)),
+        "tile_x_separator", "tile_y_separator", *reserved("vision_", range(2, 6)), "image",
+        *reserved("vision_", range(6, 7)), "patch", *reserved("vision_", range(7, 1048)), *reserved("reasoning_", range(8)),
+        "reasoning_thinking_start", "reasoning_thinking_end",
+    ]  # fmt: skip
+    names += reserved("", range(2048 - len(names)))
+    return {f"<|{name}|>": id for id, name in enumerate(names, 200000)}
+
+
+def _qwen() -> dict[str, int]:
+    names = ["endoftext", "im_start", "im_end", *(f"extra_{n}" for n in range(205))]
+    return {f"<|{name}|>": id for id, name in enumerate(names, 151643)}
+
+
 # Of two encodings with the same file, a file with that hash is read as the first.
 PUBLISHED = {
-    "gpt2": Published(_GPT2, "gpt2", _END),
-    "r50k_base": Published(_R50K, "gpt2", _END),
-    "p50k_base": Published(_P50K, "gpt2", _END),
-    "p50k_edit": Published(_P50K, "gpt2", _END | _fill_in_the_middle(50281)),
+    "gpt2": Published(_GPT2, "gpt2", _end),
+    "r50k_base": Published(_R50K, "gpt2", _end),
+    "p50k_base": Published(_P50K, "gpt2", _end),
+    "p50k_edit": Published(_P50K, "gpt2", lambda: _end() | _fill_in_the_middle(50281)),
     "cl100k_base": Published(
-        _CL100K, "cl100k", {"<|endoftext|>": 100257, **_fill_in_the_middle(100258), "<|endofprompt|>": 100276}
+        _CL100K,
+        "cl100k",
+        lambda: {"<|endoftext|>": 100257, **_fill_in_the_middle(100258), "<|endofprompt|>": 100276},
     ),
-    "o200k_base": Published(_O200K, "o200k", {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
-    # The id 200018 has two names; it is decoded as the last one, <|endofprompt|>, as tiktoken does.
-    "o200k_harmony": Published(_O200K, "o200k", {"<|reserved_200018|>": 200018, **_HARMONY}),
+    "o200k_base": Published(_O200K, "o200k", lambda: {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}),
+    "o200k_harmony": Published(_O200K, "o200k", _harmony),
 }
-
-
-_LLAMA3_NAMES = {0: "begin_of_text", 1: "end_of_text", 6: "start_header_id", 7: "end_header_id", 9: "eot_id"}
-_LLAMA3_RESERVED = [n for n in range(256) if n not in _LLAMA3_NAMES]
-_LLAMA3 = {128000 + n: f"<|reserved_special_token_{i}|>" for i, n in enumerate(_LLAMA3_RESERVED)}
-_LLAMA3 |= {128000 + n: f"<|{name}|>" for n, name in _LLAMA3_NAMES.items()}
-
-
-def _reserved(kind: str, numbers: range) -> list[str]:
-    return [f"{kind}reserved_special_token_{n}" for n in numbers]
-
-
-_LLAMA4 = [
-    "begin_of_text", "end_of_text", "fim_prefix", "fim_middle", "fim_suffix", "header_start", "header_end", "eom", "eot",
-    "step", *_reserved("text_post_train_", range(6)), "python_start", "python_end", "finetune_right_pad",
-    *_reserved("text_post_train_", range(8, 69)), "image_start", "image_end", *_reserved("vision_", range(2)),
-    "tile_x_separator", "tile_y_separator", *_reserved("vision_", range(2, 6)), "image",
-    *_reserved("vision_", range(6, 7)), "patch", *_reserved("vision_", range(7, 1048)), *_reserved("reasoning_", range(8)),
-    "reasoning_thinking_start", "reasoning_thinking_end",
-]  # fmt: skip
-_LLAMA4 += _reserved("", range(2048 - len(_LLAMA4)))
-_QWEN = ["endoftext", "im_start", "im_end", *(f"extra_{n}" for n in range(205))]
 
 # Files of ranks that models are published with, known by their hash. They have no name here, and are not downloaded.
 RANK_FILES = {
-    "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55": Published(
-        {}, "llama3", {_LLAMA3[id]: id for id in sorted(_LLAMA3)}
-    ),
-    "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed": Published(
-        {}, "o200k", {f"<|{name}|>": id for id, name in enumerate(_LLAMA4, 200000)}
-    ),
-    "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": Published(
-        {}, "qwen2", {f"<|{name}|>": id for id, name in enumerate(_QWEN, 151643)}, ("NFC",)
-    ),
+    "82e9d31979e92ab929cd544440f129d9ecd797b69e327f80f17e1c50d5551b55": Published({}, "llama3", _llama3),
+    "d0bdbaf59b0762c8c807617e2d8ea51420eb1b1de266df2495be755c8e0ed6ed": Published({}, "o200k", _llama4),
+    "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186": Published({}, "qwen2", _qwen, ("NFC",)),
     # Whisper. How many languages its special tokens name, from 50257 on, is not in the file: give them by special_tokens.
     "b34b360dbb493e781e479794586d661700670d65564001f23024971d1f2fa126": Published({}, "gpt2", empty=50256),
     # Kimi K2. The names of its special tokens, from 163584 on, are not in the file: give them by special_tokens.
@@ -131,12 +147,17 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
 
     added = tuple(AddedToken(content, id) for content, id in known.special_tokens.items())
     if len(contents) == 2:
-        tokens = parse_pair(contents[0], contents[1], file, file, added).tokens
+        tokens: Sequence[bytes | None] = parse_pair(contents[0], contents[1], file, file, added).tokens
     else:
         tokens = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
     empty = () if known.empty is None else ((known.empty, b""),)
-    patterns = (PATTERNS[known.split],)
-    return Vocabulary(tokens, patterns, added_tokens=added, normalizers=known.normalizers, decode_only=empty)
+    return PackedVocabulary.of_ranks(
+        tokens,
+        split_patterns=(PATTERNS[known.split],),
+        added_tokens=added,
+        normalizers=known.normalizers,
+        decode_only=empty,
+    )
 
 
 def _find(name: str, file: str, digest: str, download: bool) -> bytes:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import binascii
 
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.packed import PackedVocabulary
 from .file_content import Json, parse_json, place_tokens, show
 
 # The special tokens of a tekken.json that does not list them (mistral-common, DEPRECATED_SPECIAL_TOKENS).
@@ -31,8 +32,9 @@ def parse_rank_json(data: bytes, file: str) -> Vocabulary | None:
     if not root["pat_str"].absent and not root["bpe_ranks"].absent:
         special = {text: item.expect(int) for text, item in root["special_tokens"].items()}
         added = [AddedToken(text, id) for text, id in special.items()]
-        return Vocabulary(
-            tuple(_read_lines(root["bpe_ranks"])), (root["pat_str"].expect(str),), added_tokens=tuple(added)
+        tokens = _read_lines(root["bpe_ranks"])
+        return PackedVocabulary.of_ranks(
+            tokens, split_patterns=(root["pat_str"].expect(str),), added_tokens=tuple(added)
         )
     if isinstance(root["config"].value, dict) and not root["config"]["pattern"].absent:
         return _read_tekken(root)
@@ -53,8 +55,8 @@ def _read_tekken(root: Json) -> Vocabulary:
     else:
         names = {item["rank"].expect(int): item["token_str"].expect(str) for item in root["special_tokens"]}
     added = [AddedToken(names.get(id, f"<SPECIAL_{id}>"), id) for id in range(first)]
-    tokens = (*[None] * first, *ranks[:count])
-    return Vocabulary(tokens, (config["pattern"].expect(str),), added_tokens=tuple(added))
+    tokens = [*[None] * first, *ranks[:count]]
+    return PackedVocabulary.of_ranks(tokens, split_patterns=(config["pattern"].expect(str),), added_tokens=tuple(added))
 
 
 def _read_list(node: Json) -> list[bytes | None]:

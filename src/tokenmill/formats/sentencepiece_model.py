@@ -7,17 +7,16 @@ rule is used by llama.cpp for GGUF files of this kind, so `scored_vocabulary` se
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from ..errors import require
 from ..vocabulary import AddedToken, Pipeline, Vocabulary
+from ..vocabulary._packed_cy import pack_tokens
+from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.vocabulary import Step
+from ._bpe_tables_cy import spelt_pairs
 from .file_content import MAX_ID, fail, show
-
-if TYPE_CHECKING:
-    import numpy as np
 
 MARK = "\u2581"  # stands for a space
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
@@ -25,8 +24,7 @@ UNIGRAM, BPE = 1, 2
 _ALGORITHMS = {3: "word", 4: "character"}
 
 
-@dataclass(frozen=True)
-class Pieces:
+class Pieces(NamedTuple):
     """The pieces of a file by id: text, score and kind. file: for messages."""
 
     texts: list[str]
@@ -69,11 +67,13 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
             both = "has user-defined symbols and a character map"
             fail(file, "", f"{both}, which SentencePiece applies together; tokenmill does not")
         return _unigram(pieces, normalizer_steps(normalizer), training.byte_fallback, normalizer.add_dummy_prefix)
-    in_text = any(not token.special for token in added_tokens(pieces))
+    added = added_tokens(pieces)
+    in_text = any(not token.special for token in added)
     prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
     steps = normalizer_steps(normalizer, in_text)
     return scored_vocabulary(
         pieces,
+        added,
         normalizers=steps,
         add_prefix_space=prefix,
         strip_decoded="space" if normalizer.add_dummy_prefix else "",
@@ -153,7 +153,7 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
     ]
 
 
-def scored_vocabulary(pieces: Pieces, *, fallback: bool, **fields: Any) -> Vocabulary:
+def scored_vocabulary(pieces: Pieces, added: Sequence[AddedToken], *, fallback: bool, **fields: Any) -> Vocabulary:
     """The Vocabulary of pieces with scores. `fields`: further fields of it. fallback: whether bytes stand for characters."""
     kinds = pieces.kinds
     if len(kinds) > MAX_ID:
@@ -166,6 +166,7 @@ def scored_vocabulary(pieces: Pieces, *, fallback: bool, **fields: Any) -> Vocab
         )
     tokens: list[bytes | None] = [None] * len(kinds)
     byte_tokens: list[int | None] = [None] * 256
+    texts: list[bytes | None] = [None] * len(kinds)  # of the pieces that merges make
     ids: dict[str, int] = {}
     decode_only: dict[int, bytes] = {}
     for id, (text, kind) in enumerate(zip(pieces.texts, kinds, strict=True)):
@@ -175,17 +176,20 @@ def scored_vocabulary(pieces: Pieces, *, fallback: bool, **fields: Any) -> Vocab
         elif kind == NORMAL and text:
             if ids.setdefault(text, id) != id:
                 fail(pieces.file, f"piece {id}", f"{show(text)} is piece {ids[text]} already")
-            tokens[id] = text.replace(MARK, " ").encode()
+            try:
+                texts[id], tokens[id] = text.encode(), text.replace(MARK, " ").encode()
+            except UnicodeEncodeError:
+                fail(pieces.file, f"piece {id}", f"{show(text)} is not Unicode text")
         elif kind == USER_DEFINED and " " in text:
             decode_only[id] = text.encode()
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
-    return Vocabulary(
-        tokens=tuple(tokens),
+    return PackedVocabulary.of(
+        pack_tokens(tuple(tokens)),
+        _pairs(pieces.scores, texts),
         split_patterns=(),
         order="scores",
-        events=_pairs(pieces.scores, ids),
-        added_tokens=tuple(added_tokens(pieces)),
+        added_tokens=tuple(added),
         whole_pretokens=False,
         alphabet="characters",
         unknown=unknown,
@@ -206,15 +210,8 @@ def _byte_of(text: str, id: int, file: str) -> int:
     fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
 
 
-def _pairs(scores: Iterable[float], ids: dict[str, int]) -> np.ndarray:
-    """Each two pieces that spell a piece, the highest score first, as rows (left id, right id, new id)."""
-    import numpy as np
-
-    by_id = list(scores)
-    rows = []
-    for text, id in sorted(ids.items(), key=lambda item: (-by_id[item[1]], item[1])):
-        for cut in range(len(text) - 1, 0, -1):
-            left, right = ids.get(text[:cut]), ids.get(text[cut:])
-            if left is not None and right is not None:
-                rows.append((left, right, id))
-    return np.array(rows, np.int32).reshape(-1, 3)
+def _pairs(scores: Sequence[float], texts: list[bytes | None]) -> bytes:
+    """Each two pieces that spell a piece, the highest score first, as int32 rows (left id, right id, new id)."""
+    order = [id for id, text in enumerate(texts) if text is not None]
+    order.sort(key=scores.__getitem__, reverse=True)  # stable, so that of equal scores the lowest id is first
+    return spelt_pairs(texts, order)

@@ -11,12 +11,14 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..vocabulary import AddedToken, Vocabulary
 from .file_content import MAX_ID, Json, parse_json, read_beside
 
 NAME = "tokenmill.json"
+EVENTS = "events.txt"  # see events_file.py
+EVENT_COUNTS = "event_counts.txt"
 _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
 _PLAIN = ("alphabet", "unknown", "add_prefix_space", "space_mark", "fuse_unknown", "strip_decoded")
@@ -42,8 +44,7 @@ def _check(held: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-@dataclasses.dataclass(frozen=True)
-class Companion:
+class Companion(NamedTuple):
     """What a companion says: the order of the vocabulary as it was, and the fields that the main file does not hold."""
 
     order: str

@@ -18,7 +18,7 @@ from .rank_merges import merges_of_ranks, only_whole, ranks_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from ._bpe_json_cy import BpeTables
+    from ._bpe_tables_cy import BpeTables
 
 
 class TokenTable(NamedTuple):
@@ -59,18 +59,23 @@ def packed_table(
     return ModelTable(partial(PackedVocabulary.of, (blob, sizes), events), all_bytes, tuple(byte_ids), kept)
 
 
-def listed_table(model: Json, mark: str | None, byte_fallback: bool, added: Collection[AddedToken]) -> ModelTable:
-    """The table of the vocabulary and the merges at `model`. mark: None where texts are in the byte alphabet."""
-    node = model["vocab"]
+def listed_table(
+    node: Json,
+    sides: tuple[list[str], list[str]],
+    bad: Callable[[int, str], NoReturn],
+    mark: str | None,
+    byte_fallback: bool,
+    added: Collection[AddedToken],
+) -> ModelTable:
+    """The table of the vocabulary at `node`, and of merges, by their left and their right parts.
+
+    bad(n, what): raises the error of the nth merge. mark: None where texts are in the byte alphabet.
+    """
     if mark is None:
         found = read_bytes_table(node, node.value, {token.content for token in added})
     else:
         found = read_text_table(node, node.value, mark, byte_fallback)
-
-    def bad(n: int, what: str) -> NoReturn:
-        Json(None, node.file, f"{model.where}.merges[{n}]").fail(what)
-
-    rows = read_rows(*sides_of_merges(model["merges"]), node.value, bad)
+    rows = read_rows(*sides, node.value, bad)
     tokens, events, decode_only = without_added(found, added, rows)
     all_bytes = {*tokens} >= {bytes([byte]) for byte in range(256)}
     return ModelTable(partial(Vocabulary, tokens, events=events), all_bytes, found.byte_tokens, decode_only)

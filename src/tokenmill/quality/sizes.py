@@ -41,7 +41,7 @@ def measure_sizes(
     """Bytes per token of `tokenizers`, by ascending vocabulary size, and what each gains over the one before.
 
     The gain of a doubling is (r2 / r1) ** (1 / log2(n2 / n1)) - 1, where r is bytes per token and n the vocabulary size. So
-    sizes that are no doublings of each other compare too.
+    sizes that are not doublings of each other compare too.
     """
     rows: list[tuple[int, int, float | None, float | None, float | None]] = []
     for size, tok in sorted(tokenizers.items()):

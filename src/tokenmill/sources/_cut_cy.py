@@ -55,6 +55,27 @@ def _line_end(text: cython.pointer(uint8_t), start: cython.size_t, newline: cyth
     return newline
 
 
+def count_newlines(buffer: uint8_t[::1], length: cython.size_t) -> int:
+    """The number of newlines in buffer[:length]."""
+    if length == 0:
+        return 0
+    text: cython.pointer(uint8_t) = cython.address(buffer[0])
+    found: cython.size_t = 0
+    place: cython.size_t = 0
+    within: uint8_t
+    i: cython.size_t
+    with cython.nogil:
+        while place + 128 <= length:  # the loop becomes vector instructions
+            within = 0
+            for i in range(128):
+                within += text[place + i] == NEWLINE
+            found += within
+            place += 128
+        for i in range(place, length):
+            found += text[i] == NEWLINE
+    return found
+
+
 @cython.cclass
 class LineCutter:
     """Cuts text into its lines, or into runs of lines with blank lines between them.
@@ -151,7 +172,12 @@ class LineCutter:
                         self.too_long.append(self.line)
                 elif size > 0 and not (self.dense and _is_space(text, start, min(at, length))):
                     end = written
-                    written = self._move(text, start, min(at, length), length, written)
+                    if self.blank:
+                        written = self._move(text, start, min(at, length), length, written)
+                    else:
+                        size = _line_end(text, start, newline, length) - start
+                        memmove(text + written, text + start, size)
+                        written += size
                     ends[n] = written
                     places[n] = self.line
                     n += written > end  # a line of carriage returns is empty
@@ -178,7 +204,7 @@ class LineCutter:
         while start < stop:
             newline = _find(text, start, length, NEWLINE)
             end = _line_end(text, start, newline, length)
-            if not (self.blank and _is_space(text, start, end)):
+            if not _is_space(text, start, end):
                 if not first:
                     text[written] = NEWLINE
                     written += 1

@@ -12,6 +12,7 @@ from cython.cimports.cpython.bytearray import PyByteArray_AS_STRING, PyByteArray
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memchr, memcmp, memcpy
+from cython.cimports.tokenmill.kernels._json_escape import json_escape, utf8_write
 from cython.cimports.tokenmill.kernels._platform import tm_ctz
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
@@ -246,11 +247,11 @@ def _string(r: cython.pointer(Reader), keep: cython.bint) -> cython.bint:
         if p[0] < 32:
             return False
         if p[0] == BACKSLASH:
-            size = _escape(p, r.end - p, cython.address(point))
+            size = json_escape(p, r.end - p, cython.address(point))
             if size == 0 or (keep and point >> 11 == 0x1B):
                 return False
             if keep:
-                out += _write(point, out)
+                out += utf8_write(point, out)
         else:
             size = 1 if p[0] < 0x80 else tm_utf8_read(p, r.end - p, cython.address(point))
             if size == 0:
@@ -260,84 +261,3 @@ def _string(r: cython.pointer(Reader), keep: cython.bint) -> cython.bint:
                 out += size
         p += size
     return False
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _escape(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t,
-            point: cython.pointer(uint32_t)) -> cython.size_t:
-    """The size of the escape at p, and its character; a pair of surrogates is one. 0 if p is not at an escape."""
-    low: uint32_t = 0
-    if left < 2:
-        return 0
-    byte: uint8_t = p[1]
-    if byte == 117:
-        if not _hex(p, left, point):
-            return 0
-        if point[0] >> 10 == 0x36 and _hex(p + 6, left - 6, cython.address(low)) and low >> 10 == 0x37:
-            point[0] = 0x10000 + ((point[0] & 0x3FF) << 10 | low & 0x3FF)
-            return 12
-        return 6
-    if byte == QUOTE or byte == BACKSLASH or byte == 47:
-        point[0] = byte
-    elif byte == 110:
-        point[0] = 10
-    elif byte == 116:
-        point[0] = 9
-    elif byte == 114:
-        point[0] = 13
-    elif byte == 98:
-        point[0] = 8
-    elif byte == 102:
-        point[0] = 12
-    else:
-        return 0
-    return 2
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _hex(p: cython.pointer(cython.const[uint8_t]), left: cython.size_t, point: cython.pointer(uint32_t)) -> cython.bint:
-    """The number of an escape like \\u00e9 at p."""
-    i: cython.int
-    digit: uint8_t
-    number: uint32_t = 0
-    if left < 6 or p[0] != BACKSLASH or p[1] != 117:
-        return False
-    for i in range(2, 6):
-        digit = p[i]
-        if 48 <= digit <= 57:
-            number = number << 4 | digit - 48
-        elif 97 <= (digit | 32) <= 102:
-            number = number << 4 | (digit | 32) - 87
-        else:
-            return False
-    point[0] = number
-    return True
-
-
-@cython.cfunc
-@cython.inline
-@cython.nogil
-@cython.exceptval(check=False)
-def _write(point: uint32_t, out: cython.pointer(uint8_t)) -> cython.size_t:
-    """Write a character as UTF-8; its size."""
-    if point < 0x80:
-        out[0] = point
-        return 1
-    if point < 0x800:
-        out[0] = 0xC0 | point >> 6
-        out[1] = 0x80 | point & 0x3F
-        return 2
-    if point < 0x10000:
-        out[0] = 0xE0 | point >> 12
-        out[1] = 0x80 | point >> 6 & 0x3F
-        out[2] = 0x80 | point & 0x3F
-        return 3
-    out[0] = 0xF0 | point >> 18
-    out[1] = 0x80 | point >> 12 & 0x3F
-    out[2] = 0x80 | point >> 6 & 0x3F
-    out[3] = 0x80 | point & 0x3F
-    return 4

@@ -7,55 +7,63 @@ expression raises a PatternError that says where the mistake is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ..errors import PatternError
 from .alphabet import ANY, MAX, WHITE_SPACE, CharSet, NotRegular, property_set
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Chars:
+class Part:
+    """A part of a pattern. Its arguments become its attributes, in the order of __slots__."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __init__(self, *values: object):
+        for name, value in zip(self.__slots__, values, strict=True):
+            setattr(self, name, value)
+
+
+class Chars(Part):
     """One character of a set."""
 
+    __slots__ = ("set",)
     set: CharSet
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Concat:
+class Concat(Part):
     """Parts in sequence. An empty sequence matches the empty text."""
 
+    __slots__ = ("parts",)
     parts: list[Node]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Alternate:
+class Alternate(Part):
     """Alternatives, the preferred first."""
 
+    __slots__ = ("parts",)
     parts: list[Node]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repeat:
+class Repeat(Part):
     """`node`, `least` to `most` times (None: no limit); kind is "greedy", "lazy" or "possessive"."""
 
+    __slots__ = ("node", "least", "most", "kind")  # noqa: RUF023  the order of the arguments
     node: Node
     least: int
     most: int | None
     kind: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class Look(Part):
     """A condition on the next character: it is in `set`, or, if `end` is true, the text ends here."""
 
+    __slots__ = ("set", "end")  # noqa: RUF023  the order of the arguments
     set: CharSet
     end: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Atomic:
+class Atomic(Part):
     """A group that is not re-entered by backtracking once it has matched."""
 
+    __slots__ = ("node",)
     node: Node
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 JOB_BYTES = 1 << 19  # of text for one thread at a time: some milliseconds
 JOB_BLOCKS = 4096
 HERE_BYTES = 16 << 20  # a longer document is encoded by the calling thread, which Ctrl-C can stop
+MOST_WAITING = 8  # jobs beside those that are encoded: each has a megabyte, which 64 threads need not double
 COPY = 1 << 22
 # Bytes of ids that are brought to the disk while others are encoded. Without it, a file of 150 MB takes 0.09 s at the end
 # (Intel Xeon, virtual disk, 2026-11-22).
@@ -252,7 +253,9 @@ def _in_threads(
     """The results of `jobs` in order; no more of them wait than keep the threads busy."""
 
     def encode(job: Job) -> tuple[Job, list[Encoded]]:
-        return job, [encode_block(tok, settings, block) for block in job.blocks]
+        return job._replace(blocks=[]), [
+            encode_block(tok, settings, block) for block in job.blocks
+        ]  # the text is freed
 
     def begun(job: Job) -> Job | tuple[Job, list[Encoded]]:
         """A job for another thread, or what this one has made of it."""
@@ -261,5 +264,8 @@ def _in_threads(
     with ThreadPoolExecutor(threads, "tokenmill-encode") as pool:
         items = map(begun, jobs)
         yield from map_in_order(
-            pool, lambda item: encode(item) if isinstance(item, Job) else item, items, 2 * threads + 1
+            pool,
+            lambda item: encode(item) if isinstance(item, Job) else item,
+            items,
+            threads + min(threads + 1, MOST_WAITING),
         )

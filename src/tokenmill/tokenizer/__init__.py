@@ -4,8 +4,6 @@ tokenizer.py, the public class, is built on core.py, its inner interface. mergin
 encoding/ those that encode text, decoding/ the one that decodes ids. check.py compares two tokenizers.
 """
 
-from .offsets import Offsets
-from .stream_decoder import StreamDecoder
 from .tokenizer import Tokenizer
 
-__all__ = ["Offsets", "StreamDecoder", "Tokenizer"]
+__all__ = ["Tokenizer"]

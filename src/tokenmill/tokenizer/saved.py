@@ -116,7 +116,7 @@ class Saved:
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
             if (content := _own_content(self.path)) is not None:
                 return self._read(content)
-        from ..formats.read_write import parse
+        from ..formats.reading import parse
 
         with noting_reads() as self.reads:
             return parse(self.found, *self.options)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple, NoReturn
 
@@ -34,8 +33,7 @@ class Section(NamedTuple):
     first: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """What to do with the texts of tokens in a text.
 
     allowed: the control tokens to find. refused: the texts that are an error.
@@ -130,7 +128,7 @@ class AddedTokens:
             if token.lstrip:
                 start = max(done, len(text[done:start].rstrip(STRIPPED)) + done)
             if token.rstrip:
-                end = _SPACES.match(text, end).end()  # type: ignore[union-attr]
+                end = re.compile(_SPACES).match(text, end).end()  # type: ignore[union-attr]
             if start >= end:  # white space that the token before includes: as in Hugging Face, there is no second token
                 continue
             if done < start:
@@ -141,7 +139,7 @@ class AddedTokens:
             yield Section(text[done:], None)
 
 
-_SPACES = re.compile(f"[{WHITE_SPACE}]*")
+_SPACES = f"[{WHITE_SPACE}]*"
 
 
 def _found(text: str, contents: Collection[str], heads: _Heads) -> Iterator[tuple[int, int]]:

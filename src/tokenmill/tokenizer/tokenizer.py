@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from ..errors import UnknownTokenError, UsageError, printable
 from ..vocabulary import Event, Vocabulary
 from ..vocabulary.validation import checked_special_tokens
-from . import batches, truncation
+from . import batches
 from .core import Core
-from .offsets import Offsets, encode_offsets
 from .saved import Saved
-from .stream_decoder import StreamDecoder
-from .stream_encoder import StreamEncoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +26,9 @@ if TYPE_CHECKING:
     from ..jobs.progress import Progress
     from .display import TokenView
     from .export_loss import ExportLoss, Sample
+    from .offsets import Offsets
+    from .stream_decoder import StreamDecoder
+    from .stream_encoder import StreamEncoder
 
 Specials = str | Collection[str]
 NONE: frozenset[str] = frozenset()
@@ -152,6 +152,8 @@ class Tokenizer:
 
     def stream_encoder(self, **special: Unpack[SpecialOptions]) -> StreamEncoder:
         """An encoder that takes text in parts and gives ids as soon as they are certain; options as for `encode`."""
+        from .stream_encoder import StreamEncoder
+
         return StreamEncoder(self._core, self._core.plan(**special))
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
@@ -174,6 +176,8 @@ class Tokenizer:
         >>> tok.encode_offsets("déjà").bytes.tolist()
         [[0, 1], [1, 3], [3, 6]]
         """
+        from .offsets import encode_offsets
+
         return encode_offsets(self._core, text, self._allowed(text, **special))
 
     # Counting and cutting
@@ -203,8 +207,9 @@ class Tokenizer:
         >>> tok.truncate("low lower lowest", 2)
         'low lower'
         """
-        allowed = self._allowed(text, **special)
-        return truncation.truncate(self._core, text, max_tokens, allowed)
+        from .truncation import truncate
+
+        return truncate(self._core, text, max_tokens, self._allowed(text, **special))
 
     def split_at(self, text: str, max_tokens: int, **special: Unpack[SpecialOptions]) -> list[str]:
         """`text` in chunks of at most `max_tokens` tokens each: each is what `truncate` returns for the rest.
@@ -214,8 +219,9 @@ class Tokenizer:
         >>> tok.split_at("low lower lowest", 2)
         ['low lower', ' lowest']
         """
-        allowed = self._allowed(text, **special)
-        return truncation.split_at(self._core, text, max_tokens, allowed)
+        from .truncation import split_at
+
+        return split_at(self._core, text, max_tokens, self._allowed(text, **special))
 
     # Decoding
 
@@ -259,6 +265,8 @@ class Tokenizer:
 
     def stream_decoder(self, errors: str = "replace") -> StreamDecoder:
         """A decoder that takes ids as they arrive and returns only whole characters."""
+        from .stream_decoder import StreamDecoder
+
         return StreamDecoder(self._core.decoder.decode_bytes, errors, self._core.decode_bytes)
 
     # Properties

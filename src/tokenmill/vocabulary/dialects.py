@@ -21,8 +21,8 @@ from collections.abc import Iterator
 
 from ..errors import ConversionError
 
-_TOKEN = re.compile(
-    r"""
+# Compiled where a pattern is rewritten: most programs load one tokenizer, which may have none.
+_TOKEN = r"""
       (?P<escape> \\ (?: [pP]\{[^}]*\} | [pP][A-Za-z] | x\{[0-9A-Fa-f]+\} | x[0-9A-Fa-f]{2} | u[0-9A-Fa-f]{4}
                       | [kg]<[^>]*> | [0-9]+ | . ) )
     | (?P<open> \( (?: \?P?<[A-Za-z_]\w*> | \?(?:[:=!>|]|<[=!]) | \?[A-Za-z]*(?:-[A-Za-z]+)?[:)] | \?. )? )
@@ -32,12 +32,9 @@ _TOKEN = re.compile(
     | (?P<bar> \| )
     | (?P<class> \[ )
     | (?P<other> . )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_CLASS_TOKEN = re.compile(
-    r"\[:\^?\w+:\]|\\(?:[pP]\{[^}]*\}|[pP][A-Za-z]|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|&&|--|~~|.",
-    re.DOTALL,
+    """
+_CLASS_TOKEN = (
+    r"\[:\^?\w+:\]|\\(?:[pP]\{[^}]*\}|[pP][A-Za-z]|x\{[0-9A-Fa-f]+\}|x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|.)|&&|--|~~|."
 )
 _TO_ONIGURUMA = {r"\Z": r"\z"}
 _FROM_ONIGURUMA = {
@@ -47,7 +44,7 @@ _FROM_ONIGURUMA = {
     r"\N": r"[^\n]",
     r"\O": "(?s:.)",
 }
-_LINE_ANCHOR = re.compile(r"\(\?m:([$^])\)(?![*+?{])")  # as from_oniguruma writes it
+_LINE_ANCHOR = r"\(\?m:([$^])\)(?![*+?{])"  # as from_oniguruma writes it
 
 
 def to_oniguruma(pattern: str) -> str:
@@ -92,13 +89,14 @@ class _Rewriter:
 
     def run(self) -> str:
         position = 0
+        tokens, line_anchors = re.compile(_TOKEN, re.VERBOSE | re.DOTALL), re.compile(_LINE_ANCHOR)
         while position < len(self.pattern):
-            line_anchor = _LINE_ANCHOR.match(self.pattern, position)
+            line_anchor = line_anchors.match(self.pattern, position)
             if line_anchor and self.outwards:
                 self.emit(line_anchor[1])
                 position = line_anchor.end()
                 continue
-            found = _TOKEN.match(self.pattern, position)
+            found = tokens.match(self.pattern, position)
             assert found is not None  # the last alternative takes any character
             kind, text = found.lastgroup, found.group()
             position = found.end()
@@ -193,7 +191,7 @@ class _Rewriter:
         """The class that begins at `start`, nested classes included; sets `class_end`."""
         depth, position, first = 0, start, False
         while position < len(self.pattern):
-            found = _CLASS_TOKEN.match(self.pattern, position)
+            found = re.compile(_CLASS_TOKEN, re.DOTALL).match(self.pattern, position)
             assert found is not None
             text = found.group()
             position = found.end()

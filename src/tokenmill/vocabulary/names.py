@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from ..errors import PatternError
 from .patterns import CHAINS, PATTERNS
 
-# A split pattern, the published encoding that has it ("-" for none), and the models that use them. A model stands also
-# for those whose names continue with a hyphen: gpt-4o for gpt-4o-mini.
+# A split pattern, the published encoding that has it ("-" for none), and the models that use them. A model is also
+# the one for names that continue it with a hyphen: gpt-4o for gpt-4o-mini.
 _TABLE = """
 gpt2         gpt2           gpt-2
 gpt2         r50k_base      text-davinci-001 text-curie-001 text-babbage-001 text-ada-001 davinci curie babbage ada

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from ._packed_cy import unpack_tokens
+from ._packed_cy import pack_tokens, unpack_tokens
 from .lazy import lazy
 from .vocabulary import Vocabulary
 
@@ -32,6 +33,11 @@ class PackedVocabulary(Vocabulary):
     @property
     def has_superwords(self) -> bool:
         return False
+
+    @staticmethod
+    def of_ranks(tokens: Sequence[bytes | None], **settings: Any) -> PackedVocabulary:
+        """The vocabulary of ranks of these tokens, no two of which are equal. The other fields, by name, are checked."""
+        return PackedVocabulary.of(pack_tokens(tuple(tokens)), b"", **settings)
 
     @staticmethod
     def of(packed: tuple[bytes, bytes], events: bytes, **settings: Any) -> PackedVocabulary:

@@ -27,7 +27,7 @@ _Tokens = tuple[bytes | None, ...]
 
 
 class VocabularyError(FormatError):
-    """A FormatError that does not name a file. Whoever reads one adds its name."""
+    """A FormatError that does not name a file. Its reader adds the name."""
 
 
 class EventError(VocabularyError):

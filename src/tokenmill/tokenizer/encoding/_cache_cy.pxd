@@ -30,13 +30,17 @@ cdef class PretokenCache:
     cdef uint8_t* arena
     cdef size_t arena_used, arena_room
     cdef size_t limit  # of all bytes held; 0: nothing is added
-    cdef bytes initial, initial_arena  # the entries and the arena to return to; threads share them
+    cdef PretokenCache model  # whose initial entries this one shares; None if it has its own, which follow
+    cdef bytes initial, initial_arena  # the entries and the arena to return to
     cdef Entry* initial_entries
+    cdef uint8_t* initial_records  # the arena
+    cdef uint32_t* index  # the number of each initial entry, plus 1, by the low bits of its hash; 0 in an empty slot
+    cdef size_t index_mask
     cdef uint32_t places[BATCH]  # where the ids of each pretoken of the last batch end in its `out`
-    cdef size_t initial_used, initial_arena_used, initial_slots
+    cdef size_t initial_used, initial_arena_used
 
-    cdef void _keep(self, bytes initial, bytes arena) noexcept
-    cdef PretokenCache copy(self)  # a cache for another thread, with the initial entries of this one
+    cdef int make_index(self) except -1  # for the caches that share
+    cdef PretokenCache copy(self)  # a cache for another thread, which shares the initial entries of this one
     cdef void set_limit(self, size_t limit) noexcept
 
     # The ids of the pretokens text[start:ends[0]], text[ends[0]:ends[1]], ... (n of them, at most BATCH) of a text that

@@ -6,15 +6,19 @@ in batches. All keys, hashes and prefetches of a batch come before its first pro
 bytes held would exceed the limit, the cache returns to its initial entries, the tokens of the vocabulary. One thread at a
 time uses a cache.
 
+The first cache has the initial entries in its table. The caches of other threads begin empty and share one copy of these
+entries, with an index to find them by their hash; what they find there they add to their own. So the memory of a thread
+grows with the pretokens that it meets, not with the vocabulary.
+
 The hash is seeded at random in each process, so nobody can prepare text whose pretokens collide. Slots are the low bits of
 the hash; only speed depends on them, never an id.
 """
 
 import cython
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cython.cimports.libc.stdint import uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.string import memcmp, memcpy, memset
-from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_grow, tm_pages_new
+from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free, tm_pages_free, tm_pages_grow, tm_pages_new
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch_write
 from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_seed
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import Merger, release
@@ -33,8 +37,7 @@ class PretokenCache:
     """Pretokens with their ids.
 
     merger: encodes the pretokens that are not in the cache.
-    model: a cache whose initial entries this one begins with. Without it the cache has none, and no limit, until `begin` is
-        called.
+    model: a cache whose initial entries this one shares. Without it the cache has none, and no limit, until `begin` is called.
     slots: the number of slots to begin with.
     """
 
@@ -49,15 +52,14 @@ class PretokenCache:
         if self.entries == cython.NULL:
             raise MemoryError
         if model is not None:
-            self._keep(model.initial, model.initial_arena)
-            if not _reserve_arena(self, self.initial_arena_used):
-                raise MemoryError
-            memcpy(self.arena, PyBytes_AS_STRING(self.initial_arena), self.initial_arena_used)
-            _add_initial(self)
+            self.model = model
+            if model.index == cython.NULL:
+                model.make_index()
 
     def __dealloc__(self):
         tm_pages_free(self.entries, self.slots * cython.sizeof(Entry))
         tm_pages_free(self.arena, self.arena_room)
+        tm_free(self.index)
         release(cython.address(self.work), 0)
 
     def statistics(self) -> tuple:
@@ -74,27 +76,42 @@ class PretokenCache:
         """Make the present entries the initial ones, in the order of their slots. To be called once, on a cache without."""
         i: cython.size_t
         n: cython.size_t = 0
-        self.initial_slots = self.slots
         initial: bytes = PyBytes_FromStringAndSize(cython.NULL, self.used * cython.sizeof(Entry))
         entries: cython.pointer(Entry) = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
         for i in range(self.slots):
             if self.entries[i].hi != 0:
                 entries[n] = self.entries[i]
                 n += 1
-        self._keep(initial, PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.arena), self.arena_used))
+        self.initial = initial
+        self.initial_entries = entries
+        self.initial_used = n
+        self.initial_arena = PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.arena), self.arena_used)
+        self.initial_records = cython.cast(cython.pointer(uint8_t), PyBytes_AS_STRING(self.initial_arena))
+        self.initial_arena_used = self.arena_used
+
+    def make_index(self):
+        i: cython.size_t
+        slot: cython.size_t
+        slots: cython.size_t = 4
+        while slots < 2 * self.initial_used:
+            slots *= 2
+        index: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), tm_alloc(4 * slots))
+        if index == cython.NULL:
+            raise MemoryError
+        memset(index, 0, 4 * slots)
+        for i in range(self.initial_used):
+            slot = _hash(self, self.initial_entries + i) & slots - 1
+            while index[slot] != 0:
+                slot = slot + 1 & slots - 1
+            index[slot] = cython.cast(uint32_t, i + 1)
+        self.index = index
+        self.index_mask = slots - 1
 
     def copy(self):
-        return PretokenCache(self.merger, self, self.initial_slots)
+        return PretokenCache(self.merger, self)
 
     def set_limit(self, limit):
         self.limit = limit
-
-    def _keep(self, initial, arena):
-        self.initial = initial
-        self.initial_arena = arena
-        self.initial_entries = cython.cast(cython.pointer(Entry), PyBytes_AS_STRING(initial))
-        self.initial_used = PyBytes_GET_SIZE(initial) // cython.sizeof(Entry)
-        self.initial_arena_used = PyBytes_GET_SIZE(arena)
 
     # ------------------------------------------------------------------ lookup
 
@@ -172,29 +189,40 @@ def _probe(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t])
     """
     slot: cython.size_t = hash & cache.slots - 1
     entry: cython.pointer(Entry) = cache.entries + slot
-    record: cython.pointer(Record)
-    count: uint32_t
+    count: cython.Py_ssize_t
     found: Entry
     while entry.hi != 0:
         if entry.lo == key.lo and entry.hi == key.hi:
-            count = entry.ids[3] >> COUNT_SHIFT
-            if count > 0:
-                memcpy(out, entry.ids, 16)
-                out[3] &= ID_MASK
+            count = _ids_of(entry, cache.arena, pretoken, length, out)
+            if entry.ids[3] > ID_MASK:
                 found = entry[0]
                 entry[0] = cache.entries[hash & cache.slots - 1]
                 cache.entries[hash & cache.slots - 1] = found
-                return count
-            record = _record(cache, entry)
-            count = record.count
-            if record.length == 0 or (
-                record.length == length
-                and memcmp(cython.cast(cython.pointer(uint32_t), record + 1) + count, pretoken, length) == 0
-            ):
-                memcpy(out, record + 1, 4 * count)
+            if count > 0:
                 return count
         slot = slot + 1 & cache.slots - 1
         entry = cache.entries + slot
+    return _share(cache, pretoken, length, key, hash, out) if cache.model is not None else 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _share(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), length: cython.size_t, key: tm_key, hash: uint64_t,
+           out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    """The ids of a pretoken if it is one of the shared initial entries, which is added to this cache; otherwise 0."""
+    index: cython.pointer(uint32_t) = cache.model.index
+    slot: cython.size_t = hash & cache.model.index_mask
+    entry: cython.pointer(Entry)
+    count: cython.Py_ssize_t
+    while index[slot] != 0:
+        entry = cache.model.initial_entries + (index[slot] - 1)
+        if entry.lo == key.lo and entry.hi == key.hi:
+            count = _ids_of(entry, cache.model.initial_records, pretoken, length, out)
+            if count > 0:
+                _put(cache, pretoken, length, key, hash, out, count)
+                return count
+        slot = slot + 1 & cache.model.index_mask
     return 0
 
 
@@ -202,8 +230,23 @@ def _probe(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t])
 @cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
-def _record(cache: PretokenCache, entry: cython.pointer(Entry)) -> cython.pointer(Record):
-    return cython.cast(cython.pointer(Record), cache.arena + (cython.cast(uint64_t, entry.ids[1]) << 32 | entry.ids[0]))
+def _ids_of(entry: cython.pointer(Entry), arena: cython.pointer(uint8_t), pretoken: cython.pointer(cython.const[uint8_t]),
+            length: cython.size_t, out: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
+    """The ids of an entry with the key of a pretoken; 0 if its record is that of another one."""
+    record: cython.pointer(Record)
+    count: uint32_t = entry.ids[3] >> COUNT_SHIFT
+    if count > 0:
+        memcpy(out, entry.ids, 16)
+        out[3] &= ID_MASK
+        return count
+    record = cython.cast(cython.pointer(Record), arena + (cython.cast(uint64_t, entry.ids[1]) << 32 | entry.ids[0]))
+    count = record.count
+    if record.length == 0 or (
+        record.length == length and memcmp(cython.cast(cython.pointer(uint32_t), record + 1) + count, pretoken, length) == 0
+    ):
+        memcpy(out, record + 1, 4 * count)
+        return count
+    return 0
 
 
 @cython.cfunc
@@ -270,8 +313,8 @@ def _put(cache: PretokenCache, pretoken: cython.pointer(cython.const[uint8_t]), 
 def _make_room(cache: PretokenCache, size: cython.size_t) -> cython.bint:
     """Make room for one more entry and `size` bytes in the arena, within the limit. False if it cannot be made.
 
-    The table may take half of the limit and the arena a quarter; the rest is what growing needs temporarily. A
-    table of initial entries stays three quarters empty, so that its copies have room for others."""
+    The table may take half of the limit and the arena a quarter; the rest is what growing needs temporarily. The
+    table of initial entries stays three quarters empty, so that it has room for others."""
     quarter: cython.size_t = cache.limit // 4
     if cache.limit == UNLIMITED:
         return _reserve_arena(cache, size) and (4 * cache.used < cache.slots or _grow(cache))
@@ -330,16 +373,9 @@ def _grow(cache: PretokenCache) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _clear(cache: PretokenCache) -> cython.void:
-    memset(cache.entries, 0, cache.slots * cython.sizeof(Entry))
-    _add_initial(cache)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_initial(cache: PretokenCache) -> cython.void:
-    """Put the initial entries into the empty table. Their records are already at the front of the arena."""
+    """Return to the initial entries. Their records are still at the front of the arena."""
     i: cython.size_t
+    memset(cache.entries, 0, cache.slots * cython.sizeof(Entry))
     for i in range(cache.initial_used):
         _free_slot(cache, _hash(cache, cache.initial_entries + i))[0] = cache.initial_entries[i]
     cache.used = cache.initial_used

@@ -95,7 +95,7 @@ class SuperwordCache(PretokenCache):
         (self.words.cache if self.pretokens is None else self.pretokens).begin()
 
     def copy(self):
-        fresh: SuperwordCache = SuperwordCache(self.merger, self, self.initial_slots)
+        fresh: SuperwordCache = SuperwordCache(self.merger, self)
         if self.pretokens is None:
             fresh.set_stages(self.words.copy(), self.borders, self.width)
         else:

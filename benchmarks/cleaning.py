@@ -1,0 +1,81 @@
+"""Whole commands that clean dumps: tokenmill clean, start-up and writing included.
+
+python -m benchmarks.cleaning [--quick]
+python -m benchmarks.cleaning make KIND          # the source alone, as JSON
+
+The sources are the samples of dumps, with their pages, posts and rows again and again, and the English corpus by lines.
+"""
+
+from __future__ import annotations
+
+import bz2
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from .harness import CACHE, SHARED, alternate, corpus_file, run_job, save
+
+ROUNDS = 3
+DUMPS = {  # kind: the sample, what its records begin with, what follows the last
+    "wikipedia": ("wikipedia-2006-head.xml", b"<page>", b"</mediawiki>"),
+    "wikipedia, 2024": ("enwiki-pages-articles-shortened.xml.bz2", b"<page>", b"</mediawiki>"),
+    "stackexchange": ("stackexchange-posts.xml", b"<row", b"</posts>"),
+}
+KINDS = ("text", "fineweb", *DUMPS)
+SIZE = 120_000_000  # bytes of text or XML, about
+
+
+def source(kind: str) -> tuple[Path, int]:
+    """A source, made once, and the bytes of text or XML in it."""
+    if kind == "text":
+        path = corpus_file("en")
+        return path, path.stat().st_size
+    name = "fineweb-schema-sample.parquet" if kind == "fineweb" else DUMPS[kind][0]
+    sample, path = SHARED / "corpus" / name, CACHE / f"cleaning-{name.removesuffix('.bz2')}"
+    if kind == "fineweb":
+        import pyarrow as pa
+        import pyarrow.compute as pc
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(sample)
+        size = pc.sum(pc.binary_length(table["text"])).as_py()
+        if not path.exists():
+            pq.write_table(pa.concat_tables([table] * (SIZE // size)), path, row_group_size=4096)
+        return path, size * (SIZE // size)
+    if not path.exists():
+        data = sample.read_bytes()
+        data = bz2.decompress(data) if sample.suffix == ".bz2" else data
+        _, first, end = DUMPS[kind]
+        begin = data.index(first)
+        stop = data.rindex(end) if end in data else data.rindex(b"</page>") + len(b"</page>")
+        records = data[begin:stop]
+        path.write_bytes(data[:begin] + records * (SIZE // len(records)) + end + b"\n")
+    return path, path.stat().st_size
+
+
+def run(quick: bool = False) -> dict:
+    results = {}
+    for kind in KINDS:
+        made = run_job(["benchmarks.cleaning", "make", kind])
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            unit = ["--unit", "line"] if kind == "text" else []
+            command = ["tokenmill", "clean", kind.partition(",")[0], made["path"], *unit]
+            command += ["--json", "-o", os.path.join(folder, "{round}")]
+            rounds = alternate({kind: command}, 1 if quick else ROUNDS)[kind]
+        kept = ("wall", "cpu", "peak_mib")
+        results[kind] = [{"bytes": made["bytes"], **{key: each[key] for key in kept}} for each in rounds]
+        print(f"{kind}: {made['bytes'] / 1e6 / min(each['wall'] for each in rounds):.0f} MB/s", file=sys.stderr)
+    return results
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["make"]:
+        path, size = source(sys.argv[2])
+        print(json.dumps({"path": str(path), "bytes": size}))
+    else:
+        quick = "--quick" in sys.argv
+        results = run(quick)
+        if not quick:
+            save("cleaning", results)

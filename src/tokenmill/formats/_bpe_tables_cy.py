@@ -1,0 +1,422 @@
+# cython: language_level=3
+"""The tables of a BPE model while it is read: the texts of a vocabulary with their ids, and its merges, in flat memory.
+
+The readers of files put them in: _bpe_json_cy.py that of tokenizer.json, _bpe_gguf_cy.py that of GGUF. What is unusual or wrong
+is left to the slow readers in Python, which name it. Both give the same vocabulary.
+"""
+
+import cython
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cython.cimports.cpython.exc import PyErr_CheckSignals
+from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free
+from cython.cimports.libc.string import memcmp, memcpy, memmove
+from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, zeroed_array
+from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
+from cython.cimports.tokenmill.kernels._platform import tm_prefetch
+from cython.cimports.tokenmill.kernels._pretoken_key import tm_key, tm_key_of, tm_random_hash, tm_seed
+from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
+
+from ..kernels.random_seed import random_seed
+from .byte_alphabet import CHARACTERS
+
+Bytes = cython.typedef(cython.pointer(cython.const[uint8_t]))
+NONE = cython.declare(uint32_t, 0xFFFFFFFF)  # no token, no entry
+BYTES = cython.declare(int32_t[0x144])  # the byte of each character of the byte alphabet, -1 for others
+for _point in range(0x144):
+    BYTES[_point] = -1
+for _byte, _character in enumerate(CHARACTERS):
+    BYTES[ord(_character)] = _byte
+
+
+def spelt_pairs(texts: list, order: list) -> bytes:
+    """Each two texts that spell a text, as int32 rows (left id, right id, new id).
+
+    texts: by id, as UTF-8, all different; None for an id without one. order: the ids whose pairs are wanted, in this order. Of the
+    pairs of one text, that with the longest left part is first.
+    """
+    tables: BpeTables = BpeTables(sum(map(len, filter(None, texts))))
+    id: cython.size_t
+    cut: cython.size_t
+    entry: cython.pointer(Entry)
+    left: uint32_t
+    right: uint32_t
+    for id in range(len(texts)):
+        text = texts[id]
+        if text is not None:
+            memcpy(tables.text + tables.used, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+            tables.add(PyBytes_GET_SIZE(text), id)
+    tables.index()
+    for id in order:
+        entry = tables.entries + (tables.by_id[id] - 1)
+        for cut in range(entry.size - 1, 0, -1):
+            if tables.text[entry.start + cut] & 0xC0 == 0x80:  # inside of a character
+                continue
+            left = tables.find(entry.start, cut)
+            right = NONE if left == NONE else tables.find(entry.start + cut, entry.size - cut)
+            if right != NONE:
+                tables.put_row(left, right, id)
+    return tables.packed_rows(tables.n_rows)
+
+
+@cython.cclass
+class BpeTables:
+    """The texts of a vocabulary with their ids, and its merges. Has the methods of dict[str, int] that readers use.
+
+    room: at least the bytes of all texts of the file.
+    """
+
+    def __cinit__(self, room: cython.size_t):
+        self.room = room + 64
+        self.text = cython.cast(cython.pointer(uint8_t), new_array(self.room, 1))
+        self.seed.a, self.seed.b = random_seed()
+
+    def __dealloc__(self):
+        free(self.text)
+        free(self.entries)
+        tm_pages_free(self.slots, self.n_slots * cython.sizeof(Entry))
+        free(self.by_id)
+        free(self.rows)
+        free(self.blob)
+        free(self.sizes)
+
+    # ------------------------------------------------------------------ the vocabulary
+
+    def add(self, size, id):
+        self.entries = cython.cast(
+            cython.pointer(Entry),
+            grown_array(self.entries, cython.address(self.entries_room), self.n + 1, cython.sizeof(Entry)),
+        )
+        self.entries[self.n] = Entry(self.key_at(self.used, size), self.used, size, id)
+        self.used += size
+        self.at = self.used
+        self.n += 1
+        if self.n_ids <= id:
+            self.n_ids = id + 1
+        if self.n & 0xFFFF == 0:
+            PyErr_CheckSignals()
+        return 0
+
+    def key_at(self, start, size):
+        return tm_key_of(self.text + start, size, self.text + self.room, self.seed)
+
+    def index(self):
+        i: cython.size_t
+        slot: cython.pointer(Entry)
+        self.n_slots = 64
+        while self.n_slots < 2 * self.n:
+            self.n_slots *= 2
+        self.slots = cython.cast(cython.pointer(Entry), tm_pages_new(self.n_slots * cython.sizeof(Entry)))
+        if self.slots == cython.NULL:
+            raise MemoryError
+        for i in range(self.n_slots):
+            self.slots[i].id = NONE
+        self.by_id = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
+        for i in range(self.n):
+            if i + 8 < self.n:
+                tm_prefetch(self.slots + (tm_random_hash(self.entries[i + 8].key, self.seed) & (self.n_slots - 1)))
+            slot = self.slot(self.entries[i].start, self.entries[i].size, tm_random_hash(self.entries[i].key, self.seed))
+            if slot.id != NONE or self.by_id[self.entries[i].id] != 0:
+                return False
+            slot[0] = self.entries[i]
+            self.by_id[self.entries[i].id] = i + 1
+        return True
+
+    def slot(self, start, size, hash):
+        """The slot of text[start:start + size], or the free one where it belongs."""
+        key: tm_key = self.key_at(start, size)
+        at: cython.size_t = hash & (self.n_slots - 1)
+        while self.slots[at].id != NONE and not (
+            self.slots[at].key.lo == key.lo and self.slots[at].key.hi == key.hi and self.slots[at].size == size
+            and (size < 16 or memcmp(self.text + self.slots[at].start, self.text + start, size) == 0)
+        ):
+            at = (at + 1) & (self.n_slots - 1)
+        return self.slots + at
+
+    # ------------------------------------------------------------------ the merges
+
+    def add_merge(self, left, size):
+        side: cython.pointer(Side) = self.sides + self.n_sides
+        side.start = self.at
+        side.left = left
+        side.size = size
+        side.hashes[0] = tm_random_hash(self.key_at(self.at, left), self.seed)
+        side.hashes[1] = tm_random_hash(self.key_at(self.at + left, size - left), self.seed)
+        tm_prefetch(self.slots + (side.hashes[0] & (self.n_slots - 1)))
+        tm_prefetch(self.slots + (side.hashes[1] & (self.n_slots - 1)))
+        self.at += size
+        self.n_sides += 1
+        return self.n_sides < GROUP or self.add_rows()
+
+    def add_spaced_merge(self, size):
+        p: cython.pointer(uint8_t) = self.text + self.at
+        i: cython.size_t
+        left: cython.size_t = 0
+        while left < size and p[left] != 0x20:
+            left += 1
+        for i in range(left + 1, size):
+            if p[i] == 0x20:
+                return False
+        if left == 0 or left + 1 >= size:
+            return False
+        memmove(p + left, p + left + 1, size - left - 1)
+        return self.add_merge(left, size - 1)
+
+    def finish_merges(self):
+        return self.add_rows() and self.pairs_differ()
+
+    def add_rows(self):
+        """Look up the parts and the results of the merges in `sides`. False if one is not in the vocabulary."""
+        i: cython.int
+        n: cython.int = self.n_sides
+        left: uint32_t
+        right: uint32_t
+        made: uint32_t = NONE
+        start: cython.size_t
+        size: cython.size_t
+        if self.n_rows > 0:
+            made = self.rows[3 * self.n_rows - 1]
+        for i in range(n):
+            start, size = self.sides[i].start, self.sides[i].size
+            left = self.slot(start, self.sides[i].left, self.sides[i].hashes[0]).id
+            right = self.slot(start + self.sides[i].left, size - self.sides[i].left, self.sides[i].hashes[1]).id
+            if not self.is_text(made, start, size):  # nearly always the next id, or the same
+                made += 1
+                if not self.is_text(made, start, size):
+                    made = self.find(start, size)
+            if left == NONE or right == NONE or made == NONE:
+                return False
+            self.put_row(left, right, made)
+        self.n_sides = 0
+        self.at = self.used
+        return True
+
+    def put_row(self, left, right, made):
+        self.rows = cython.cast(
+            cython.pointer(int32_t), grown_array(self.rows, cython.address(self.rows_room), 3 * self.n_rows + 3, 4)
+        )
+        self.rows[3 * self.n_rows] = left
+        self.rows[3 * self.n_rows + 1] = right
+        self.rows[3 * self.n_rows + 2] = made
+        self.n_rows += 1
+        if self.n_rows & 0xFFFF == 0:
+            PyErr_CheckSignals()
+        return 0
+
+    def packed_rows(self, n):
+        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * n) if n else b""
+
+    def find(self, start, size):
+        return self.slot(start, size, tm_random_hash(self.key_at(start, size), self.seed)).id
+
+    def is_text(self, id, start, size):
+        """Whether the text of an id is text[start:start + size]."""
+        if id >= self.n_ids or self.by_id[id] == 0:
+            return False
+        entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
+        return entry.size == size and memcmp(self.text + entry.start, self.text + start, size) == 0
+
+    def pairs_differ(self):
+        """Whether no pair is listed twice. Equal pairs make the same token, so those that make one are compared."""
+        latest: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
+        before: cython.pointer(uint32_t) = cython.NULL
+        row: cython.size_t
+        other: cython.size_t
+        try:
+            before = cython.cast(cython.pointer(uint32_t), new_array(self.n_rows + 1, 4))
+            for row in range(self.n_rows):
+                other = before[row + 1] = latest[self.rows[3 * row + 2]]
+                while other != 0:
+                    if self.rows[3 * other - 3] == self.rows[3 * row]:
+                        return False
+                    other = before[other]
+                latest[self.rows[3 * row + 2]] = row + 1
+            return True
+        finally:
+            free(before)
+            free(latest)
+
+    # ------------------------------------------------------------------ the vocabulary as a mapping
+
+    def __len__(self):
+        return self.n
+
+    def __contains__(self, text: str):
+        return self.id_of(text) != NONE
+
+    def get(self, text: str):
+        id: uint32_t = self.id_of(text)
+        return None if id == NONE else id
+
+    def __getitem__(self, text: str):
+        id: uint32_t = self.id_of(text)
+        if id == NONE:
+            raise KeyError(text)
+        return id
+
+    def text_of(self, id: cython.size_t) -> str:
+        """The text of an id that is in the vocabulary."""
+        entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
+        return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.text + entry.start), entry.size).decode()
+
+    def id_of(self, text):
+        data: bytes = text.encode("utf-8", "surrogatepass")
+        size: cython.size_t = PyBytes_GET_SIZE(data)
+        if self.used + size > self.room:
+            return NONE
+        memcpy(self.text + self.used, PyBytes_AS_STRING(data), size)
+        return self.find(self.used, size)
+
+    # ------------------------------------------------------------------ tokens
+
+    def place(self, mark):
+        """Make the tokens of the texts. mark: None for texts in the byte alphabet, else what they have for a space, or "".
+
+        Returns the texts that no text is encoded to, by id.
+        """
+        apart: dict = {}
+        id: cython.size_t
+        size: cython.Py_ssize_t
+        o: cython.size_t = 0
+        space: bytes = b"" if mark is None else mark.encode()
+        by_bytes: cython.bint = mark is None
+        self.blob = cython.cast(cython.pointer(uint8_t), new_array(self.used + 1, 1))
+        self.sizes = cython.cast(cython.pointer(uint32_t), new_array(self.n_ids + 1, 4))
+        for id in range(self.n_ids):
+            self.sizes[id] = NONE
+            if self.by_id[id] == 0:
+                continue
+            entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
+            p: Bytes = self.text + entry.start
+            size = _bytes_of(p, entry.size, self.blob + o) if by_bytes else _text_of(p, entry.size, self.blob + o, space)
+            if size > 0:
+                self.sizes[id] = size
+                o += size
+            else:
+                apart[id] = PyBytes_FromStringAndSize(cython.cast(cython.p_char, p), entry.size)
+        return apart
+
+    def put_bytes(self, ids: list):
+        """Make the tokens with these 256 ids, None for a byte without one, those bytes. To be called before `finish`."""
+        i: cython.size_t
+        id: cython.size_t
+        o: cython.size_t = 0
+        values: dict = {known: i for i, known in enumerate(ids) if known is not None}
+        start: cython.size_t = 0
+        for id in range(self.n_ids):
+            if self.sizes[id] == NONE:
+                continue
+            i = self.sizes[id]
+            if id in values:
+                self.blob[o] = values[id]
+                self.sizes[id] = 1
+            elif o != start:
+                memmove(self.blob + o, self.blob + start, i)
+            o += self.sizes[id]
+            start += i
+
+    def finish(self, apart, bytes_apart, added: list):
+        """(the tokens, their sizes, the merges, whether each byte has a token), packed as in PackedVocabulary; None for what is wrong.
+
+        apart: ids whose merges are left out. bytes_apart: ids of tokens that have no merges. added: ids of added tokens, whose
+        own entries are left out unless a merge makes them.
+        """
+        row: cython.size_t
+        kept: cython.size_t = 0
+        id: cython.size_t
+        k: cython.int
+        left_out: cython.bint
+        start: cython.size_t = 0
+        o: cython.size_t = 0
+        n: cython.size_t = 0
+        known: uint8_t[256]
+        all_known: cython.int = 0
+        flags: cython.pointer(uint8_t) = cython.cast(cython.pointer(uint8_t), zeroed_array(self.n_ids, 1))
+        try:
+            for id in apart:
+                flags[id] = 1
+            for id in bytes_apart:
+                flags[id] = 2
+            for row in range(self.n_rows):
+                left_out = False
+                for k in range(3):
+                    left_out |= flags[self.rows[3 * row + k]] & 1
+                if left_out:
+                    continue
+                for k in range(3):
+                    id = self.rows[3 * row + k]
+                    if self.sizes[id] == NONE or flags[id] & 2:
+                        return None
+                    self.rows[3 * kept + k] = self.rows[3 * row + k]
+                kept += 1
+            for row in range(kept):
+                flags[self.rows[3 * row + 2]] |= 4
+            for id in added:
+                if id < self.n_ids and flags[id] & 4 == 0 and self.sizes[id] != NONE and self.sizes[id] != 1:
+                    flags[id] |= 8
+            for k in range(256):
+                known[k] = 0
+            for id in range(self.n_ids):
+                if self.sizes[id] == NONE:
+                    continue
+                if flags[id] & 8:
+                    start += self.sizes[id]
+                    self.sizes[id] = NONE
+                    continue
+                if o != start:
+                    memmove(self.blob + o, self.blob + start, self.sizes[id])
+                if self.sizes[id] == 1:
+                    known[self.blob[o]] = 1
+                o += self.sizes[id]
+                start += self.sizes[id]
+                n = id + 1
+            for k in range(256):
+                all_known += known[k]
+            return (
+                PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.blob), o),
+                PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.sizes), 4 * n),
+                self.packed_rows(kept),
+                all_known == 256,
+            )
+        finally:
+            free(flags)
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _bytes_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t)) -> cython.Py_ssize_t:
+    """The bytes that a text in the byte alphabet stands for. Returns their number, or -1 for another text."""
+    i: cython.size_t = 0
+    count: cython.Py_ssize_t = 0
+    point: uint32_t = 0
+    while i < n:
+        i += tm_utf8_read(p + i, n - i, cython.address(point))
+        if point >= 0x144 or BYTES[point] < 0:
+            return -1
+        o[count] = BYTES[point]
+        count += 1
+    return count
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _text_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t), mark: bytes) -> cython.Py_ssize_t:
+    """A text with spaces for `mark`. Returns its size, or -1 for one that has a space already."""
+    size: cython.size_t = PyBytes_GET_SIZE(mark)
+    space: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(mark))
+    i: cython.size_t = 0
+    count: cython.Py_ssize_t = 0
+    if size == 0:
+        memcpy(o, p, n)
+        return n
+    while i < n:
+        if p[i] == 0x20:
+            return -1
+        if p[i] == space[0] and n - i >= size and memcmp(p + i, space, size) == 0:
+            o[count] = 0x20
+            i += size
+        else:
+            o[count] = p[i]
+            i += 1
+        count += 1
+    return count

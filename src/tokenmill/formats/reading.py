@@ -1,0 +1,195 @@
+"""Read a vocabulary from any file or folder, told by content."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from ..errors import FormatError, InputError, UsageError
+from ..split import Splitter
+from ..vocabulary import PATTERNS, AddedToken, Vocabulary
+from ..vocabulary.packed import PackedVocabulary
+from ..vocabulary.validation import VocabularyError
+from . import published_encodings, tokenmill_json
+from .file_content import read_beside, read_bytes, starts_object
+from .finding import PAIRS, Found, find
+
+# The reader of each format is imported where a file has it, because most programs load one tokenizer.
+
+FORMATS = ("huggingface", "tiktoken", "merges", "ddtok", "gguf", "sentencepiece")
+
+# A vocabulary, and whether its file tells how text is split.
+_Found = tuple[Vocabulary, bool]
+
+
+def read(
+    path: str | os.PathLike,
+    split: str | None = None,
+    *,
+    special_tokens: Mapping[str, int] | None = None,
+    download: bool = False,
+) -> Vocabulary:
+    """The vocabulary in a file or folder of any format, compressed or not. The format is told by content, never by name.
+
+    path: a tokenizer.json or its folder, a .tiktoken file, vocab.json or merges.txt (each finds the other), vocab.ddtok or
+        merges.ddtok, tokenizer.model of SentencePiece, tekken.json, a .gguf file, or the name of a published encoding
+        ("o200k_base") or of a model that uses it ("gpt-4o").
+    split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
+        .tiktoken). It is never guessed: without it, reading such a file is a UsageError.
+    special_tokens: text -> id, for a file that does not hold them.
+    download: whether a published encoding may be downloaded if it is not on this machine.
+
+    >>> read("cl100k_base.tiktoken").n_vocab
+    100277
+    """
+    return parse(find(path, download), split, special_tokens)
+
+
+def parse(found: Found, split: str | None = None, special_tokens: Mapping[str, int] | None = None) -> Vocabulary:
+    """The vocabulary in a file that is found; options as for `read`."""
+    place, name, contents, _ = found
+    try:
+        if name is not None:
+            known = published_encodings.PUBLISHED[name]
+            read = published_encodings.published_vocabulary(known, contents, name), True
+        else:
+            read = _read_file(place, contents[0])
+        return _with_options(*read, split, special_tokens, place)
+    except VocabularyError as error:
+        raise FormatError(f"{place}: {error}") from error
+
+
+def _read_file(place: Path, data: bytes) -> _Found:
+    if starts_object(data):
+        return _read_object(place, data)
+    if data.startswith(b"GGUF"):
+        from .gguf import parse_gguf
+
+        return parse_gguf(data, str(place)), True
+    from . import ddtok, merges_txt, sentencepiece_model, tiktoken_file, unknown_files
+
+    if ddtok.looks_like_ddtok(data):
+        return _read_pair(place, ddtok.parse_ddtok)
+    if merges_txt.looks_like_merges(data):
+        return _read_pair(place, merges_txt.parse_pair)
+    if tiktoken_file.looks_like_tiktoken(data):
+        return _read_tiktoken(place, data)
+    if sentencepiece_model.looks_like_sentencepiece(data):
+        return sentencepiece_model.parse_sentencepiece(data, str(place)), True
+    found = unknown_files.describe(data) or "not a vocabulary"
+    raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
+
+
+def _read_object(place: Path, data: bytes) -> _Found:
+    """The vocabulary of a file that is an object of JSON."""
+    if b'"bpe_ranks"' in data or b'"token_bytes"' in data:
+        from .rank_json import parse_rank_json
+
+        if (ranks := parse_rank_json(data, str(place))) is not None:
+            return ranks, True
+    from .huggingface import looks_like_tokenizer_json
+
+    if looks_like_tokenizer_json(data):
+        return _read_huggingface(place, data)
+    from . import merges_txt, unknown_files
+
+    found = unknown_files.describe(data)
+    if found is not None:
+        raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
+    return _read_pair(place, merges_txt.parse_pair)
+
+
+def _read_huggingface(place: Path, data: bytes) -> _Found:
+    from .huggingface import parse_tokenizer_json
+
+    vocabulary = parse_tokenizer_json(data, str(place))
+    beside = tokenmill_json.read_companion(place.with_name(tokenmill_json.NAME), data)
+    events = place.with_name(tokenmill_json.EVENTS)
+    if (listed := read_beside(events)) is not None:
+        from .events_file import parse_events
+
+        patterns = beside.fields["split_patterns"] if beside else None
+        vocabulary = parse_events(listed, str(events), vocabulary, patterns)
+    if beside and (counts := read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))) is not None:
+        from .events_file import parse_counts
+
+        beside.fields["event_counts"] = parse_counts(counts, vocabulary)
+    return beside.complete(vocabulary) if beside else vocabulary, True
+
+
+def _read_tiktoken(place: Path, data: bytes) -> _Found:
+    from .tiktoken_file import companion_path, parse_tiktoken
+
+    known = published_encodings.known_by_hash(data)
+    if known is not None:
+        return published_encodings.published_vocabulary(known, [data], str(place)), True
+    vocabulary = PackedVocabulary.of_ranks(parse_tiktoken(data, str(place)), split_patterns=())
+    beside = tokenmill_json.read_companion(companion_path(place), data)
+    return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
+
+
+def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
+    """The vocabulary of two files, of which `place` is one."""
+    vocab_path, merges_path = _partner(place)
+    vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
+    known = published_encodings.known_by_hash(vocab_data)
+    if known is not None and published_encodings.known_by_hash(merges_data) is known:
+        return published_encodings.published_vocabulary(known, [vocab_data, merges_data], str(vocab_path)), True
+    files = vocab_data, merges_data, str(vocab_path), str(merges_path)
+    beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
+    if beside:
+        return beside.complete(parse(*files, beside.fields["added_tokens"])), True
+    from . import ddtok, merges_txt
+
+    if parse is ddtok.parse_ddtok:
+        return dataclasses.replace(parse(*files), split_patterns=(ddtok.SPLIT,)), False
+    added, split, prefix = merges_txt.read_side_files(vocab_path.parent, vocab_data)
+    vocabulary = parse(*files, added)
+    if split is None:
+        return vocabulary, False
+    return dataclasses.replace(vocabulary, split_patterns=(split,), add_prefix_space=prefix), True
+
+
+def _partner(place: Path) -> tuple[Path, Path]:
+    """The vocabulary and the merges, of which `place` is one; model-vocab.json goes with model-merges.txt."""
+    for names in PAIRS:
+        for own, other in (names, names[::-1]):
+            if place.name.endswith(own):
+                partner = place.with_name(place.name.removesuffix(own) + other)
+                if partner.is_file():
+                    return (place, partner) if own == names[0] else (partner, place)
+                raise InputError(f"{place}: half of a vocabulary. Put the other half, {partner.name}, beside it.")
+    names_text = "; ".join(" and ".join(names) for names in PAIRS)
+    raise InputError(
+        f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "
+        f"The names are: {names_text}"
+    )
+
+
+def _with_options(
+    vocabulary: Vocabulary, told: bool, split: str | None, special_tokens: Mapping[str, int] | None, place: Path
+) -> Vocabulary:
+    """`vocabulary` with what the caller named, where the file did not tell it."""
+    if split is not None:
+        patterns = tuple(Splitter(split).patterns)
+        if told and vocabulary.split_patterns != patterns:
+            held = " and ".join(map(repr, vocabulary.split_patterns)) or "none"
+            raise UsageError(
+                f"{place}: the file tells its split pattern ({held}), which is not {split!r}. Leave out split (--split)."
+            )
+        vocabulary = dataclasses.replace(vocabulary, split_patterns=patterns)
+    elif not told and not vocabulary.split_patterns:
+        raise UsageError(
+            f"{place}: the file does not hold its split pattern, and it is not a published encoding. Name the pattern: "
+            f'split="cl100k" (--split cl100k), one of {", ".join(PATTERNS)} or any regular expression.'
+        )
+    if special_tokens:
+        held_ids = {token.content: token.id for token in vocabulary.added_tokens}
+        for content, id in special_tokens.items():
+            if held_ids.get(content, id) != id:
+                raise UsageError(f"{place}: the special token {content!r} has the id {held_ids[content]}, not {id}")
+        added = (AddedToken(content, id) for content, id in special_tokens.items() if content not in held_ids)
+        vocabulary = dataclasses.replace(vocabulary, added_tokens=(*vocabulary.added_tokens, *added))
+    return vocabulary
