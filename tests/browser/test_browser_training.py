@@ -172,6 +172,7 @@ def test_the_seam_and_the_words_of_one_merge(open_page, local):
     set_up(page, {"xaby": 3, "ab": 9, "abab": 2}, 4, None)
     page.click("#word-on")
     assert page.inner_text("#step-of").startswith("1 of")
+    assert "After the last word of this merge: " in page.inner_text("#training")
     assert page.locator(".pretoken-row.waits").count() == 2 and page.locator(".pretoken-row.visited").count() == 1
     changes = [" ".join(text.split()) for text in page.locator(".seam-change").all_inner_texts()]
     assert changes == ["xa −3", "ab −3", "by −3", "xab +3", "aby +3"]
@@ -187,6 +188,7 @@ def test_the_seam_and_the_words_of_one_merge(open_page, local):
     assert count("ab") == 4
     page.click("#word-on")
     assert count("ab") == 0 and page.locator(".pretoken-row.waits").count() == 0
+    assert "After the last word" not in page.inner_text("#training")
     page.click("#word-back")
     page.click("#word-back")
     assert count("ab") == 9 + 4
@@ -212,6 +214,7 @@ def test_a_fault_makes_the_merges_drift_from_the_right_ones(open_page, local, fa
     told = "only the first event is right" if same == 1 else f"the first {same} events are right"
     assert told in page.inner_text(".drift")
     wrong = page.locator(".event.wrong")
+    assert f" {wrong.count()} " in page.inner_text(".drift")
     assert wrong.count() == sum(event != expected[i] for i, event in enumerate(shown) if i < len(expected)) + max(
         0, len(shown) - len(expected)
     )

@@ -276,6 +276,18 @@ def test_tokenizers_open_by_drag_and_drop(open_page, local, saved):
     page.wait_for_function("() => tokenmill.text === 'dropped text'")
 
 
+def test_the_old_tokens_are_marked_while_another_tokenizer_loads(open_page, site):
+    page, held = open_page(site), []
+    page.context.route("**/packs/1.tmpack", lambda route: held.append(route))
+    page.select_option("#tokenizer", "merges")
+    page.wait_for_selector("#panel-tokens[aria-busy='true']")
+    assert page.inner_text("#about") == "Loading merges…"
+    for route in held:
+        route.continue_()
+    page.wait_for_selector("#panel-tokens:not([aria-busy])")
+    page.wait_for_selector("#about:has-text('byte-level BPE with a list of merges')")
+
+
 def test_back_and_forward_change_the_view_and_keep_the_text(open_page, local):
     page = open_page(local.address)
     page.click("#tab-compare")

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from quality_examples import BYTES, make_vocabulary
+from quality_examples import BYTES, make_vocabulary, random_text
 
-from tokenmill import AddedToken, Tokenizer, WordCounts
+from tokenmill import AddedToken, Tokenizer, WordCounts, train_from_iterator
 from tokenmill.quality import compare, inspect, reporting
 from tokenmill.quality.page import _explained
 
@@ -203,6 +203,17 @@ def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path, chromium)
     assert page.evaluate(column) == [300]
     page.close()
     assert complaints == [] and len(requests) == 1
+
+
+def test_a_command_in_the_verdict_wraps(tmp_path, chromium):
+    (tmp_path / "text.txt").write_text(random_text(1, 30) * 1500, encoding="utf-8")
+    found = inspect(train_from_iterator([random_text(1)], 400), tmp_path / "text.txt")
+    assert any("prune TOKENIZER" in finding.advice for finding in found.findings)
+    found.save(tmp_path / "report.html")
+    page = chromium.new_page(viewport={"width": 400, "height": 900})
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    page.close()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -129,9 +129,9 @@ function drawChooser(): void {
     else select.value = session.current;
   };
   const about = async () => {
-    byId("about").textContent = "";
-    if (session.current === "") return;
     const key = session.current;
+    byId("about").textContent = key === "" ? "" : `Loading ${session.nameOf(key)}…`;
+    if (key === "") return;
     try {
       const summary = await session.ready(key);
       if (key !== session.current) return;
@@ -139,6 +139,7 @@ function drawChooser(): void {
       facts.push(`fingerprint ${summary.fingerprint.slice(0, 12)}`);
       byId("about").textContent = facts.filter((fact) => fact !== "").join("\u00a0· ");
     } catch (error) {
+      if (key === session.current) byId("about").textContent = "";
       notify(error instanceof Error ? error.message : String(error), true);
     }
   };

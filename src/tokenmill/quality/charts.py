@@ -174,7 +174,7 @@ def _rank_frequency(judged: Mapping[str, Judgement]) -> Chart:
         at = np.unique(np.geomspace(1, max(1, len(used)), POINTS).astype(np.int64))[: len(used)]
         series.append(Series(name, at.tolist(), used[at - 1].tolist()))
     note = (
-        "Both axes are logarithmic. A straight line that falls by one decade a decade is Zipf's law; a cliff at the right "
+        "Both axes are logarithmic. A straight line with a slope of \u22121 is Zipf's law; a cliff at the right "
         "is the part of the vocabulary that is hardly used."
     )
     x, y = Axis("rank of the token by use", "count", True), Axis("share of the tokens of the text", "share", True)

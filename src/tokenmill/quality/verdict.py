@@ -83,7 +83,7 @@ def _against_swallowed(tok: Tokenizer, places: int) -> str:
         how += " on text like yours"
     elif not len(vocabulary.superwords) and superwords_of(tok):
         how = f"Retrain with `--superwords boundless --refine {JUNK}`, as SuperBPE is trained without `--refine`"
-    how += f". Better tokens then have their {places:,} places."
+    how += f". Better tokens then take their {places:,} places."
     try:
         if vocabulary.order == "events" or not can_lose_tokens(vocabulary):
             return how

@@ -95,13 +95,20 @@ function table({ start, steps }: Trace, unit: string): HTMLElement {
   const waits = (step: Step) =>
     step.waiting.length === 0
       ? h("span", { class: "hint" }, "nothing")
-      : h("span", {}, ...step.waiting.flatMap((one) => [chip(one.left), chip(one.right), ` ${grouped(one.order)}  `]));
+      : h(
+          "span",
+          {},
+          ...step.waiting.flatMap((one) => [
+            h("span", { class: "pair" }, chip(one.left), chip(one.right), ` ${grouped(one.order)}`),
+            "  ",
+          ]),
+        );
   const rows = steps.map((step, i) =>
     h(
       "tr",
       {},
       h("th", { scope: "row" }, String(i + 1)),
-      h("td", {}, grouped(step.order)),
+      h("td", { class: "order", "data-unit": unit }, grouped(step.order)),
       h("td", {}, what(step)),
       cells(step.parts, step.made),
       h("td", { class: "waits" }, waits(step)),

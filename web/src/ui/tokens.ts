@@ -123,6 +123,12 @@ export class TokensTab {
     const { session, overtaken } = this;
     const key = session.current;
     if (key === "") return;
+    const panel = byId("panel-tokens");
+    const busy = setTimeout(() => panel.setAttribute("aria-busy", "true"), 300);
+    const ready = () => {
+      clearTimeout(busy);
+      panel.removeAttribute("aria-busy");
+    };
     try {
       const [result] = await session.encode([key]);
       if (result === undefined || key !== session.current || overtaken !== this.overtaken) return;
@@ -131,9 +137,12 @@ export class TokensTab {
         this.take(result);
         this.follow();
       }
+      ready();
       await this.near.fetch();
     } catch (error) {
       this.fail(error instanceof Error ? error.message : String(error));
+    } finally {
+      ready();
     }
   }
 

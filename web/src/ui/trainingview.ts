@@ -35,7 +35,7 @@ export function drawMoment(root: HTMLElement, moment: Moment, around: Around): v
     ),
     h("section", { class: "card" }, h("h2", {}, "Pretokens"), pretokens(moment, visited)),
     h("section", { class: "card" }, h("h2", {}, "Pairs and where they are"), pairs(moment, visited)),
-    h("section", { class: "card" }, h("h2", {}, "Queue"), queue(moment)),
+    h("section", { class: "card" }, h("h2", {}, "Queue"), queue(moment, visited)),
     h("section", { class: "card events" }, h("h2", {}, "Events"), events(moment, around)),
   );
   const list = root.querySelector<HTMLElement>(".events ol");
@@ -62,14 +62,22 @@ function drift({ past, right }: Around): HTMLElement | null {
   let same = 0;
   while (same < most && alike(past[same], right[same])) same++;
   let wrong = 0;
-  for (let i = same; i < most; i++) if (!alike(past[i], right[i])) wrong++;
+  for (let i = same; i < past.length; i++) if (!alike(past[i], right[i])) wrong++;
+  const after = past.length - same;
+  const missing = Math.max(0, right.length - past.length);
+  const it = same === 1 ? "it" : "them";
   const told =
     same === most
       ? "With this fault the events are still the right ones. Try other words."
       : `With this fault ${same === 1 ? "only the first event is" : `the first ${plural(same, "event")} are`} right. ` +
-        (wrong === most - same
-          ? `All ${grouped(wrong)} after it are wrong.`
-          : `Of the ${grouped(most - same)} after it, ${grouped(wrong)} are wrong.`);
+        (after === 0
+          ? ""
+          : after === 1
+            ? `The one after ${it} is wrong. `
+            : wrong === after
+              ? `All ${grouped(wrong)} after ${it} are wrong. `
+              : `Of the ${grouped(after)} after ${it}, ${grouped(wrong)} are wrong. `) +
+        (missing === 0 ? "" : `${plural(missing, "event")} at the end ${missing === 1 ? "is" : "are"} missing.`);
   return h("p", { class: "drift" }, told);
 }
 
@@ -317,7 +325,7 @@ function pairs(moment: Moment, visited: number | null): HTMLElement {
   );
 }
 
-function queue({ trainer, report }: Moment): HTMLElement {
+function queue({ trainer, report }: Moment, visited: number | null): HTMLElement {
   const entries = trainer.queue.sorted();
   const stale = (left: number, right: number, count: number) =>
     (trainer.counts.get(pairKey(left, right)) ?? 0) !== count;
@@ -350,13 +358,14 @@ function queue({ trainer, report }: Moment): HTMLElement {
     );
   });
   const hidden = entries.length - rows.length;
+  const when = report === null || visited === null ? "" : "After the last word of this merge: ";
   return h(
     "div",
     {},
     h(
       "p",
       { class: "hint" },
-      `${plural(entries.length, "entry", "entries")}, ${grouped(staleOnes)} stale. The highest count leaves first.`,
+      `${when}${plural(entries.length, "entry", "entries")}, ${grouped(staleOnes)} stale. The highest count leaves first.`,
     ),
     taken.length > 0
       ? h("ol", { class: "queue taken-list", "aria-label": "Taken from the queue in this step" }, ...taken)

@@ -84,7 +84,11 @@ export class VocabularyTab {
     this.rows.root.removeAttribute("aria-activedescendant");
     this.rows.set(this.found.length, ROW, (row) => this.drawRow(row));
     if (session.token >= 0 && key !== "") void this.describe(session.token);
-    if (this.found.length === 0) this.rows.say("No token matches. Try “contains”, another spelling, or bytes.");
+    if (this.found.length === 0) {
+      const id = this.kind.value === "id";
+      const wider = this.where.value === "contains" ? "" : "“contains”, ";
+      this.rows.say(id ? "No token has such an id." : `No token matches. Try ${wider}another spelling, or bytes.`);
+    }
     if (query === this.query.value) this.rows.root.removeAttribute("aria-busy");
   }
 
