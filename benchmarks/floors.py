@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .encoders import RANKS
-from .harness import corpus_file
+from .harness import CACHE, corpus_file
 
 SIZE = 50_000_000
 ROUNDS = 5
@@ -74,8 +74,9 @@ def threads(what: str, n: int, corpus: str) -> dict:
     """The CPU seconds of all threads and of the main thread alone."""
     import tokenmill
 
-    path = corpus_file(corpus)
-    data = path.read_bytes()[:SIZE]
+    data = corpus_file(corpus).read_bytes()[:SIZE]
+    path = CACHE / f"{corpus}-{SIZE}.txt"
+    path.write_bytes(data)
     tok = tokenmill.load(RANKS)
     texts = [data[i : i + 4000].decode(errors="ignore") for i in range(0, len(data), 4000)]
     ids = tok.encode_ordinary_batch(texts)
