@@ -276,7 +276,7 @@ def _fairest(figures: Mapping[str, Figures]) -> Finding:
     if alike:
         low, high = f"{values[best]:.2f}", f"{values[worst]:.2f}"
         told = f"a Gini coefficient of {low} each" if low == high else f"Gini coefficients of {low} to {high}"
-        statement = f"The tokenizers treat languages equally well: {told}"
+        statement = f"No tokenizer is fairer to languages than the others: {told}"
     else:
         statement = f"{best} treats languages most alike: a Gini coefficient of {values[best]:.2f}; {worst} has {values[worst]:.2f}"
     action = (
