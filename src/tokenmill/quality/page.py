@@ -183,7 +183,7 @@ def _chart(chart: Chart) -> str:
         for n, of in enumerate(shown.series, 1)
     )
     legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""
-    more = f" The first {MOST_SERIES} tokenizers." if len(chart.series) > MOST_SERIES else ""
+    more = f" Only the first {MOST_SERIES} tokenizers are drawn." if len(chart.series) > MOST_SERIES else ""
     data = "\n".join("\t".join(map(_plain, row)) for row in chart.rows())
     return (
         f'<figure id="c-{chart.key}"><h3>{escape(chart.title)}</h3>{legend}{svg.draw(shown)}'
