@@ -1,6 +1,7 @@
 """Small vocabularies of every kind, and texts that have tripped encoders."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 
@@ -73,6 +74,7 @@ def vocabularies():
         ("picky", picky()),
         ("sentencepiece", sentencepiece()),
         ("first", sentencepiece(normalizers=(), add_prefix_space="first")),
+        ("lines", replace(sentencepiece(normalizers=(("Replace", " ", "▁"),)), split_patterns=(r"[^\n]+|\n+",))),
         ("boundless", boundless()),
     ]
 

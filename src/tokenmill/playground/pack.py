@@ -124,8 +124,8 @@ def _refused(vocabulary: Vocabulary) -> str:
     apart = {*vocabulary.byte_tokens}
     ordinary = {token for id, token in enumerate(vocabulary.tokens) if id not in apart}
     missing = [byte for byte, id in enumerate(vocabulary.byte_tokens) if id is None]
-    if (vocabulary.split_patterns and apart) or any(byte > 127 or bytes([byte]) not in ordinary for byte in missing):
-        return "byte fallback for some of the bytes, or with a split pattern"
+    if any(byte > 127 or bytes([byte]) not in ordinary for byte in missing):
+        return "byte fallback for some of the bytes"
     if vocabulary.space_mark and not vocabulary.byte_tokens:
         return "SentencePiece's rules for unknown characters"
     return ""

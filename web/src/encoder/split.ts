@@ -156,8 +156,8 @@ class Nested implements Splitter {
 }
 
 /**
- * For a vocabulary of characters without a split pattern, as in SentencePiece: cuts between two characters that are side by
- * side in no token that merges make. No merge crosses such a cut. The library's encoding/_cutter_cy.py does the same.
+ * For a vocabulary of characters with byte fallback, as in SentencePiece: cuts between two characters that are side by side
+ * in no token that merges make. No merge crosses such a cut. The library's encoding/_cutter_cy.py does the same.
  */
 class Cutter implements Splitter {
   readonly restarts = true;
@@ -234,6 +234,7 @@ export function splitterOf(pack: Pack): Splitter {
       pages: column("pages"),
     });
   });
-  if (splitters.length === 0) return pack.header.byte_tokens.length > 0 ? new Cutter(pack) : WHOLE;
+  if (pack.header.byte_tokens.length > 0) splitters.push(new Cutter(pack));
+  if (splitters.length === 0) return WHOLE;
   return splitters.reduceRight((inner, outer) => new Nested(outer, inner));
 }
