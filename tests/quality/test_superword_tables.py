@@ -35,6 +35,10 @@ def test_compare_shows_superwords(toks, tmp_path):
     most = found.table("superwords_super")
     assert most.column("used") == sorted(most.column("used"), reverse=True)
     assert sum(most.column("used")) == sum(token in spanning for token in used)
+    by_script = found.table("scripts")
+    assert [column.name for column in by_script.columns] == ["script", "plain"] and "left out" in by_script.note
+    chart = next(chart for chart in found.charts if chart.key == "scripts")
+    assert [series.name for series in chart.series] == ["plain"] and "left out" in chart.note
 
 
 def test_inspect_judges_superwords_of_whole_pretokens(tmp_path):

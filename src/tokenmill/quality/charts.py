@@ -10,6 +10,7 @@ import numpy as np
 
 from .judgement import Judgement
 from .references import Figures, references
+from .superwords import LEFT_OUT, with_words_as_pretokens
 from .usage import ordinary_tokens
 
 SHOWN = 0.001  # a script with a smaller share of the text is left out of the chart
@@ -100,7 +101,8 @@ def _domains(judged: Mapping[str, Judgement]) -> Chart:
 
 
 def _scripts(judged: Mapping[str, Judgement]) -> Chart:
-    first = next(iter(judged.values())).scripts
+    alike = with_words_as_pretokens(judged)
+    first = next(iter(alike.values())).scripts
     sizes = {str(script): int(size) for script, size in first.pairs("script", "bytes").items()}  # type: ignore[arg-type, call-overload]
     total = sum(sizes.values()) or 1
     labels = {
@@ -110,11 +112,12 @@ def _scripts(judged: Mapping[str, Judgement]) -> Chart:
     }
     figures = {
         name: {labels[s]: v for s, v in of.scripts.pairs("script", "characters per token").items() if s in labels}  # type: ignore[index]
-        for name, of in judged.items()
+        for name, of in alike.items()
     }
     note = (
         "How many characters a token holds, by the script of the pretoken's first letter; in brackets the script's share of "
         "the text's bytes, the largest first. Scripts below 0.1 % are only in the table. Longer bars are better."
+        + (f" {LEFT_OUT}" if len(alike) < len(judged) else "")
     )
     return _bars("scripts", "Characters per token, by script", note, Axis("characters per token"), figures)  # type: ignore[arg-type]
 

@@ -32,7 +32,7 @@ from .metrics import (
 from .names import free_name
 from .references import JUNK, Figures, on_sample, references_table
 from .reporting import Reading, Report
-from .superwords import most_used_table, superwords_of, superwords_table
+from .superwords import LEFT_OUT, most_used_table, superwords_of, superwords_table, with_words_as_pretokens
 from .tables import Best, Cell, Column, Table, cell_text
 from .usage import ordinary_tokens
 from .verdict import compared
@@ -148,7 +148,8 @@ def _tables(
     thresholds: Sequence[float],
 ) -> list[Table]:
     fertility = {name: of.fertility() for name, of in judged.items()}
-    scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in judged.items()}
+    alike = with_words_as_pretokens(judged)
+    scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in alike.items()}
     usages = {name: of.usages for name, of in judged.items()}
     density = {
         name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.items()} for name, of in usages.items()
@@ -161,7 +162,12 @@ def _tables(
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
-        _side_by_side("scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts, "max"),
+        replace(
+            _side_by_side(
+                "scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts, "max"
+            ),
+            note=LEFT_OUT if len(alike) < len(judged) else "",
+        ),
         _overlap({name: of.tok for name, of in judged.items()}),
     ]
     if len(next(iter(usages.values()))) > 1:

@@ -99,10 +99,15 @@ DENSITY = (
         Column("bytes per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.bytes, usage.tokens)
     ),
     Measure(
-        Column("characters per token", "number", digits=3), lambda tok, usage: ratio(usage.characters, usage.tokens)
+        Column("characters per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.characters, usage.tokens)
     ),
-    Measure(Column("words per token", "number", digits=3), lambda tok, usage: ratio(usage.words, usage.tokens)),
-    Measure(Column("tokens per word", "number", "fertility", 3), lambda tok, usage: ratio(usage.tokens, usage.words)),
+    Measure(
+        Column("words per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.words, usage.tokens)
+    ),
+    Measure(
+        Column("tokens per word", "number", "fertility", 3, best="min"),
+        lambda tok, usage: ratio(usage.tokens, usage.words),
+    ),
 )
 USED = Measure(
     Column("vocabulary used", "share", best="max"),

@@ -21,6 +21,17 @@ def superwords_of(tok: Tokenizer) -> list[Token]:
     return [token for token in token_cells(tok) if token.id not in one and words_in(token) > 1]
 
 
+# Why tokenizers are left out of figures by script.
+LEFT_OUT = (
+    "Tokenizers with superwords are left out: their pretokens are runs of words, which may be of several scripts."
+)
+
+
+def with_words_as_pretokens(judged: Mapping[str, Judgement]) -> Mapping[str, Judgement]:
+    """The tokenizers without superwords, whose figures by script compare; all, if there is no other."""
+    return {name: of for name, of in judged.items() if not superwords_of(of.tok)} or judged
+
+
 def words_in(token: Token) -> int:
     """The number of words in a token.
 
