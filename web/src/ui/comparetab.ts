@@ -153,7 +153,7 @@ export class CompareTab {
         ? ""
         : differing === 0
           ? "All tokenizers split this text in the same way."
-          : `${grouped(differing)} of ${grouped(lines.length)} lines differ.`;
+          : `${grouped(differing)} of ${grouped(lines.length)} rows differ.`;
     const height = shown.encodings.length * LANE + GAP;
     rows.set(shown.lines.length, height, (row) => this.drawLine(shown, shown.lines[row]!, row));
   }
@@ -217,7 +217,7 @@ export class CompareTab {
     this.at = row;
     rows.reveal(row);
     rows.element(row)?.classList.add("here");
-    byId("compare-where").textContent = `Line ${grouped(row + 1)} of ${grouped(shown.lines.length)}`;
+    byId("compare-where").textContent = `Row ${grouped(row + 1)} of ${grouped(shown.lines.length)}`;
   }
 }
 

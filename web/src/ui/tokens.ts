@@ -174,7 +174,7 @@ export class TokensTab {
   private hint(encoded: Encoded): void {
     const told =
       encoded.ids.length === 0
-        ? "Tokens show here as you type."
+        ? "Type or paste a text: its tokens show above, and the details of a token here."
         : "Point at a token, or move with the arrow keys, to see its id and bytes. Enter finds it in the text. A click keeps it selected.";
     const changed = encoded.text !== this.session.text;
     const more = changed ? " This tokenizer normalises the text first; what it makes of it is shown." : "";
