@@ -151,7 +151,7 @@ def test_axe_finds_nothing_in_either_report(hostile, counts, tmp_path, chromium,
 
 def test_terms_are_explained_but_not_in_commands():
     shown = _explained("Drop them with `tokenmill prune --ios 0.9`: their IoS is high.")
-    assert "<code>tokenmill prune --ios 0.9</code>" in shown and shown.count("<abbr") == 1
+    assert '<code>tokenmill prune <span class="short">--ios</span> 0.9</code>' in shown and shown.count("<abbr") == 1
 
 
 def test_lists_are_cut(hostile, counts, tmp_path):

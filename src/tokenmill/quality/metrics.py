@@ -99,7 +99,8 @@ DENSITY = (
         Column("bytes per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.bytes, usage.tokens)
     ),
     Measure(
-        Column("characters per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.characters, usage.tokens)
+        Column("characters per token", "number", digits=3, best="max"),
+        lambda tok, usage: ratio(usage.characters, usage.tokens),
     ),
     Measure(
         Column("words per token", "number", digits=3, best="max"), lambda tok, usage: ratio(usage.words, usage.tokens)

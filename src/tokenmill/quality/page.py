@@ -126,6 +126,8 @@ def _explained(text: str) -> str:
         return f'<abbr tabindex="0" data-tip="{escape(_EXPLANATIONS[term])}">{match[0]}</abbr>'
 
     parts = escape(text, quote=False).split("`")  # every other one is code
+    # A command may wrap between its words, and not after the hyphens of an option.
+    parts[1::2] = (re.sub(r"--\S+", r'<span class="short">\g<0></span>', code) for code in parts[1::2])
     found = "".join(f"<code>{part}</code>" if i % 2 else _TERM.sub(explain, part) for i, part in enumerate(parts))
     return re.sub(r"(?<=\d) %", "\u00a0%", found)
 
