@@ -61,7 +61,7 @@ def test_the_pair_that_tokenizers_writes(plain, tmp_path):
         found = read(tmp_path / name, split="gpt2")
         assert (found.events == plain.events).all() and found.tokens[: len(plain.tokens)] == plain.tokens
     (tmp_path / "my-merges.txt").unlink()
-    with pytest.raises(InputError, match=r"my-merges\.txt, beside it"):
+    with pytest.raises(InputError, match=r"my-merges\.txt, in the same folder"):
         read(tmp_path / "my-vocab.json", split="gpt2")
 
 

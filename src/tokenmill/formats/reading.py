@@ -131,7 +131,7 @@ def _read_tiktoken(place: Path, data: bytes) -> _Found:
 
 
 def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
-    """The vocabulary of two files, of which `place` is one."""
+    """The vocabulary in two files; `place` is one of them."""
     vocab_path, merges_path = _partner(place)
     vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
     known = published_encodings.known_by_hash(vocab_data)
@@ -153,14 +153,16 @@ def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
 
 
 def _partner(place: Path) -> tuple[Path, Path]:
-    """The vocabulary and the merges, of which `place` is one; model-vocab.json goes with model-merges.txt."""
+    """The paths of the vocabulary and of its merges; `place` is one of them. model-vocab.json goes with model-merges.txt."""
     for names in PAIRS:
         for own, other in (names, names[::-1]):
             if place.name.endswith(own):
                 partner = place.with_name(place.name.removesuffix(own) + other)
                 if partner.is_file():
                     return (place, partner) if own == names[0] else (partner, place)
-                raise InputError(f"{place}: half of a vocabulary. Put the other half, {partner.name}, beside it.")
+                raise InputError(
+                    f"{place}: this is half of a vocabulary. Put the other half, {partner.name}, in the same folder."
+                )
     names_text = "; ".join(" and ".join(names) for names in PAIRS)
     raise InputError(
         f"{place}: this is half of a vocabulary, and its name does not tell the name of the other half. Rename them. "

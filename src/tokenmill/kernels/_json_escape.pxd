@@ -1,8 +1,8 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 
-# The size of the escape of JSON at p, and its code point; a pair of surrogates is one. 0 if there is none that is valid. The
-# code point of a surrogate without its partner is that surrogate.
+# Returns the size of the JSON escape at p and stores its code point, or returns 0 if there is no valid escape. A surrogate pair
+# counts as one escape. A surrogate without its partner is stored as it is.
 cdef inline size_t json_escape(const uint8_t* p, size_t left, uint32_t* point) noexcept nogil:
     cdef uint32_t low = 0
     if left < 2 or p[0] != 0x5C:
@@ -31,7 +31,7 @@ cdef inline size_t json_escape(const uint8_t* p, size_t left, uint32_t* point) n
     return 2
 
 
-# Write a code point as UTF-8; its size.
+# Writes a code point as UTF-8 and returns its size.
 cdef inline size_t utf8_write(uint32_t point, uint8_t* out) noexcept nogil:
     if point < 0x80:
         out[0] = point
@@ -52,7 +52,7 @@ cdef inline size_t utf8_write(uint32_t point, uint8_t* out) noexcept nogil:
     return 4
 
 
-# The number of an escape like \u00e9 at p.
+# Whether there is an escape like \u00e9 at p; stores its number.
 cdef inline bint _hex(const uint8_t* p, size_t left, uint32_t* point) noexcept nogil:
     cdef size_t i
     cdef uint32_t digit, number = 0

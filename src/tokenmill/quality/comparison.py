@@ -150,6 +150,7 @@ def _tables(
     fertility = {name: of.fertility() for name, of in judged.items()}
     alike = with_words_as_pretokens(judged)
     scripts = {name: of.scripts.pairs("script", "bytes per token") for name, of in alike.items()}
+    note = LEFT_OUT if len(alike) < len(judged) else ""
     usages = {name: of.usages for name, of in judged.items()}
     density = {
         name: {domain: ratio(usage.bytes, usage.tokens) for domain, usage in of.items()} for name, of in usages.items()
@@ -162,11 +163,8 @@ def _tables(
         references_table(figures),
         _side_by_side("domain_bytes", "Bytes per token, by source", "source", density, "max"),
         _side_by_side("domain_fertility", "Tokens per word (fertility), by source", "source", fertility, "min"),
-        replace(
-            _side_by_side(
-                "scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts, "max"
-            ),
-            note=LEFT_OUT if len(alike) < len(judged) else "",
+        _side_by_side(
+            "scripts", "Bytes per token, by script of the pretoken's first letter", "script", scripts, "max", note
         ),
         _overlap({name: of.tok for name, of in judged.items()}),
     ]
@@ -250,11 +248,13 @@ def _vocabularies(judged: Mapping[str, Judgement], thresholds: Sequence[float]) 
     return Table("vocabularies", "What the vocabularies are spent on", columns, rows, RENYI_CAUTION)
 
 
-def _side_by_side(key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]], best: Best) -> Table:
+def _side_by_side(
+    key: str, title: str, first: str, figures: Mapping[str, Mapping[Any, Any]], best: Best, note: str = ""
+) -> Table:
     """A column for each name in `figures`, and a row for each of the first one's figures."""
     rows = [(row, *(of.get(row) for of in figures.values())) for row in next(iter(figures.values()))]
     columns = (Column(first), *(Column(name, "number", digits=3, json_key=name) for name in figures))
-    return Table(key, title, columns, rows, best_in_rows=best)
+    return Table(key, title, columns, rows, note, best_in_rows=best)
 
 
 def _overlap(named: Mapping[str, Tokenizer]) -> Table:

@@ -28,7 +28,7 @@ LEFT_OUT = (
 
 
 def with_words_as_pretokens(judged: Mapping[str, Judgement]) -> Mapping[str, Judgement]:
-    """The tokenizers without superwords, whose figures by script compare; all, if there is no other."""
+    """The tokenizers without superwords, since only their figures by script can be compared. All, if each has superwords."""
     return {name: of for name, of in judged.items() if not superwords_of(of.tok)} or judged
 
 

@@ -253,9 +253,8 @@ def _in_threads(
     """The results of `jobs` in order; no more of them wait than keep the threads busy."""
 
     def encode(job: Job) -> tuple[Job, list[Encoded]]:
-        return job._replace(blocks=[]), [
-            encode_block(tok, settings, block) for block in job.blocks
-        ]  # the text is freed
+        encoded = [encode_block(tok, settings, block) for block in job.blocks]
+        return job._replace(blocks=[]), encoded  # the text is freed while the ids wait
 
     def begun(job: Job) -> Job | tuple[Job, list[Encoded]]:
         """A job for another thread, or what this one has made of it."""

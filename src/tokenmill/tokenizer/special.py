@@ -128,7 +128,7 @@ class AddedTokens:
             if token.lstrip:
                 start = max(done, len(text[done:start].rstrip(STRIPPED)) + done)
             if token.rstrip:
-                end = re.compile(_SPACES).match(text, end).end()  # type: ignore[union-attr]
+                end = _spaces().match(text, end).end()  # type: ignore[union-attr]
             if start >= end:  # white space that the token before includes: as in Hugging Face, there is no second token
                 continue
             if done < start:
@@ -139,7 +139,10 @@ class AddedTokens:
             yield Section(text[done:], None)
 
 
-_SPACES = f"[{WHITE_SPACE}]*"
+@cache
+def _spaces() -> re.Pattern[str]:
+    """Compiled when a tokenizer needs it: most do not."""
+    return re.compile(f"[{WHITE_SPACE}]*")
 
 
 def _found(text: str, contents: Collection[str], heads: _Heads) -> Iterator[tuple[int, int]]:

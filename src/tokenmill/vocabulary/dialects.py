@@ -190,8 +190,9 @@ class _Rewriter:
     def character_class(self, start: int) -> Iterator[str]:
         """The class that begins at `start`, nested classes included; sets `class_end`."""
         depth, position, first = 0, start, False
+        tokens = re.compile(_CLASS_TOKEN, re.DOTALL)
         while position < len(self.pattern):
-            found = re.compile(_CLASS_TOKEN, re.DOTALL).match(self.pattern, position)
+            found = tokens.match(self.pattern, position)
             assert found is not None
             text = found.group()
             position = found.end()
