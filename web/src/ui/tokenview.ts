@@ -362,12 +362,12 @@ function paragraphDirection({ text, units }: Encoded, from: number): "ltr" | "rt
 
 /** Write the direction marks between the elements of tokens; see bidi.ts. */
 function addMarks(element: Element, { text, units }: Encoded, from: number, lead: "ltr" | "rtl" | null): void {
-  const spans = Array.from(element.children);
-  const marks = directionMarks(
-    spans.map((_, i) => text.slice(from + i > 0 ? units[from + i - 1] : 0, units[from + i])),
-  );
+  const spans = Array.from(element.children) as HTMLElement[];
+  const texts = spans.map((_, i) => text.slice(from + i > 0 ? units[from + i - 1] : 0, units[from + i]));
+  const marks = directionMarks(texts);
   if (lead !== null) element.prepend(lead === "rtl" ? RTL_MARK : LTR_MARK);
   for (const [i, span] of spans.entries()) {
+    if (directionOf(texts[i]!) === "rtl") span.dir = "rtl"; // for a space or bytes beside the letters
     span.before(marks[i]![0]);
     span.after(marks[i]![1]);
   }
