@@ -88,6 +88,20 @@ def test_white_space_and_control_characters_show_on_demand(open_page, local):
     assert "".join(tokens(page)).strip()[0].isdigit()
 
 
+def test_a_token_of_invisible_characters_alone_has_a_box_with_their_name(open_page, local):
+    page = open_page(local.address)
+    page.select_option("#tokenizer", "characters")
+    set_text(page, "a\u200db\ufe0fc")
+    assert tokens(page) == ["a", "\u200d", "b", "\ufe0f", "c"]
+    names = "i => getComputedStyle(document.querySelectorAll('#tokens .t')[i], '::before').content"
+    assert [page.evaluate(names, i) for i in range(5)] == ["none", '"⟨ZWJ⟩"', "none", '"⟨VS16⟩"', "none"]
+    boxes = [box.bounding_box()["width"] for box in page.locator("#tokens .t").all()]
+    assert min(boxes[1], boxes[3]) > boxes[0]
+    page.check("#visible")
+    page.wait_for_selector("#tokens .t:has-text('⟨ZWJ⟩')")
+    assert page.evaluate(names, 1) == "none"
+
+
 def test_hover_and_focus_tell_id_bytes_and_pretoken(open_page, local, toks):
     page = open_page(local.address)
     set_text(page, "newest é日 lower")
@@ -259,6 +273,7 @@ def test_carriage_returns_survive_an_edit(open_page, local, toks, tmp_path):
     file.write_bytes(b"one\r\ntwo\r\nthree\rfour\n")
     page.set_input_files("#file", file)
     wait_for_bytes(page, 21)
+    assert page.locator("#text .cm-specialChar").all_inner_texts() == ["⟨CR⟩"] * 3
     page.click("#text")
     page.keyboard.press("Control+End")
     page.keyboard.type("x")

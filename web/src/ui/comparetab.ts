@@ -271,13 +271,13 @@ function drawPart(shown: Shown, line: Line, parts: readonly Part[], i: number, l
   const last = hasEdge(shown, line, parts, i + 1, lane);
   const cells = cuts.map((cut, k) => {
     const [left, right] = rtl ? [k === cuts.length - 1, k === 0] : [k === 0, k === cuts.length - 1];
-    let kind = whole ? "cell" : "cell part";
+    const own = partial(bytes.subarray(aligned.cuts[cut]!, aligned.cuts[cuts[k + 1] ?? to]!), "");
+    const shownText = whole ? visible(text, false) : own;
+    let kind = whole ? (shownText.includes("\u27e8") ? "cell sign" : "cell") : "cell part";
     if (!left || edge) kind += left && !shared ? " starts odd" : " starts";
     if (!right || last) kind += " ends";
     if (!common) kind += " differs";
-    const own = partial(bytes.subarray(aligned.cuts[cut]!, aligned.cuts[cuts[k + 1] ?? to]!), "");
-    const dir = rtl ? "rtl" : null;
-    return h("span", { class: kind, dir, "data-lane": lane, "data-cut": cut }, whole ? visible(text, false) : own);
+    return h("span", { class: kind, dir: rtl ? "rtl" : null, "data-lane": lane, "data-cut": cut }, shownText);
   });
   if (to === from + 1) return cells[0]!;
   // Another tokenizer shows bytes here, which are wider than the text: all take the room of all bytes and their edges.

@@ -207,7 +207,7 @@ export class TokensTab {
           "Bytes",
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
         ),
-        fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
+        fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte offset ${grouped(start)}`),
         spansWords(text) ? fact("Superword", `across ${wordsOf(text).length} words`) : null,
         isAdded(encoded, token)
           ? fact("Kind", summary?.special.includes(text) ? "special token" : "added token")
