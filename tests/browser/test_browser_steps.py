@@ -141,6 +141,18 @@ def superwords(tmp_path_factory, serve):
     return serve(folder)
 
 
+def test_the_panel_shows_the_tokens_of_a_long_pretoken_near_the_selected_one(open_page, superwords):
+    page = open_page(superwords, viewport={"width": 1280, "height": 720})
+    set_text(page, " the cat at" * 60)  # without a split pattern, one pretoken
+    page.click("#tokens .t >> nth=90")
+    panel, here = page.locator("#detail").bounding_box(), page.locator("#detail .mini.here").bounding_box()
+    assert panel["y"] < here["y"] and here["y"] + here["height"] <= panel["y"] + panel["height"]
+    minis = page.locator("#detail .mini").all_text_contents()
+    tokens = page.locator("#tokens .t").all_text_contents()
+    assert minis == [one.replace(" ", "·") for one in tokens[80:101]]
+    assert page.inner_text("#detail .pretokens").startswith("…")
+
+
 def test_why_a_token_is_here_superwords_and_the_heat_map(open_page, superwords):
     page = open_page(superwords)
     set_text(page, " the cat at")
