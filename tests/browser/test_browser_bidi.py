@@ -147,7 +147,7 @@ def test_rows_of_compare_have_the_order_and_the_borders_of_plain_text(open_page,
             for start, cell in zip(starts, cells, strict=True):
                 if start > 0 and cell["edge"]:
                     assert cell["odd"] == any(start not in edges for edges in expected)
-                    assert cell["thick"] == ("3px" if cell["odd"] else "1px")
+                    assert cell["thick"] == ("2px" if cell["odd"] else "1px")
 
 
 def edges_of(text, pairs, order):
