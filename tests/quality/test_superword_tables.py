@@ -41,6 +41,18 @@ def test_compare_shows_superwords(toks, tmp_path):
     assert [series.name for series in chart.series] == ["plain"] and "left out" in chart.note
 
 
+def test_a_tokenizer_has_one_colour_in_all_charts(toks, tmp_path):
+    superwords, plain = toks
+    (tmp_path / "text.txt").write_text(TEXT)
+    found = tokenmill.compare({"super": superwords, "plain": plain}, tmp_path / "text.txt")
+    places = {
+        chart.key: dict(zip((of.name for of in chart.series), chart.places(), strict=True)) for chart in found.charts
+    }
+    assert places["scripts"] == {"plain": 1} and places["ios"]["plain"] == 1
+    scripts = found.to_html().split('id="c-scripts"')[1].split("</figure>")[0]
+    assert 'class="bar s2"' in scripts and 'class="bar s1"' not in scripts
+
+
 def test_inspect_judges_superwords_of_whole_pretokens(tmp_path):
     """Their tokens cannot be replaced, so no table says which are worth it."""
     (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -42,7 +42,12 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart. key: its name for `plot`. note: what it shows, and in which order."""
+    """One chart.
+
+    key: its name for `plot`.
+    note: what it shows, and in which order.
+    tokenizers: the names of all tokenizers of the report, since a chart may leave out some.
+    """
 
     key: str
     title: str
@@ -51,6 +56,12 @@ class Chart:
     x: Axis
     y: Axis
     series: Sequence[Series]
+    tokenizers: Sequence[str] = ()
+
+    def places(self) -> list[int]:
+        """A number for each series, which gives it its colour: that of its tokenizer in the report."""
+        known = {name: place for place, name in enumerate(self.tokenizers)}
+        return [known.get(of.name, place) for place, of in enumerate(self.series)]
 
     def rows(self) -> list[tuple[object, ...]]:
         """The data, as rows for a spreadsheet; the first row names the columns."""
@@ -70,7 +81,7 @@ def charts_of(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -
             made.insert(0, _domains(judged))
         made += [_ios(judged), _scripts(judged), _rank_frequency(judged), _unused(judged), _lengths(judged)]
     made.append(_beside(figures))  # high charts at both ends, so that two columns can be of the same height
-    return [chart for chart in made if chart.series]
+    return [replace(chart, tokenizers=tuple(judged)) for chart in made if chart.series]
 
 
 def format_figure(value: float, unit: Unit) -> str:

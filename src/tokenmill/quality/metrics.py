@@ -165,7 +165,8 @@ def text_table(tok: Tokenizer, usage: Usage) -> Table:
     joins = len(tok.vocabulary.superwords) > 0
     shown = [measure for measure in TEXT_MEASURES if not (joins and "pretoken" in measure.column.name)]
     rows = [(column.name, _figure(of(tok, usage), column)) for column, of in shown]
-    note = "A word is a run of non-white-space. Word counts alone do not tell how many there are. " + RENYI_CAUTION
+    unknown = " Word counts alone do not tell how many there are." if usage.words is None else ""
+    note = f"A word is a run of characters other than white space.{unknown} {RENYI_CAUTION}"
     return Table("text", "On this text", (Column("what"), Column("value", "figure")), rows, note)
 
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import replace
 from html import escape
 from importlib import resources
-from itertools import groupby, islice
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..tokenizer.display import visible
@@ -178,7 +178,7 @@ def _verdict(findings: list[Finding]) -> str:
     items = "".join(
         f'<li class="{of.level}"><span class="level">{LEVELS[of.level]}</span><div><p class="statement">{_explained(of.statement)}</p>'
         f"<p>{_explained(of.meaning)} {_strong(of)}</p>"
-        f'<p class="threshold">Counts from: {_explained(of.threshold)}.</p></div></li>'
+        f'<p class="threshold">Threshold: {_explained(of.threshold)}.</p></div></li>'
         for of in findings
     )
     return f'<ul class="verdict">{items}</ul>' if items else ""
@@ -193,16 +193,20 @@ def _charts(charts: list[Chart]) -> str:
 
 
 def _chart(chart: Chart) -> str:
-    shown = replace(chart, series=tuple(islice(chart.series, MOST_SERIES)))
+    shown = replace(
+        chart, series=[of for place, of in zip(chart.places(), chart.series, strict=True) if place < MOST_SERIES]
+    )
+    if not shown.series:
+        shown = replace(chart, series=chart.series[:MOST_SERIES], tokenizers=())
     legend = "".join(
         f'<li><svg viewBox="0 0 24 10" aria-hidden="true" class="{chart.kind}">'
         + (
-            f'<rect class="bar s{n}" width="24" height="10"/>'
+            f'<rect class="bar s{place + 1}" width="24" height="10"/>'
             if chart.kind == "bars"
-            else f'<path class="line s{n}" d="M0 5H24"/>'
+            else f'<path class="line s{place + 1}" d="M0 5H24"/>'
         )
         + f"</svg>{_breakable(of.name)}</li>"
-        for n, of in enumerate(shown.series, 1)
+        for place, of in zip(shown.places(), shown.series, strict=True)
     )
     legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""
     more = f" Only the first {MOST_SERIES} tokenizers are drawn." if len(chart.series) > MOST_SERIES else ""

@@ -28,11 +28,11 @@ def plot(chart: Chart) -> Figure:
     height = 1.2 + 0.22 * len(chart.series) * len(chart.series[0].x) if bars else 3.6
     figure = Figure(figsize=(6.4, height), layout="constrained")
     axes = figure.subplots()
-    for place, of in enumerate(chart.series):
+    for number, (place, of) in enumerate(zip(chart.places(), chart.series, strict=True)):
         colour = COLOURS[place % len(COLOURS)]
         if bars:
             size = 0.8 / len(chart.series)
-            at = [row + (place - (len(chart.series) - 1) / 2) * size for row in range(len(of.x))]
+            at = [row + (number - (len(chart.series) - 1) / 2) * size for row in range(len(of.x))]
             widths = [value or 0 for value in of.y]
             drawn = axes.barh(
                 at, widths, size * 0.92, label=of.name, color=colour, hatch=HATCHES[place % 4], edgecolor="white"

@@ -157,6 +157,6 @@ def references_table(measured: Mapping[str, Figures]) -> Table:
     )
     note = (
         f"All measured on one public sample, {sample_name()}: English prose, Python code, and the same messages in 20 "
-        "languages. It comes with tokenmill."
+        "languages. It comes with tokenmill. Ids include special tokens, except for kimi-k2, whose file does not name them."
     )
     return Table("references", "Beside published vocabularies, on a public sample", columns, rows, note)

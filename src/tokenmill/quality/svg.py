@@ -94,8 +94,8 @@ def _lines(chart: Chart) -> str:
     parts.append(f'<path class="axis" d="M{left:.1f} {HEIGHT - BOTTOM}H{WIDTH - right:.0f}"/>')
     parts.append(_text(2, TOP - 2, chart.y.label, "label"))
     parts.append(_text((left + WIDTH - right) / 2, HEIGHT - 6, chart.x.label, "label", "middle"))
-    for number, (of, y) in enumerate(last, 1):
-        parts += _line(chart, of, number, across, up)
+    for place, (of, y) in zip(chart.places(), last, strict=True):
+        parts += _line(chart, of, place + 1, across, up)
         if labelled:
             parts.append(_text(WIDTH - right + 5, up(y) + 4, of.name, "end"))
     return _svg(chart, HEIGHT, parts)
@@ -136,15 +136,15 @@ def _bars(chart: Chart) -> str:
             )
         else:
             parts.append(_text(left - 7, top + BAR * len(chart.series) / 2 + 4, group, "group", "end"))
-        for number, of in enumerate(chart.series, 1):
-            value, y = of.y[row], top + BAR * (number - 1)
+        for number, (place, of) in enumerate(zip(chart.places(), chart.series, strict=True)):
+            value, y = of.y[row], top + BAR * number
             if value is None:
                 continue
             shown = format_figure(value, chart.y.unit)
             tip = escape(f"{group}, {of.name}: {shown} {chart.y.label}")
             size = across(value) - left
             parts.append(
-                f'<rect class="bar s{number}" x="{left:.1f}" y="{y:.1f}" width="{size:.1f}" height="{BAR - 2}" data-tip="{tip}"/>'
+                f'<rect class="bar s{place + 1}" x="{left:.1f}" y="{y:.1f}" width="{size:.1f}" height="{BAR - 2}" data-tip="{tip}"/>'
             )
             parts.append(_text(across(value) + 4, y + BAR - 4, shown, "value"))
     height = TOP + 10 + len(groups) * step

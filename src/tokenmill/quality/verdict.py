@@ -153,7 +153,7 @@ def _density(figures: Figures) -> Finding:
         "density",
         "look" if low else "good",
         f"A token holds {' and '.join(parts)} on the public sample.",
-        f"{_percent(DENSER)} of the best published vocabulary"
+        f"less than {_percent(DENSER)} of the best published vocabulary"
         + (" of about this size or less" if alike else "; none here is of about this size or less"),
         "The same text costs more or fewer tokens, and so more or less compute.",
         f"If such text matters to you, train on more of it: {' and '.join(low)}."
@@ -171,7 +171,7 @@ def _density_on_text(density: float, beside: Mapping[str, float]) -> Finding:
         f"A token holds {density:.2f} bytes of your text; "
         + ", ".join(f"{name} {value:.2f}" for name, value in beside.items())
         + " on the same sample of it.",
-        f"{_percent(DENSER)} of the best published vocabulary on this machine",
+        f"less than {_percent(DENSER)} of the best published vocabulary on this machine",
         "The same text costs more or fewer tokens, and so more or less compute.",
         f"Train on more text like this, or use {best}." if low else "Nothing needs to be done.",
     )

@@ -20,8 +20,12 @@ export function hasRtl(text: string): boolean {
 
 /** The direction of a text's first letter, or null if it has none. */
 export function directionOf(text: string): "ltr" | "rtl" | null {
-  const first = text.match(STRONG)?.find((char) => !DIGIT.test(char));
+  const first = lettersOf(text)[0];
   return first === undefined ? null : RTL.test(first) ? "rtl" : "ltr";
+}
+
+function lettersOf(text: string): string[] {
+  return text.match(STRONG)?.filter((char) => !DIGIT.test(char)) ?? [];
 }
 
 const NUMBER = /^\s?\p{Nd}+$/u;
@@ -37,7 +41,7 @@ export function directionMarks(texts: readonly string[]): [before: string, after
   let last = "";
   for (let i = 0; i < texts.length; i++) {
     const text = texts[i]!;
-    const letters = text.match(STRONG)?.filter((char) => !DIGIT.test(char)) ?? [];
+    const letters = lettersOf(text);
     if (letters.length > 0) {
       marks.push([markOf(letters[0]!), markOf(letters.at(-1)!)]);
       last = markOf(letters.at(-1)!);
@@ -54,6 +58,37 @@ export function directionMarks(texts: readonly string[]): [before: string, after
     if (text.includes("\n")) last = "";
   }
   return marks;
+}
+
+/**
+ * The direction inside each of a row of boxes with these texts, as in plain text: a box without letters has that of the letters
+ * beside it if they agree, or else that of its paragraph. lead: the direction of the paragraph that the row begins in the
+ * middle of.
+ */
+export function boxDirections(texts: readonly string[], lead: "ltr" | "rtl" | null): ("ltr" | "rtl")[] {
+  const own = texts.map(directionOf);
+  const directions: ("ltr" | "rtl")[] = [];
+  while (directions.length < texts.length) {
+    const start = directions.length;
+    const feed = texts.findIndex((text, i) => i >= start && text.includes("\n"));
+    const end = feed < 0 ? texts.length : feed + 1;
+    const base = (start === 0 && lead) || own.slice(start, end).find((direction) => direction !== null) || "ltr";
+    let last = base;
+    for (let i = start; i < end; i = directions.length) {
+      if (own[i] !== null) {
+        directions.push(own[i]!);
+        last = RTL.test(lettersOf(texts[i]!).at(-1)!) ? "rtl" : "ltr";
+      } else if (DIGIT.test(texts[i]!)) {
+        directions.push("ltr");
+      } else {
+        let next = i + 1;
+        while (next < end && own[next] === null && !DIGIT.test(texts[next]!)) next++;
+        const after = next < end ? (own[next] ?? last) : base; // a number counts as what is before it
+        for (; i < next; i++) directions.push(after === last ? last : base);
+      }
+    }
+  }
+  return directions;
 }
 
 function goesOn(texts: readonly string[], i: number): boolean {

@@ -211,6 +211,7 @@ export class CompareTab {
     this.at = row;
     rows.reveal(row);
     rows.element(row)?.classList.add("here");
+    rows.element(row)?.scrollIntoView({ block: "nearest" }); // the rows may end below the window
     byId("compare-where").textContent = `Row ${grouped(row + 1)} of ${grouped(shown.lines.length)}`;
   }
 }
@@ -274,7 +275,9 @@ function drawPart(shown: Shown, line: Line, parts: readonly Part[], i: number, l
     const own = partial(bytes.subarray(aligned.cuts[cut]!, aligned.cuts[cuts[k + 1] ?? to]!), "");
     const shownText = whole ? visible(text, false) : own;
     let kind = whole ? (shownText.includes("\u27e8") ? "cell sign" : "cell") : "cell part";
-    if (!left || edge) kind += left && !shared ? " starts odd" : " starts";
+    const odd = left ? !shared : aligned.makers[rtl ? cuts[k + 1]! : cut] !== all;
+    if (!left || edge) kind += odd ? " starts odd" : " starts";
+    if (text === "\n") kind += " feed";
     if (!right || last) kind += " ends";
     if (!common) kind += " differs";
     return h("span", { class: kind, dir: rtl ? "rtl" : null, "data-lane": lane, "data-cut": cut }, shownText);

@@ -3,7 +3,7 @@
 
 import type { Encoded } from "../encoder/encoder";
 import { PRETOKEN_START } from "../encoder/flags";
-import { directionMarks, directionOf, hasRtl, LTR_MARK, RTL_MARK } from "./bidi";
+import { boxDirections, directionMarks, directionOf, hasRtl, LTR_MARK, RTL_MARK } from "./bidi";
 import { Blocks } from "./blocks";
 import { firstAbove, h } from "./dom";
 import type { Pane, Top } from "./linked";
@@ -365,9 +365,10 @@ function addMarks(element: Element, { text, units }: Encoded, from: number, lead
   const spans = Array.from(element.children) as HTMLElement[];
   const texts = spans.map((_, i) => text.slice(from + i > 0 ? units[from + i - 1] : 0, units[from + i]));
   const marks = directionMarks(texts);
+  const directions = boxDirections(texts, lead);
   if (lead !== null) element.prepend(lead === "rtl" ? RTL_MARK : LTR_MARK);
   for (const [i, span] of spans.entries()) {
-    if (directionOf(texts[i]!) === "rtl") span.dir = "rtl"; // for a space or bytes beside the letters
+    if (directions[i] === "rtl") span.dir = "rtl"; // for a space or bytes beside the letters
     span.before(marks[i]![0]);
     span.after(marks[i]![1]);
   }

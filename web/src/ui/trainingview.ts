@@ -191,7 +191,7 @@ function work(trainer: Trainer): HTMLElement {
   return h(
     "div",
     { class: "work" },
-    h("p", { class: "hint" }, "Pairs visited so far"),
+    h("p", { class: "hint" }, "Pairs visited by the end of this step"),
     bar("Naive", naive, "naive"),
     bar("Incremental", incremental, "incremental"),
     h(
@@ -395,6 +395,7 @@ function events({ trainer, step }: Moment, { past, right, go }: Around): HTMLEle
     const button = h("button", { type: "button", class: kind, "aria-current": i + 1 === step ? "step" : null }, text);
     if (wrong)
       button.append(
+        " ",
         h("span", { class: "why" }, `wrong: ${right[i] ? readable(right[i]!.spelled) : "training is over"}`),
       );
     if (known) button.dataset.event = report.spelled;
