@@ -136,6 +136,18 @@ def test_a_mask_takes_the_space_before_it(tmp_path, pre, text, first):
     assert tok.decode(tok.encode(text, allowed_special="all")[:-1]) == first
 
 
+def test_an_end_of_text_that_is_ordinary_beside_another(tmp_path):
+    """llama.cpp finds </s> in text, but not in Gemma 4, which it knows by <|tool_response>."""
+    tokens = GEMMA["tokens"] + ["<", "/", "s", ">", "</", "</s>", "s>"]
+    more = GEMMA | {"tokens": tokens, "token_type": [*GEMMA["token_type"], *[1] * 5, 3, 1], "merges": ["< /", "s >"]}
+    assert load(tmp_path, gguf(**more)).encode("</s>", allowed_special="all") == [tokens.index("</s>")]
+    more |= {"tokens": [*tokens, "<|tool_response>"], "token_type": [*more["token_type"], 1]}
+    assert load(tmp_path, gguf(**more)).encode("</s>", allowed_special="all") == [
+        tokens.index("</"),
+        tokens.index("s>"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("pre", "text", "count"),
     [

@@ -269,7 +269,9 @@ def _added(
 ) -> list[AddedToken]:
     """The added tokens. vocab: the ids of the tokens by their texts, and text_of(id) their texts."""
     ends = {vocab.get(text) for text in ENDS_OF_TEXT}
-    found = [id for id, kind in enumerate(kinds) if kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends]
+    ordinary = vocab.get("</s>") if vocab.get("<|tool_response>") is not None else None  # as in Gemma 4
+    kept = (id for id, kind in enumerate(kinds) if kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends)
+    found = [id for id in kept if id != ordinary]
     return [
         AddedToken(text, id, special=kinds[id] != USER_DEFINED or id in ends, lstrip=text in masks)
         for id in found
