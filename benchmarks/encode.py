@@ -57,7 +57,7 @@ def import_times(rounds: int = 5) -> dict[str, list[dict]]:
     for _ in range(rounds):
         for name in IMPORTS:
             code = f"import time; t = time.perf_counter(); import {name}; print(time.perf_counter() - t)"
-            kept[name].append({"seconds": float(subprocess.check_output([sys.executable, "-c", code]))})
+            kept[name].append({"seconds": float(subprocess.check_output([python_of(name), "-c", code]))})
     return kept
 
 

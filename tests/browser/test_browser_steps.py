@@ -38,8 +38,13 @@ def test_the_steps_end_in_the_librarys_ids(open_page, site, small_tokenizers):
             orders = [step["order"] for step in found["steps"]]
             if vocabulary.order == "events":
                 assert orders == sorted(set(orders))  # event by event
+            befores = [found["waits"], *(step["waits"] for step in found["steps"])]
+            for waits, step in zip(befores, found["steps"], strict=False):  # a merge waits before it is made
+                waiting = [one["order"] for one in waits["first"]]
+                assert step["kind"] == "remove" or step["order"] in waiting or waits["more"] > 0, (name, word)
+            assert befores[-1] == {"first": [], "more": 0}
             for step in found["steps"]:
-                waiting = [one["order"] for one in step["waiting"]]
+                waiting = [one["order"] for one in step["waits"]["first"]]
                 assert waiting == sorted(waiting) and sum(step["made"]) >= 1
                 if vocabulary.order == "events":
                     assert all(order > step["order"] for order in waiting)
@@ -55,6 +60,15 @@ def test_a_pretoken_that_is_a_token_tells_its_merges_too(open_page, site, small_
     page.wait_for_selector("#steps[open] .why-list")
     assert "looked up before any merge. Merging gives the same token" in page.inner_text("#steps-body")
     assert page.locator(".why-list li").count() == len(word) - 1
+    page.keyboard.press("Escape")
+    word = "they" * 4
+    set_text(page, word)
+    more = trace(page, "ranks", word)["waits"]["more"]
+    page.focus("#tokens")
+    page.keyboard.press("s")
+    page.wait_for_selector("#steps[open] .steps-table")
+    waits = page.locator(".waits").all_inner_texts()
+    assert (f"and {more} more" in waits[0]) == (more > 0) and waits[-1].strip() == "nothing"
 
 
 def test_a_removal_of_a_picky_tokenizer_is_a_step(open_page, site, small_tokenizers):
@@ -77,6 +91,10 @@ def test_the_steps_of_a_superword_are_those_of_its_pretokens_and_its_own(open_pa
         found = trace(page, "boundless", vocabulary.tokens[id].decode())
         own = [step for step in found["steps"] if step["order"] >= len(vocabulary.events)]
         assert len(own) == len(atoms(id)) - 1 and own[-1]["parts"][0]["id"] == id and len(own[-1]["parts"]) == 1
+        befores = [found["waits"], *(step["waits"] for step in found["steps"])]
+        for waits, step in zip(befores, found["steps"], strict=False):
+            waiting = [one["order"] for one in waits["first"]]
+            assert step["kind"] == "remove" or step["order"] in waiting or waits["more"] > 0
         before = found["steps"][-len(own) - 1]["parts"]
         assert [part["id"] for part in before] == atoms(id)
         assert [tok.core.encode_pretoken(vocabulary.tokens[atom]) for atom in atoms(id)] == [
@@ -121,6 +139,18 @@ def superwords(tmp_path_factory, serve):
     counts = TokenCounts(np.arange(len(tokens)), None, "some words")
     export([("super", vocabulary)], folder, {"super": counts})
     return serve(folder)
+
+
+def test_the_panel_shows_the_tokens_of_a_long_pretoken_near_the_selected_one(open_page, superwords):
+    page = open_page(superwords, viewport={"width": 1280, "height": 720})
+    set_text(page, " the cat at" * 60)  # without a split pattern, one pretoken
+    page.click("#tokens .t >> nth=90")
+    panel, here = page.locator("#detail").bounding_box(), page.locator("#detail .mini.here").bounding_box()
+    assert panel["y"] < here["y"] and here["y"] + here["height"] <= panel["y"] + panel["height"]
+    minis = page.locator("#detail .mini").all_text_contents()
+    tokens = page.locator("#tokens .t").all_text_contents()
+    assert minis == [one.replace(" ", "·") for one in tokens[80:101]]
+    assert page.inner_text("#detail .pretokens").startswith("…")
 
 
 def test_why_a_token_is_here_superwords_and_the_heat_map(open_page, superwords):

@@ -1,17 +1,13 @@
 """The Tokens view in a real browser: typing, pasting, long texts, the keyboard, links, and nothing ever as HTML."""
 
-import itertools
 import json
 import re
 
-import numpy as np
 import pytest
 from playground_examples import TEXT
 from playground_page import copied, ids, search, set_text, text_of, train_on, wait_for_bytes, write
 
-from tokenmill.playground.export import export
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.vocabulary import Vocabulary
 
 NAMES = ["ranks", "merges", "picky"]
 
@@ -90,6 +86,20 @@ def test_white_space_and_control_characters_show_on_demand(open_page, local):
     page.check("#as-ids")
     page.wait_for_selector("#tokens .id")
     assert "".join(tokens(page)).strip()[0].isdigit()
+
+
+def test_a_token_of_invisible_characters_alone_has_a_box_with_their_name(open_page, local):
+    page = open_page(local.address)
+    page.select_option("#tokenizer", "characters")
+    set_text(page, "a\u200db\ufe0fc")
+    assert tokens(page) == ["a", "\u200d", "b", "\ufe0f", "c"]
+    names = "i => getComputedStyle(document.querySelectorAll('#tokens .t')[i], '::before').content"
+    assert [page.evaluate(names, i) for i in range(5)] == ["none", '"⟨ZWJ⟩"', "none", '"⟨VS16⟩"', "none"]
+    boxes = [box.bounding_box()["width"] for box in page.locator("#tokens .t").all()]
+    assert min(boxes[1], boxes[3]) > boxes[0]
+    page.check("#visible")
+    page.wait_for_selector("#tokens .t:has-text('⟨ZWJ⟩')")
+    assert page.evaluate(names, 1) == "none"
 
 
 def test_hover_and_focus_tell_id_bytes_and_pretoken(open_page, local, toks):
@@ -257,84 +267,13 @@ def test_a_text_of_one_long_line_scrolls_with_its_tokens(open_page, local):
     assert page.evaluate(tokens) < 5000
 
 
-BIDI = [
-    "يولد جميع الناس (وقد) 1948 وضميرا.",
-    "The word العربية means Arabic, and שלום עולם 123 means hello (world).",
-    "שלום world, מה שלומך 3.14?",
-    "1. العربية abc",
-    "plain text",
-]
-
-# The boxes of each line of tokens, from left to right as [first UTF-16 unit, left, right]; and where the text box has them.
-BOXES = """() => {
-  const text = document.getElementById("text").shadowRoot;
-  const centers = [];
-  for (const line of text.querySelectorAll(".cm-line")) {
-    const walker = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
-    for (let node; (node = walker.nextNode()); )
-      for (let i = 0; i < node.length; i++) {
-        const range = document.createRange();
-        range.setStart(node, i);
-        range.setEnd(node, i + 1);
-        const {left, right} = range.getBoundingClientRect();
-        centers.push((left + right) / 2);
-      }
-    centers.push(NaN); // the line feed
-  }
-  const lines = new Map();
-  let unit = 0;
-  for (const t of document.querySelectorAll("#tokens .t")) {
-    const [at, rect] = [unit, t.getClientRects()[0]];
-    const bytes = t.classList.contains("part");
-    unit += bytes ? 0 : t.textContent.length;
-    if (bytes || t.textContent === "\\n") {
-      if (bytes) throw new Error("this test is for tokens of whole characters: " + t.textContent);
-      continue;
-    }
-    const last = centers.slice(at, unit).findLast((x) => !Number.isNaN(x)); // a space before a letter may be elsewhere
-    const inBox = last === undefined ? [] : [last];
-    const key = Math.round((rect.top + rect.bottom) / 20);
-    lines.set(key, [...(lines.get(key) ?? []), {at, left: rect.left, right: rect.right, box: inBox}]);
-  }
-  return Array.from(lines.values());
-}"""
-
-
-def test_right_to_left_boxes_have_the_order_of_the_text_and_do_not_overlap(open_page, tmp_path, serve):
-    letters = sorted({char for text in BIDI for char in text} | {"\n"})
-    pairs = [(" ", "ש"), ("ا", "ل"), ("1", "9"), ("T", "h"), (" ", "(")]
-    tokens = [*letters, *(left + right for left, right in pairs)]
-    merges = [(letters.index(left), letters.index(right), len(letters) + i) for i, (left, right) in enumerate(pairs)]
-    vocabulary = Vocabulary(
-        tuple(token.encode() for token in tokens), (), "merges", np.array(merges, np.int32),
-        alphabet="characters", whole_pretokens=False, unknown=0,
-    )  # fmt: skip
-    export([("letters", vocabulary)], tmp_path / "site")
-    address = serve(tmp_path / "site")
-    page = open_page(address, viewport={"width": 1900, "height": 800})
-    assert_boxes_agree(page)
-    page.close()
-
-
-def assert_boxes_agree(page):
-    write(page, "\n".join(BIDI))
-    page.wait_for_function("() => document.querySelectorAll('#tokens .t').length > 100")
-    lines = page.evaluate(BOXES)
-    assert len(lines) == len(BIDI)
-    for line in lines:
-        seen = sorted(line, key=lambda one: one["left"])
-        for one, other in itertools.pairwise(seen):
-            assert one["right"] <= other["left"] + 1
-        boxed = sorted((one for one in line if one["box"]), key=lambda one: sum(one["box"]) / len(one["box"]))
-        assert [one["at"] for one in seen] == [one["at"] for one in boxed]
-
-
 def test_carriage_returns_survive_an_edit(open_page, local, toks, tmp_path):
     page = open_page(local.address)
     file = tmp_path / "dos.txt"
     file.write_bytes(b"one\r\ntwo\r\nthree\rfour\n")
     page.set_input_files("#file", file)
     wait_for_bytes(page, 21)
+    assert page.locator("#text .cm-specialChar").all_inner_texts() == ["⟨CR⟩"] * 3
     page.click("#text")
     page.keyboard.press("Control+End")
     page.keyboard.type("x")

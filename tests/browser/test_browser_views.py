@@ -140,6 +140,19 @@ def test_vocabulary_search_by_text_bytes_and_id(open_page, local, toks):
     assert "No token matches" in page.inner_text("#results")
 
 
+def test_the_vocabulary_says_how_many_ids_have_no_token(open_page, local, toks):
+    page = open_page(local.address)
+    page.click("#tab-vocabulary")
+    wait_for_results(page)
+    tok = toks["ranks"]
+    size = len(tok.vocabulary.tokens) + len(SPECIAL)
+    missing = tok.n_vocab - size
+    assert missing > 1 and page.inner_text("#search-found") == f"{size:,} tokens; {missing:,} ids have none"
+    search(page, "qqzzqq")
+    assert page.inner_text("#search-found") == "0 tokens"
+    assert "Choose" not in page.inner_text("#sheet")
+
+
 def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
     page = open_page(local.address, "#view=vocabulary&with=merges")
     tok = toks["merges"]

@@ -11,7 +11,7 @@ import pytest
 from quality_examples import BYTES, make_vocabulary, random_text
 
 from tokenmill import AddedToken, Tokenizer, WordCounts, train_from_iterator
-from tokenmill.quality import compare, inspect, reporting
+from tokenmill.quality import charts, compare, inspect, reporting
 from tokenmill.quality.page import _explained
 
 HOSTILE = [
@@ -154,6 +154,15 @@ def test_terms_are_explained_but_not_in_commands():
     assert '<code>tokenmill prune <span class="short">--ios</span> 0.9</code>' in shown and shown.count("<abbr") == 1
 
 
+def test_the_shares_of_a_chart_have_the_same_decimals():
+    assert [charts.format_figure(value, "share") for value in (0.13, 0.1013, 1, 0)] == [
+        "13.0 %",
+        "10.1 %",
+        "100.0 %",
+        "0.0 %",
+    ]
+
+
 def test_lists_are_cut(hostile, counts, tmp_path):
     inspect(hostile, counts).save(tmp_path / "report.html", top=30)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -203,6 +212,40 @@ def test_sorting_and_searching_in_a_browser(hostile, counts, tmp_path, chromium)
     assert page.evaluate(column) == [300]
     page.close()
     assert complaints == [] and len(requests) == 1
+
+
+def test_columns_without_values_and_terms_that_do_not_occur_are_left_out(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text(random_text(1), encoding="utf-8")
+    plain = train_from_iterator([random_text(1)], 400)
+    picky = train_from_iterator([random_text(1)], 400, refine=0.6)
+    pages = [inspect(tok, text).to_html() for tok in (plain, picky)]
+    heads = [re.search('id="t-events".*?</thead>', page, re.S)[0] for page in pages]
+    assert [">IoS<" in head for head in heads] == [False, True]
+    assert '<td class="num" data-value="">–</td>' in pages[1]  # a merge has no IoS, and a removal no count
+    terms = [re.findall("<dt>(.*?)</dt>", re.search('<dl class="terms">.*?</dl>', page)[0]) for page in pages]
+    assert all(
+        {"IoS", "merge", "pretoken"} <= set(found) and not {"bootstrap", "superword"} & set(found) for found in terms
+    )
+    assert "<dt>bootstrap</dt>" in compare([plain, picky], text).to_html()
+
+
+def test_labels_tiles_and_forms_in_a_browser(hostile, counts, tmp_path, chromium):
+    """Values of tiles are on one line, short labels are not wrapped, a comparison is not cut after its sign."""
+    longest = Tokenizer(make_vocabulary([*BYTES, b"-" * 80, b" " + b"-" * 80], []), name="cl100k_base")
+    inspect(longest, counts).save(tmp_path / "report.html")
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto((tmp_path / "report.html").as_uri())
+    tops = page.evaluate(
+        "[...document.querySelectorAll('.figures strong')].map(one => one.getBoundingClientRect().bottom)"
+    )
+    assert len(tops) > 4 and max(tops) - min(tops) < 1
+    label = page.locator("table.values th:has-text('tokenizer cl100k_base')").bounding_box()
+    assert label["height"] < 40
+    assert page.locator(".figures dt:has-text('IoS')").inner_text().endswith("≥\u00a00.9")
+    form = page.locator("[id=t-doubles_outer_white_space] td.sample").first.bounding_box()
+    assert form["width"] < 260
+    page.close()
 
 
 def test_a_command_in_the_verdict_wraps(tmp_path, chromium):

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 import tokenmill
+from tokenmill.tokenizer.display import visible
 
 TEXT = "low lower lowest\n" * 40
 
@@ -48,3 +49,9 @@ def test_the_tokens_as_text(tok):
     assert above.split() == [label.strip() for label in tok.show("low lower").labels]
     assert [int(id) for id in below.split()] == tok.encode("low lower")
     assert len(tok.show(TEXT).lines(40)) > 2 and repr(tok.show("")) == ""
+
+
+def test_characters_without_a_picture_are_all_shown_as_codes():
+    assert visible("\u2000\u0600\u200b\u00a0 ".encode()) == [
+        ("escape", "U+2000"), ("escape", "U+0600"), ("escape", "U+200B"), ("space", "⍽"), ("space", "·"),
+    ]  # fmt: skip

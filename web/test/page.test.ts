@@ -36,7 +36,7 @@ function encoded(text: string, ends: number[]): Encoded {
 }
 
 test("white space, control characters and bytes are shown", () => {
-  assert.equal(visible("a b\n\t\u0000\u200b"), "a\u00b7b\u23ce\n\u21e5\u27e8NUL\u27e9\u27e8200B\u27e9");
+  assert.equal(visible("a b\n\t\u0000\u200b"), "a\u00b7b\u23ce\n\u21e5\u27e8NUL\u27e9\u27e8ZWSP\u27e9");
   assert.equal(visible("\n", false), "\u23ce");
   assert.equal(hex(Uint8Array.of(0, 171)), "00 AB");
   assert.equal(label(toBytes(" \u00e9")), "\u00b7\u00e9");

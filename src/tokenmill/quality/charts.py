@@ -63,19 +63,20 @@ class Chart:
 
 def charts_of(judged: Mapping[str, Judgement], figures: Mapping[str, Figures]) -> list[Chart]:
     """The charts of tokenizers: on a text, where they were judged on one, and on the sample."""
-    made = [_parity(figures), _beside(figures)]
+    made = [_parity(figures)]
     if judged:
         domains = {name: list(of.usages) for name, of in judged.items()}
         if len(next(iter(domains.values()))) > 1:
             made.insert(0, _domains(judged))
-        made += [_scripts(judged), _ios(judged), _rank_frequency(judged), _unused(judged), _lengths(judged)]
+        made += [_ios(judged), _scripts(judged), _rank_frequency(judged), _unused(judged), _lengths(judged)]
+    made.append(_beside(figures))  # high charts at both ends, so that two columns can be of the same height
     return [chart for chart in made if chart.series]
 
 
 def format_figure(value: float, unit: Unit) -> str:
     """A figure as a chart shows it."""
     if unit == "share":
-        return f"{100 * value:.{3 if value < 0.0001 else 2 if value < 0.001 else 1}f}".rstrip("0").rstrip(".") + " %"
+        return f"{100 * value:.{3 if 0 < value < 0.0001 else 2 if 0 < value < 0.001 else 1}f} %"
     if unit == "count":
         return f"{value:,.0f}" if value >= 1 else f"{value:.2g}"
     return f"{value:,.2f}" + "×" * (unit == "times")

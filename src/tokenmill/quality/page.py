@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LONG = 20  # a table with more rows scrolls and can be searched
 SHORT = 20  # characters; a name up to this is never wrapped
+LABEL = 26  # characters; a label beside a value up to this is wrapped only on narrow screens
 MOST_SERIES = 4  # lines that can be distinguished in one chart
 LEVELS = {"act": "Act", "look": "Look", "good": "Good"}
 
@@ -59,9 +60,8 @@ def render(report: Report, top: int | None) -> str:
         shown = [tables[key] for key in keys if key in tables]
         if shown:
             sections.append((heading, (f"<p>{_explained(lead)}</p>" if lead else "") + _tables(shown)))
-    terms = "".join(f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in GLOSSARY.items())
     sections.append(("How this was made", _tables(report.provenance.tables())))
-    sections.append(("Terms", f'<dl class="terms">{terms}</dl>'))
+    sections.append(("Terms", _terms(_tiles(report) + "".join(content for _, content in sections))))
     links, parts = [], []
     for number, (heading, content) in enumerate(((heading, of) for heading, of in sections if of), 1):
         links.append(f'<li><a href="#s{number}">{escape(heading)}</a></li>')
@@ -69,6 +69,19 @@ def render(report: Report, top: int | None) -> str:
             f'<section id="s{number}" aria-labelledby="h{number}"><h2 id="h{number}">{escape(heading)}</h2>{content}</section>'
         )
     return _page(report, links, parts)
+
+
+def _terms(content: str) -> str:
+    """The terms that occur in a part of a page, or in the explanation of one that does."""
+    shown: set[str] = set()
+    found = {match[1].lower() for match in _TERM.finditer(re.sub("<[^>]*>", " ", content))}
+    while found - shown:
+        shown |= found
+        found = {match[1].lower() for term in shown for match in _TERM.finditer(_EXPLANATIONS[term])}
+    rows = (
+        f"<dt>{escape(term)}</dt><dd>{escape(text)}</dd>" for term, text in GLOSSARY.items() if term.lower() in shown
+    )
+    return f'<dl class="terms">{"".join(rows)}</dl>'
 
 
 def _page(report: Report, links: list[str], parts: list[str]) -> str:
@@ -101,6 +114,8 @@ def _page(report: Report, links: list[str], parts: list[str]) -> str:
 </div>
 <footer>Made by tokenmill {escape(made.version)} on {escape(made.date)}. In tokens, <span class="token"><span class="space">·</span></span> is a space,
 <span class="token"><span class="space">⇥</span></span> a tab, <span class="token"><span class="space">⏎</span></span> a line feed,
+<span class="token"><span class="space">⍽</span></span> a no-break space,
+<span class="token"><span class="escape">U+200B</span></span> a character without a picture,
 <span class="token"><span class="escape">FF</span></span> a byte that is not a character; the small number after a token is its id.
 Click a column's heading to sort the table.</footer>
 </div>
@@ -129,7 +144,12 @@ def _explained(text: str) -> str:
     # A command may wrap between its words, and not after the hyphens of an option.
     parts[1::2] = (re.sub(r"--\S+", r'<span class="short">\g<0></span>', code) for code in parts[1::2])
     found = "".join(f"<code>{part}</code>" if i % 2 else _TERM.sub(explain, part) for i, part in enumerate(parts))
-    return re.sub(r"(?<=\d) %", "\u00a0%", found)
+    return _together(found)
+
+
+def _together(text: str) -> str:
+    """The text with no line break inside a figure or a comparison."""
+    return re.sub(r"(?<=\d) %", "\u00a0%", text).replace("≥ ", "≥\u00a0")
 
 
 def _breakable(name: str) -> str:
@@ -212,7 +232,7 @@ def _is_overview(table: Table) -> bool:
 def _overview(table: Table) -> str:
     """A table of names and values, which cannot be sorted."""
     rows = "".join(
-        f'<tr><th scope="row">{_explained(str(name))}</th><td>{escape(str(value))}</td></tr>'
+        f'<tr><th scope="row"{" class=short" if len(str(name)) <= LABEL else ""}>{_explained(str(name))}</th><td>{escape(str(value))}</td></tr>'
         for name, value in table.rows
     )
     note = f'<p class="note">{_explained(table.note)}</p>' if table.note else ""
@@ -236,14 +256,12 @@ def _table(table: Table) -> str:
     box = f'<div class="scroll{" long" if long else ""}" tabindex="0" role="region" aria-labelledby="{key}">'
     sortable = ' class="sortable"' if len(table.rows) > 1 else ""
     out.append(f'{box}<table id="t-{key}"{sortable}><thead><tr>')
-    out += map(_head, table.columns)
+    shown = [i for i in range(len(table.columns)) if any(row[i] not in (None, "") for row in table.rows)]
+    out += (_head(table.columns[i]) for i in shown)
     out.append("</tr></thead><tbody>")
     best = table.best()
     for number, row in enumerate(table.rows):
-        cells = (
-            _cell(value, column, (number, i) in best)
-            for i, (value, column) in enumerate(zip(row, table.columns, strict=True))
-        )
+        cells = (_cell(row[i], table.columns[i], (number, i) in best) for i in shown)
         out.append("<tr>" + "".join(cells) + "</tr>")
     out.append("</tbody></table></div>")
     return "".join(out)
@@ -255,7 +273,7 @@ def _head(column: Column) -> str:
     kind = f' class="{" ".join(kinds)}"' if kinds else ""
     help = column.help or next((_EXPLANATIONS[match[1].lower()] for match in _TERM.finditer(column.name)), "")
     tip = f' data-tip="{escape(help)}"' if help else ""
-    return f'<th scope="col"{kind}{tip}>{_breakable(column.name)}</th>'
+    return f'<th scope="col"{kind}{tip}>{_together(_breakable(column.name))}</th>'
 
 
 def _cell(value: object, column: Column, best: bool) -> str:
@@ -264,12 +282,12 @@ def _cell(value: object, column: Column, best: bool) -> str:
     if isinstance(value, tuple):
         return '<td class="text">' + "<wbr>".join(map(_token, value)) + "</td>"
     if column.kind == "sample" and isinstance(value, str):
-        return f'<td class="text"><span class="token">{_signs(value.encode())}</span></td>'
+        return f'<td class="text sample"><span class="token">{_signs(value.encode())}</span></td>'
     if column.kind in NUMERIC:
         kind = "num best" if best else "num"
-        return (
-            f'<td class="{kind}" data-value="{"" if value is None else value}">{escape(cell_text(value, column))}</td>'
-        )
+        if value is None:
+            return f'<td class="{kind}" data-value="">–</td>'
+        return f'<td class="{kind}" data-value="{value}">{escape(cell_text(value, column))}</td>'
     shown = cell_text(value, column)
     return f'<td class="text{" short" if len(shown) <= SHORT else ""}">{_breakable(shown)}</td>'
 

@@ -20,8 +20,8 @@ _SIGNS = {" ": "·", "\t": "⇥", "\n": "⏎", "\r": "␍", "\u00a0": "⍽", "\u
 def visible(data: bytes) -> list[tuple[str, str]]:
     """`data` as runs of (kind, text), with every character visible.
 
-    kind: "text" as it is; "space" the sign of white space; "escape" the code of a control or format character, or of a
-        byte that is not part of a character.
+    kind: "text" as it is; "space" the sign of common white space; "escape" the code of another character without a picture, or
+        of a byte that is not part of a character.
 
     >>> visible(b" a\\n\\xff")
     [('space', '·'), ('text', 'a'), ('space', '⏎'), ('escape', 'FF')]
@@ -46,7 +46,7 @@ def _sign(character: str) -> tuple[str, str]:
         return "escape", f"{code - 0xDC00:02X}"
     if character.isprintable():
         return "text", character
-    return "space" if character.isspace() else "escape", f"U+{code:04X}"
+    return "escape", f"U+{code:04X}"
 
 
 def token_label(token: bytes) -> str:

@@ -28,12 +28,19 @@ export interface Step {
   /** All parts after the step, and which of them the step made. */
   parts: Part[];
   made: boolean[];
-  /** The neighbours that could merge next, the first in order first. */
-  waiting: Candidate[];
+  waits: Waiting;
+}
+
+/** The neighbours that could merge next: the first of them in order, and how many more there are. */
+export interface Waiting {
+  first: Candidate[];
+  more: number;
 }
 
 export interface Trace {
   start: Part[];
+  /** What waits at the beginning. */
+  waits: Waiting;
   steps: Step[];
   /** The token that the whole pretoken is, where it is looked up before any merge; the steps are what merging would do. */
   whole: Part | null;
@@ -54,9 +61,13 @@ export function trace(pack: Pack, pretoken: Uint8Array): Trace | null {
   const start = tracer.start(pretoken);
   const whole = pack.header.whole_pretokens ? tracer.find(pretoken) : -1;
   const atoms = tracer.pretokensOf(tracer.find(pretoken));
-  const replayed = () => (atoms.length > 1 ? tracer.superword(atoms) : tracer.replay(start));
-  const steps = pack.header.order === "events" ? replayed() : tracer.merge(start);
-  return { start, steps, whole: whole >= 0 ? { id: whole, bytes: pretoken } : null, pretokens: atoms.length };
+  const found =
+    pack.header.order !== "events"
+      ? { waits: tracer.waiting(start, -1), steps: tracer.merge(start) }
+      : atoms.length > 1
+        ? tracer.superword(atoms)
+        : { waits: tracer.waiting(start, -1), steps: tracer.replay(start) };
+  return { start, ...found, whole: whole >= 0 ? { id: whole, bytes: pretoken } : null, pretokens: atoms.length };
 }
 
 class Tracer {
@@ -124,7 +135,7 @@ class Tracer {
         right,
         parts,
         made,
-        waiting: this.waiting(parts, -1, rows),
+        waits: this.waiting(parts, -1, rows),
       };
       if (again) steps[steps.length - 1] = step;
       else steps.push(step);
@@ -137,22 +148,28 @@ class Tracer {
   }
 
   /** The steps of a superword: those of each of its pretokens, which become the tokens `atoms`, then its own merges. */
-  superword(atoms: readonly number[]): Step[] {
+  superword(atoms: readonly number[]): { waits: Waiting; steps: Step[] } {
     const whole = atoms.map((id) => this.part(id));
     const starts = whole.map((part) => this.start(part.bytes));
     const steps = starts.flatMap((start, i) => {
       const [before, after] = [whole.slice(0, i), starts.slice(i + 1).flat()];
-      return this.replay(start).map((step) => ({
+      const later = starts.slice(i + 1).flatMap((one) => this.candidates(one, -1));
+      const others = (parts: readonly Part[]) => {
+        const done = parts.length === 1 ? [...before, ...parts] : before;
+        return [...later, ...this.candidates(done, -1, this.superwords)];
+      };
+      return this.replay(start, others).map((step) => ({
         ...step,
         parts: [...before, ...step.parts, ...after],
         made: [...before.map(() => false), ...step.made, ...after.map(() => false)],
       }));
     });
-    return [...steps, ...this.merge(whole, this.superwords)];
+    const all = starts.flatMap((start) => this.candidates(start, -1));
+    return { waits: this.waiting([], -1, this.rows, all), steps: [...steps, ...this.merge(whole, this.superwords)] };
   }
 
-  /** The steps of a Picky vocabulary: event after event, those that do something here. */
-  replay(start: Part[]): Step[] {
+  /** The steps of a Picky vocabulary: event after event, those that do something here. `others`: what waits elsewhere. */
+  replay(start: Part[], others: (parts: readonly Part[]) => Candidate[] = () => []): Step[] {
     const { left, right, made: makes, events } = this.pack;
     const steps: Step[] = [];
     const first = new Map<number, [number, number]>(); // the pair that first made a token
@@ -184,7 +201,7 @@ class Tracer {
         right: halves[1]!,
         parts,
         made,
-        waiting: this.waiting(parts, event),
+        waits: this.waiting(parts, event, this.rows, others(parts)),
       });
     }
     return steps;
@@ -210,14 +227,19 @@ class Tracer {
     return this.pack.header.order === "ranks" ? this.find(joined(left, right)) : this.pack.made[rank]!;
   }
 
-  private waiting(parts: readonly Part[], event: number, rows = this.rows): Candidate[] {
+  private candidates(parts: readonly Part[], event: number, rows = this.rows): Candidate[] {
     const all = parts.slice(1).map((right, i): Candidate => {
       const left = parts[i]!;
       return { order: this.rankOf(left, right, event, rows), left: left.bytes, right: right.bytes };
     });
-    const possible = all.filter((one) => one.order !== NEVER).sort((a, b) => a.order - b.order);
-    const known = new Set<number>();
-    return possible.filter(({ order }) => !known.has(order) && known.add(order)).slice(0, MOST_WAITING);
+    return all.filter((one) => one.order !== NEVER);
+  }
+
+  /** What waits among the parts after `event`, and `others` with it. */
+  waiting(parts: readonly Part[], event: number, rows = this.rows, others: readonly Candidate[] = []): Waiting {
+    const all = new Map([...this.candidates(parts, event, rows), ...others].map((one) => [one.order, one]));
+    const first = Array.from(all.values()).sort((a, b) => a.order - b.order);
+    return { first: first.slice(0, MOST_WAITING), more: Math.max(0, first.length - MOST_WAITING) };
   }
 }
 

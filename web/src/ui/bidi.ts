@@ -2,6 +2,8 @@
 // neutral character, so it would take the order of the paragraph. Invisible marks around it restore its own direction, and
 // boxes have the order that their letters have in plain text.
 
+import { h } from "./dom";
+
 export const LTR_MARK = "\u200e";
 export const RTL_MARK = "\u200f";
 const ISOLATE_LTR = "\u2066";
@@ -60,4 +62,42 @@ function goesOn(texts: readonly string[], i: number): boolean {
 
 function markOf(letter: string): string {
   return RTL.test(letter) ? RTL_MARK : LTR_MARK;
+}
+
+/** A stretch of a line that goes in one direction, in UTF-16 units. */
+export interface Run {
+  from: number;
+  to: number;
+  rtl: boolean;
+}
+
+const characters = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+
+/** The runs of a line from left to right, as the browser orders them: measured on a hidden copy of the line. */
+export function visualRuns(text: string, dir: "ltr" | "rtl"): Run[] {
+  const shown = text.replace(/[\n\r]/g, "\u23ce");
+  const copy = h("div", { class: "measured", dir, "aria-hidden": "true" }, shown);
+  document.body.append(copy);
+  const range = document.createRange();
+  const runs: { from: number; to: number; rtl: boolean | null; left: number }[] = [];
+  let last = { left: Number.NaN, right: Number.NaN };
+  const touch = (a: number, b: number) => Math.abs(a - b) < 0.5; // pixels
+  for (const { index: from, segment } of characters.segment(shown)) {
+    const to = from + segment.length;
+    range.setStart(copy.firstChild!, from);
+    range.setEnd(copy.firstChild!, to);
+    const box = range.getBoundingClientRect();
+    const run = runs.at(-1);
+    const rtl = touch(last.right, box.left) ? false : touch(last.left, box.right) ? true : null;
+    if (run && box.width === 0) run.to = to;
+    else if (run && rtl !== null && (run.rtl ?? rtl) === rtl) {
+      run.to = to;
+      run.rtl = rtl;
+      run.left = Math.min(run.left, box.left);
+    } else runs.push({ from, to, rtl: null, left: box.left });
+    if (box.width > 0) last = box;
+  }
+  copy.remove();
+  runs.sort((a, b) => a.left - b.left);
+  return runs.map(({ from, to, rtl }) => ({ from, to, rtl: rtl ?? dir === "rtl" }));
 }

@@ -3,7 +3,7 @@
 import { type Aligned, align, breakLines, type Line, nextWhole } from "../compare";
 import { toBytes, toText } from "../encoder/bytes";
 import type { Encoded } from "../encoder/encoder";
-import { directionMarks, directionOf, hasRtl } from "./bidi";
+import { directionOf, hasRtl, visualRuns } from "./bidi";
 import { NAMES, table } from "./comparetable";
 import { byId, fill, firstAbove, grouped, h, latest } from "./dom";
 import type { Notify } from "./notices";
@@ -26,6 +26,14 @@ export interface Shown {
   lines: Line[];
   text: string;
   bytes: Uint8Array;
+}
+
+/** What is drawn in one place of a line: the range between two cuts, or what of it goes in one direction. */
+interface Part {
+  from: number;
+  to: number;
+  text: string;
+  rtl: boolean;
 }
 
 export class CompareTab {
@@ -159,29 +167,15 @@ export class CompareTab {
   }
 
   private drawLine(shown: Shown, line: Line, row: number): HTMLElement {
-    const { aligned, text } = shown;
-    const columns: [from: number, to: number][] = [];
-    for (let cut = line.from; cut < line.to; cut = nextWhole(aligned, cut))
-      columns.push([cut, nextWhole(aligned, cut)]);
-    const texts = columns.map(([from, to]) => text.slice(aligned.units[from]!, aligned.units[to]!));
-    const rtl = hasRtl(text.slice(aligned.units[line.from]!, aligned.units[line.to]!));
-    const marks = rtl ? directionMarks(texts) : null;
-    const start = text.lastIndexOf("\n", aligned.units[line.from]! - 1) + 1;
-    const dir = rtl ? (directionOf(text.slice(start, aligned.units[line.to])) ?? "ltr") : "ltr";
-    const lanes = shown.encodings.map((_, lane) => {
-      const cells = h("div", { class: "cells", dir });
-      for (const [i, [from, to]] of columns.entries()) {
-        const column = drawColumn(shown, lane, from, to);
-        if (marks) cells.append(marks[i]![0], column, marks[i]![1]);
-        else cells.append(column);
-      }
-      return h(
+    const parts = partsOf(shown, line);
+    const lanes = shown.encodings.map((_, lane) =>
+      h(
         "div",
         { class: "lane" },
         h("span", { class: `lane-name l${lane}`, "aria-hidden": "true" }, NAMES[lane]!),
-        cells,
-      );
-    });
+        h("div", { class: "cells" }, ...parts.map((_, i) => drawPart(shown, line, parts, i, lane))),
+      ),
+    );
     const kind = `line${line.same ? "" : " differing"}${row === this.at ? " here" : ""}`;
     return h("div", { class: kind }, ...lanes);
   }
@@ -193,7 +187,7 @@ export class CompareTab {
     const { aligned, encodings, bytes, text } = this.shown;
     const [lane, cut] = [Number(cell.dataset.lane), Number(cell.dataset.cut)];
     const { ends, ids } = encodings[lane]!;
-    const token = firstAbove(ends, aligned.cuts[cut]!);
+    const token = tokenAt(this.shown, lane, cut);
     const first = token > 0 ? ends[token - 1]! : 0;
     const own = bytes.subarray(first, ends[token]!);
     let [from, to] = [cut, cut + 1]; // the characters that the token is in
@@ -221,29 +215,73 @@ export class CompareTab {
   }
 }
 
-/** The cells of one tokenizer between two cuts that are not inside a character: one with text, or several with bytes. */
-function drawColumn(shown: Shown, lane: number, from: number, to: number): HTMLElement {
-  const { aligned, text, bytes } = shown;
+/** The parts of a line from left to right. A range between two cuts that goes in two directions has several. */
+function partsOf(shown: Shown, line: Line): Part[] {
+  const { aligned, text } = shown;
+  const { units } = aligned;
+  const start = units[line.from]!;
+  const own = text.slice(start, units[line.to]!);
+  const paragraph = text.slice(text.lastIndexOf("\n", start - 1) + 1, units[line.to]!);
+  const runs = hasRtl(own)
+    ? visualRuns(own, directionOf(paragraph) ?? "ltr")
+    : [{ from: 0, to: own.length, rtl: false }];
+  return runs.flatMap((run) => {
+    const parts: Part[] = [];
+    for (let from = line.from; from < line.to; from = nextWhole(aligned, from)) {
+      const to = nextWhole(aligned, from);
+      const [first, after] = [units[from]! - start, units[to]! - start];
+      const bytes = to > from + 1; // they are not cut any further
+      if (bytes ? first < run.from || first >= run.to : first >= run.to || after <= run.from) continue;
+      const shownText = bytes ? own.slice(first, after) : own.slice(Math.max(first, run.from), Math.min(after, run.to));
+      parts.push({ from, to, text: shownText, rtl: run.rtl });
+    }
+    return run.rtl ? parts.reverse() : parts;
+  });
+}
+
+/** The number of the token of a tokenizer that begins at a cut or goes on there. */
+function tokenAt({ aligned, encodings }: Shown, lane: number, cut: number): number {
+  return firstAbove(encodings[lane]!.ends, aligned.cuts[cut]!);
+}
+
+/** Whether a token of a tokenizer ends at the left edge of part `i`; the last edge is that on the right of the line. */
+function hasEdge(shown: Shown, line: Line, parts: readonly Part[], i: number, lane: number): boolean {
+  const [before, after] = [parts[i - 1], parts[i]];
+  if (before && after) {
+    const [left, right] = [before.rtl ? before.from : before.to - 1, after.rtl ? after.to - 1 : after.from];
+    return tokenAt(shown, lane, left) !== tokenAt(shown, lane, right);
+  }
+  const outer = (before ?? after)!;
+  const cut = outer.rtl === (before === undefined) ? outer.to : outer.from;
+  const atEnd = cut === line.from || cut === line.to;
+  return !atEnd || ((shown.aligned.makers[cut]! >> lane) & 1) === 1;
+}
+
+/** One part as a tokenizer cuts it: one cell with text, or several with bytes. */
+function drawPart(shown: Shown, line: Line, parts: readonly Part[], i: number, lane: number): HTMLElement {
+  const { aligned, bytes } = shown;
+  const { from, to, text, rtl } = parts[i]!;
   const all = (1 << aligned.lanes) - 1;
   const common = aligned.makers.subarray(from, to + 1).every((makers) => makers === all);
-  const made = (cut: number) => (aligned.makers[cut]! >> lane) & 1;
   const cuts = [from];
-  for (let cut = from + 1; cut < to; cut++) if (made(cut)) cuts.push(cut);
-  const cells = cuts.map((cut, i) => {
-    const next = cuts[i + 1] ?? to;
-    let kind = "cell";
-    if (made(cut)) kind += aligned.makers[cut] === all || aligned.inside[cut] ? " starts" : " starts odd";
-    if (made(next)) kind += " ends";
+  for (let cut = from + 1; cut < to; cut++) if ((aligned.makers[cut]! >> lane) & 1) cuts.push(cut);
+  const whole = cuts.length === 1;
+  const edge = hasEdge(shown, line, parts, i, lane);
+  const shared = shown.encodings.every((_, other) => hasEdge(shown, line, parts, i, other));
+  const last = hasEdge(shown, line, parts, i + 1, lane);
+  const cells = cuts.map((cut, k) => {
+    const [left, right] = rtl ? [k === cuts.length - 1, k === 0] : [k === 0, k === cuts.length - 1];
+    const own = partial(bytes.subarray(aligned.cuts[cut]!, aligned.cuts[cuts[k + 1] ?? to]!), "");
+    const shownText = whole ? visible(text, false) : own;
+    let kind = whole ? (shownText.includes("\u27e8") ? "cell sign" : "cell") : "cell part";
+    if (!left || edge) kind += left && !shared ? " starts odd" : " starts";
+    if (!right || last) kind += " ends";
     if (!common) kind += " differs";
-    const whole = cuts.length === 1;
-    const shownText = whole
-      ? visible(text.slice(aligned.units[from]!, aligned.units[to]!), false)
-      : partial(bytes.subarray(aligned.cuts[cut]!, aligned.cuts[next]!), "");
-    return h("span", { class: whole ? kind : `${kind} part`, "data-lane": lane, "data-cut": cut }, shownText);
+    return h("span", { class: kind, dir: rtl ? "rtl" : null, "data-lane": lane, "data-cut": cut }, shownText);
   });
   if (to === from + 1) return cells[0]!;
   // Another tokenizer shows bytes here, which are wider than the text: all take the room of all bytes and their edges.
-  const column = h("span", { class: "unit" }, ...cells);
+  const column = h("span", { class: "unit" }, ...(rtl ? cells.reverse() : cells));
   const digits = 2 * (aligned.cuts[to]! - aligned.cuts[from]!);
   column.style.width = `calc(${(digits * 11) / 14}ch + ${3 * (to - from)}px)`;
   return column;

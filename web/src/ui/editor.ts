@@ -13,7 +13,9 @@ import {
   ViewPlugin,
   type ViewUpdate,
 } from "@codemirror/view";
+import { h } from "./dom";
 import type { Top } from "./linked";
+import { visible } from "./show";
 
 /** Longer texts are refused. */
 export const LONGEST = 16_000_000;
@@ -25,7 +27,7 @@ const THEME = EditorView.theme({
   ".cm-content": { padding: "12px 14px", caretColor: "var(--ink)" },
   ".cm-line": { padding: "0" },
   ".cm-placeholder": { color: "var(--soft)" },
-  ".cm-specialChar": { color: "var(--warn)" },
+  ".cm-specialChar": { color: "var(--warn)", fontSize: "11px" },
 });
 
 // Each line has the direction of its first letter, as each paragraph of the tokens has.
@@ -169,7 +171,7 @@ export class Editor {
         EditorState.changeFilter.of((change) => this.fits(change)),
         history({ minDepth: 1000 }),
         keymap.of([...standardKeymap, ...historyKeymap]),
-        highlightSpecialChars(),
+        highlightSpecialChars({ render: drawSign }),
         placeholder("Type or paste text, or drop a file here."),
         EditorView.lineWrapping,
         EditorView.perLineTextDirection.of(true),
@@ -200,6 +202,13 @@ export class Editor {
     const typed = update.transactions.some((one) => one.annotation(Transaction.userEvent) !== undefined);
     this.onText(this.text, typed);
   }
+}
+
+/** The sign of a control character, as the tokens show it. */
+function drawSign(code: number, name: string | null): HTMLElement {
+  const title = name ?? `U+${code.toString(16).toUpperCase().padStart(4, "0")}`;
+  const sign = visible(String.fromCodePoint(code), false);
+  return h("span", { class: "cm-specialChar", title, "aria-label": title }, sign);
 }
 
 /** The edit that makes `after` of `before`: the range that it replaces, and by what. */

@@ -15,8 +15,27 @@ const CONTROLS =
     " ",
   );
 
-// Control characters, format characters, separators other than the space, and unassigned code points.
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Cn}\p{Co}]/gu;
+// The usual short names of characters that have no picture.
+const NAMES: Record<number, string> = {
+  127: "DEL",
+  173: "SHY",
+  8203: "ZWSP",
+  8204: "ZWNJ",
+  8205: "ZWJ",
+  8206: "LRM",
+  8207: "RLM",
+  8288: "WJ",
+  65279: "BOM",
+};
+
+// Control characters, format characters, separators other than the space, unassigned code points, variation selectors.
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Cn}\p{Co}\p{Variation_Selector}]/gu;
+const NO_PICTURE = /^[\p{Cc}\p{Cf}\p{Variation_Selector}]+$/u;
+
+/** Whether a text has only characters that leave no mark and no space, so that its box would be empty. */
+export function isUnseen(text: string): boolean {
+  return NO_PICTURE.test(text) && !/[\t\n]/.test(text);
+}
 
 /** `text` with visible signs for white space and control characters. A line feed keeps its line break after the sign. */
 export function visible(text: string, breakLines = true): string {
@@ -28,8 +47,8 @@ export function visible(text: string, breakLines = true): string {
 
 function sign(code: number): string {
   if (code < 0x20) return `\u27e8${CONTROLS[code]}\u27e9`; // the control pictures of Unicode are too small to read
-  if (code === 0x7f) return "\u27e8DEL\u27e9";
-  return `\u27e8${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+  const name = code >= 0xfe00 && code <= 0xfe0f ? `VS${code - 0xfdff}` : NAMES[code];
+  return `\u27e8${name ?? code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
 }
 
 /** Bytes as pairs of hex digits. */

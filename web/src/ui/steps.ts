@@ -1,6 +1,6 @@
 // Why a token is here: its pretoken, the merges that made it, and all steps of the pretoken, in a dialog.
 
-import type { Part, Step, Trace } from "../encoder/trace";
+import type { Part, Step, Trace, Waiting } from "../encoder/trace";
 import { byId, fill, grouped, h } from "./dom";
 import type { Session } from "./session";
 import { label } from "./show";
@@ -74,11 +74,7 @@ function why({ steps }: Trace, { token, start }: Question, unit: string): HTMLEl
   });
   if (own.length === 0)
     return h("p", {}, "No merge applies to it: it is one of the parts that the encoding begins with.");
-  return h(
-    "ol",
-    { class: "why-list" },
-    ...own.map((step) => h("li", {}, what(step), ` (${unit} ${grouped(step.order)})`)),
-  );
+  return h("ol", { class: "why-list" }, ...own.map((step) => h("li", {}, what(step), ` (${unit} ${step.order})`)));
 }
 
 function what({ kind, token, left, right, parts, made }: Step): HTMLElement {
@@ -89,29 +85,27 @@ function what({ kind, token, left, right, parts, made }: Step): HTMLElement {
   return h("span", {}, chip(left!.bytes), " + ", chip(right!.bytes), " \u2192 ", chip(token.bytes));
 }
 
-function table({ start, steps }: Trace, unit: string): HTMLElement {
+function table({ start, waits, steps }: Trace, unit: string): HTMLElement {
   const cells = (parts: readonly Part[], made: readonly boolean[]) =>
     h("td", { class: "step-parts" }, ...parts.map((part, i) => chip(part.bytes, made[i] ? "tok new" : "tok")));
-  const waits = (step: Step) =>
-    step.waiting.length === 0
-      ? h("span", { class: "hint" }, "nothing")
-      : h(
-          "span",
-          {},
-          ...step.waiting.flatMap((one) => [
-            h("span", { class: "pair" }, chip(one.left), chip(one.right), ` ${grouped(one.order)}`),
-            "  ",
-          ]),
-        );
+  const waiting = ({ first, more }: Waiting) =>
+    h(
+      "td",
+      { class: "waits" },
+      ...first.flatMap((one) => [h("span", { class: "pair" }, chip(one.left), chip(one.right), ` ${one.order}`), "  "]),
+      first.length > 0 && more === 0
+        ? null
+        : h("span", { class: "hint" }, more > 0 ? `and ${grouped(more)} more` : "nothing"),
+    );
   const rows = steps.map((step, i) =>
     h(
       "tr",
       {},
       h("th", { scope: "row" }, String(i + 1)),
-      h("td", { class: "order", "data-unit": unit }, grouped(step.order)),
+      h("td", { class: "order", "data-unit": unit }, String(step.order)),
       h("td", {}, what(step)),
       cells(step.parts, step.made),
-      h("td", { class: "waits" }, waits(step)),
+      waiting(step.waits),
     ),
   );
   const heads = [
@@ -138,7 +132,7 @@ function table({ start, steps }: Trace, unit: string): HTMLElement {
           h("td", {}),
           h("td", {}, "the beginning"),
           cells(start, []),
-          h("td", {}),
+          waiting(waits),
         ),
         ...rows,
       ),

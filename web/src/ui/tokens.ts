@@ -1,6 +1,7 @@
 // The Tokens view: text in, coloured tokens out.
 
 import type { Encoded } from "../encoder/encoder";
+import { directionOf, hasRtl } from "./bidi";
 import { byId, copy, fill, grouped, h, latest } from "./dom";
 import { Editor, LONGEST } from "./editor";
 import { linkScrolling } from "./linked";
@@ -12,6 +13,8 @@ import { hex, label, quoted, visible } from "./show";
 import { showSteps } from "./steps";
 import { isAdded, pretokenOf, spansWords, tokenBytes, tokenText, wordsOf } from "./tokentext";
 import { TokenView } from "./tokenview";
+
+const NEAR = 10; // tokens of a long pretoken shown on each side of the selected one
 
 export class TokensTab {
   private encoded: Encoded | null = null;
@@ -186,11 +189,6 @@ export class TokensTab {
     if (encoded === null) return;
     const [first, after] = pretokenOf(encoded, token);
     const bytes = tokenBytes(encoded, token);
-    const pretoken = [];
-    for (let i = first; i < Math.min(after, first + 40); i++) {
-      const { text, whole } = tokenText(encoded, i);
-      pretoken.push(h("span", { class: i === token ? "mini here" : "mini" }, whole ? visible(text, false) : text));
-    }
     const start = token > 0 ? encoded.ends[token - 1]! : 0;
     const summary = this.session.choice(this.session.current)?.summary;
     // Without a split pattern, what merges on its own is found from the tokens.
@@ -209,7 +207,7 @@ export class TokensTab {
           "Bytes",
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
         ),
-        fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte ${grouped(start)}`),
+        fact("Place", `token ${grouped(token + 1)} of ${grouped(encoded.ids.length)}, byte offset ${grouped(start)}`),
         spansWords(text) ? fact("Superword", `across ${wordsOf(text).length} words`) : null,
         isAdded(encoded, token)
           ? fact("Kind", summary?.special.includes(text) ? "special token" : "added token")
@@ -217,7 +215,7 @@ export class TokensTab {
             ? null // a superword of several pretokens
             : fact(
                 `Its ${whole ? "part of the text" : "pretoken"} (${after - first === 1 ? "1 token" : `${after - first} tokens`})`,
-                h("code", { class: "pretokens" }, ...pretoken, after - first > 40 ? "…" : null),
+                neighbours(encoded, token),
               ),
       ),
     );
@@ -263,6 +261,21 @@ export class TokensTab {
     }
     return `[${tokens.join(", ")}]`;
   }
+}
+
+/** The tokens of a token's pretoken, of a long one those near the token. */
+function neighbours(encoded: Encoded, token: number): HTMLElement {
+  const [first, after] = pretokenOf(encoded, token);
+  const from = Math.max(first, Math.min(token - NEAR, after - 2 * NEAR - 1));
+  const to = Math.min(after, from + 2 * NEAR + 1);
+  const minis = Array.from({ length: to - from }, (_, i) => {
+    const { text, whole } = tokenText(encoded, from + i);
+    const kind = from + i === token ? "mini here" : "mini";
+    return h("span", { class: kind, dir: hasRtl(text) ? "rtl" : null }, whole ? visible(text, false) : text);
+  });
+  const { text, units } = encoded;
+  const dir = directionOf(text.slice(first > 0 ? units[first - 1] : 0, units[after - 1]));
+  return h("code", { class: "pretokens", dir }, from > first ? "…" : null, ...minis, to < after ? "…" : null);
 }
 
 function fact(name: string, value: Node | string): HTMLElement {

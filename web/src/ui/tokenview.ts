@@ -7,7 +7,7 @@ import { directionMarks, directionOf, hasRtl, LTR_MARK, RTL_MARK } from "./bidi"
 import { Blocks } from "./blocks";
 import { firstAbove, h } from "./dom";
 import type { Pane, Top } from "./linked";
-import { visible } from "./show";
+import { isUnseen, visible } from "./show";
 import { isAdded, pretokenOf, spansWords, tokenText, wordsOf } from "./tokentext";
 
 const MARGIN = 400; // pixels drawn beyond the window
@@ -362,12 +362,12 @@ function paragraphDirection({ text, units }: Encoded, from: number): "ltr" | "rt
 
 /** Write the direction marks between the elements of tokens; see bidi.ts. */
 function addMarks(element: Element, { text, units }: Encoded, from: number, lead: "ltr" | "rtl" | null): void {
-  const spans = Array.from(element.children);
-  const marks = directionMarks(
-    spans.map((_, i) => text.slice(from + i > 0 ? units[from + i - 1] : 0, units[from + i])),
-  );
+  const spans = Array.from(element.children) as HTMLElement[];
+  const texts = spans.map((_, i) => text.slice(from + i > 0 ? units[from + i - 1] : 0, units[from + i]));
+  const marks = directionMarks(texts);
   if (lead !== null) element.prepend(lead === "rtl" ? RTL_MARK : LTR_MARK);
   for (const [i, span] of spans.entries()) {
+    if (directionOf(texts[i]!) === "rtl") span.dir = "rtl"; // for a space or bytes beside the letters
     span.before(marks[i]![0]);
     span.after(marks[i]![1]);
   }
@@ -391,6 +391,7 @@ function looksOf(encoded: Encoded, from: number, to: number, options: TokenViewO
     if (whole && text.includes("\n")) kind += " feed";
     if (isAdded(encoded, token)) kind += " added";
     if (encoded.flags[token]! & PRETOKEN_START) kind += " first";
+    if (whole && !options.asIds && !options.visible && isUnseen(text)) kind += " unseen";
     if (options.asIds) looks.push([`${kind} id`, String(id) + (text.endsWith("\n") && whole ? "\n" : "")]);
     else looks.push([kind, whole && options.visible ? visible(text) : text]);
   }
@@ -422,6 +423,7 @@ function showLooks(element: Element, before: Look[], looks: Look[]): void {
     span.className = kind;
     if (kind.includes(" super")) span.append(...wordsOf(text).map((word) => h("span", { class: "word" }, word)));
     else span.textContent = text;
+    if (kind.includes(" unseen")) span.dataset.sign = visible(text); // the style sheet shows it
     nameBlank(span);
     element.insertBefore(span, next);
   }

@@ -2,6 +2,7 @@
 
 import { parseHex } from "../encoder/lookup";
 import type { Moment } from "../training/history";
+import type { Entry } from "../training/queue";
 import { pairKey, pairOf, type Report, type Trainer } from "../training/trainer";
 import { fill, grouped, h } from "./dom";
 import { changes, drawSeams } from "./seam";
@@ -334,10 +335,7 @@ function queue({ trainer, report }: Moment, visited: number | null): HTMLElement
     h(
       "li",
       { class: now === entry.count ? "taken" : "taken stale" },
-      token(trainer, entry.left),
-      " ",
-      token(trainer, entry.right),
-      ` ${grouped(entry.count)}`,
+      ...queued(trainer, entry),
       h(
         "span",
         { class: "why" },
@@ -345,15 +343,13 @@ function queue({ trainer, report }: Moment, visited: number | null): HTMLElement
       ),
     ),
   );
-  const rows = entries.slice(0, MOST_QUEUED).map(({ left, right, count }) => {
+  const rows = entries.slice(0, MOST_QUEUED).map((entry) => {
+    const { left, right, count } = entry;
     const now = trainer.counts.get(pairKey(left, right)) ?? 0;
     return h(
       "li",
       { class: now === count ? "" : "stale" },
-      token(trainer, left),
-      " ",
-      token(trainer, right),
-      ` ${grouped(count)}`,
+      ...queued(trainer, entry),
       now === count ? null : h("span", { class: "why" }, `stale: now ${grouped(now)}`),
     );
   });
@@ -373,6 +369,14 @@ function queue({ trainer, report }: Moment, visited: number | null): HTMLElement
     h("ol", { class: "queue" }, ...rows),
     hidden > 0 ? h("p", { class: "hint" }, `and ${plural(hidden, "more entry", "more entries")}`) : null,
   );
+}
+
+/** A pair of the queue and its count, as two columns. */
+function queued(trainer: Trainer, { left, right, count }: Entry): HTMLElement[] {
+  return [
+    h("span", {}, token(trainer, left), " ", token(trainer, right)),
+    h("span", { class: "figure" }, grouped(count)),
+  ];
 }
 
 function events({ trainer, step }: Moment, { past, right, go }: Around): HTMLElement {

@@ -67,15 +67,17 @@ export class VocabularyTab {
       this.offer("ios", summary.ios);
       const [kind, where] = [this.kind.value as SearchKind, this.where.value as Where];
       this.found = await session.line.ask("search", key, query, kind, where, this.order.value as Order);
+      const without = query === "" && kind !== "id" ? summary.tokens - this.found.length : 0;
       byId("search-found").textContent =
-        `${grouped(this.found.length)} ${this.found.length === 1 ? "token" : "tokens"}`;
+        `${grouped(this.found.length)} ${this.found.length === 1 ? "token" : "tokens"}` +
+        (without > 0 ? `; ${grouped(without)} ${without === 1 ? "id has" : "ids have"} none` : "");
       this.notify("");
     } catch (error) {
       this.found = new Int32Array(0);
       byId("search-found").textContent = error instanceof Error ? error.message : String(error);
     }
     if (this.shownFor !== key || session.token < 0)
-      fill(byId("sheet"), h("p", { class: "hint" }, "Choose a token to see how it was built."));
+      fill(byId("sheet"), h("p", { class: "hint" }, "How a chosen token was built shows here."));
     this.shownFor = key;
     this.known.clear();
     this.asked.clear();
@@ -225,7 +227,7 @@ export class VocabularyTab {
   private branch(node: TreeNode, drawn: Set<number>): HTMLElement {
     const again = drawn.has(node.id) && node.left !== null;
     const halves = again ? [] : [node.left, node.right].filter((half) => half !== null);
-    const rank = node.rank === null || node.rank === node.id ? "" : `, merge ${grouped(node.rank)}`;
+    const rank = node.rank === null || node.rank === node.id ? "" : `, merge ${node.rank}`;
     const top = drawn.size === 0;
     drawn.add(node.id);
     return h(
@@ -239,7 +241,7 @@ export class VocabularyTab {
 
   private history(details: Details): HTMLElement {
     const items = details.history.map(({ event, left, right }) =>
-      h("li", {}, `Event ${grouped(event)}: `, right < 0 ? "removed" : `merged from ${left} and ${right}`),
+      h("li", {}, `Event ${event}: `, right < 0 ? "removed" : `merged from ${left} and ${right}`),
     );
     return h("ol", { class: "history" }, ...items);
   }
