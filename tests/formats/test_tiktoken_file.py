@@ -11,6 +11,7 @@ from naive_encoder import merge_by_ranks
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import encode_with_library, read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
+from tokenmill.vocabulary import AddedToken
 from tokenmill.vocabulary.patterns import PATTERNS
 
 
@@ -30,6 +31,15 @@ def test_cl100k_is_known_by_its_hash(shared, cl100k):
     assert cl100k.special_tokens["<|endoftext|>"] == 100257
     assert cl100k.special_tokens["<|endofprompt|>"] == 100276
     assert (cl100k.order, cl100k.whole_pretokens, cl100k.n_vocab) == ("ranks", True, 100277)
+
+
+def test_the_companion_of_published_ranks_says_the_special_tokens(cl100k, tmp_path):
+    """As for p50k_edit, whose file is that of p50k_base."""
+    other = cl100k.with_settings(added_tokens=(AddedToken("<s>", 100300),))
+    write(other, tmp_path / "it.tiktoken", "tiktoken")
+    assert read(tmp_path / "it.tiktoken").special_tokens == {"<s>": 100300}
+    (tmp_path / "it.tiktoken.json").unlink()
+    assert read(tmp_path / "it.tiktoken").special_tokens == cl100k.special_tokens
 
 
 def test_the_file_is_tiktokens(ranked, tmp_path):
