@@ -7,10 +7,11 @@ import struct
 import pytest
 
 import tokenmill
-from tokenmill.errors import FormatError
+from tokenmill.errors import ConversionError, FormatError
 from tokenmill.formats.byte_alphabet import CHARACTERS
 from tokenmill.formats.file_content import read_bytes
 from tokenmill.formats.gguf import parse_gguf
+from tokenmill.split import Splitter
 from tokenmill.vocabulary.packed import PackedVocabulary
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -25,6 +26,8 @@ def gguf(**values):
             out += struct.pack("<I", 8) + text(value)
         elif isinstance(value, bool):
             out += struct.pack("<I?", 7, value)
+        elif isinstance(value, int):
+            out += struct.pack("<II", 4, value)
         elif isinstance(value[0], str):
             out += struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(text, value))
         else:
@@ -44,6 +47,16 @@ SPM = {
     "token_type": [2, 3, *[6] * 256, *[1] * 6], "scores": [0.0] * 258 + [-4.0, -5.0, -6.0, -1.0, -2.0, -3.0],
 }  # fmt: skip
 
+BERT = {
+    "model": "bert", "unknown_token_id": 0, "tokens": ["[UNK]", "[SEP]", "\u2581the", "\u2581lo", "\u2581,", "ing", "\u2581e", "\u2581漢", "\u1112", "\u2581\u1112"],
+    "token_type": [3, 3, *[1] * 8],
+}  # fmt: skip
+T5 = {
+    "model": "t5", "unknown_token_id": 2, "add_space_prefix": True, "remove_extra_whitespaces": True,
+    "tokens": ["<pad>", "</s>", "<unk>", "\u2581", "a", "b", "\u2581ab", "<x>", "zz"], "token_type": [3, 3, 2, 1, 1, 1, 1, 4, 5],
+    "scores": [0.0, 0.0, 0.0, -1.0, -1.5, -2.5, -4.0, 0.0, -13.0],
+}  # fmt: skip
+
 
 def load(tmp_path, data, name="it.gguf"):
     (tmp_path / name).write_bytes(data if isinstance(data, bytes) else json.dumps(data).encode())
@@ -61,11 +74,102 @@ def test_small_gguf_files(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("The lo-ing, thé", [2, 3, 0, 0, 4, 2]),  # a sign is a word; case and marks are left out
+        ("loing  lo\ting", [3, 5, 3, 0]),  # a part inside a word does not begin one
+        ("漢,漢a", [7, 4, 7, 0]),
+        ("한 ha 한한", [9, 0, 9, 8]),  # of a syllable the leading consonant is left
+        ("lo\u200b\x00ing the[SEP]ing\ufffd", [3, 5, 2, 1, 0]),  # control characters are left out
+        ("lo\u2581the \u2581the", [3, 2, 0]),  # the mark in a text
+        ("e\u0301 \u0301", [6]),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_word_piece_in_gguf_gives_the_ids_of_llama_cpp(tmp_path, text, ids):
+    """Checked with llama-cpp-python 0.3.36."""
+    tok = load(tmp_path, gguf(**BERT))
+    assert tok.encode(text, allowed_special="all") == ids
+    tok.save(tmp_path / "saved")
+    assert tokenmill.load(tmp_path / "saved").encode(text, allowed_special="all") == ids
+    theirs = pytest.importorskip("tokenizers").Tokenizer.from_file(str(tmp_path / "saved" / "tokenizer.json"))
+    assert theirs.encode(text).ids == ids
+
+
+def test_settings_of_word_piece_in_gguf(tmp_path):
+    assert load(tmp_path, gguf(**BERT)).decode([2, 3, 5, 4]) == "the loing ,"
+    cased = load(tmp_path, gguf(**BERT | {"normalizer.lowercase": False}))
+    assert cased.encode("the The the\u0301 lo") == [2, 0, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "ids"),
+    [
+        ({}, "ab", [6]),
+        ({}, "  ab   a ", [6, 3, 4]),
+        ({}, " ", []),
+        ({}, "qqb", [3, 2, 5]),  # unknown characters are one token
+        ({}, "a<x>ab", [3, 4, 7, 6]),
+        ({}, "zz", [3, 8]),  # one of the kind unused is found too
+        ({"remove_extra_whitespaces": False}, "  a", [3, 3, 3, 4]),
+        ({"remove_extra_whitespaces": False}, "  ", [3, 3]),  # no space before a text of spaces
+        ({"remove_extra_whitespaces": False, "add_space_prefix": False}, "a  b", [4, 3, 3, 5]),
+        ({"add_space_prefix": False}, " a", [3, 4]),
+    ],
+)
+def test_unigram_in_gguf_gives_the_ids_of_llama_cpp(tmp_path, options, text, ids):
+    """Checked with llama-cpp-python 0.3.36."""
+    assert load(tmp_path, gguf(**T5 | options)).encode(text) == ids
+
+
+def test_what_unigram_in_gguf_becomes(tmp_path):
+    tok = load(tmp_path, gguf(**T5))
+    assert tok.decode([6, 3, 4]) == "ab a"
+    for format in ("huggingface", "sentencepiece", "gguf"):
+        with pytest.raises(ConversionError):
+            tok.save(tmp_path / "out", format=format)
+
+
+@pytest.mark.parametrize(("pre", "text", "first"), [("jina-v2-de", "a <mask>", "a"), ("gpt-2", "a <mask>", "a ")])
+def test_a_mask_takes_the_space_before_it(tmp_path, pre, text, first):
+    tok = load(tmp_path, gguf(**GPT2 | {"pre": pre, "tokens": [*GPT2["tokens"][:-1], "<mask>"]}))
+    assert tok.decode(tok.encode(text, allowed_special="all")[:-1]) == first
+
+
+def test_an_end_of_text_that_is_ordinary_beside_another(tmp_path):
+    """llama.cpp finds </s> in text, but not in Gemma 4, which it knows by <|tool_response>."""
+    tokens = GEMMA["tokens"] + ["<", "/", "s", ">", "</", "</s>", "s>"]
+    more = GEMMA | {"tokens": tokens, "token_type": [*GEMMA["token_type"], *[1] * 5, 3, 1], "merges": ["< /", "s >"]}
+    assert load(tmp_path, gguf(**more)).encode("</s>", allowed_special="all") == [tokens.index("</s>")]
+    more |= {"tokens": [*tokens, "<|tool_response>"], "token_type": [*more["token_type"], 1]}
+    assert load(tmp_path, gguf(**more)).encode("</s>", allowed_special="all") == [
+        tokens.index("</"),
+        tokens.index("s>"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pre", "text", "count"),
+    [
+        ("seed-coder", "?!\n\n", 2), ("bailingmoe", "?\n \n\na", 3), ("ufakzeka", "'s", 1), ("minicpm5", "1234", 2), ("exaone4", "1234", 1),
+        ("glm5", "1234", 2), ("hy_v4", "1234?a", 3), ("talkie", "aB1234", 4),
+    ],
+)  # fmt: skip
+def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
+    tok = load(tmp_path, gguf(**GPT2 | {"pre": pre}))
+    assert len(Splitter(*tok.vocabulary.split_patterns).split(text)) == count
+    assert tok.vocabulary.whole_pretokens == (pre in ("minicpm5", "glm5"))
+
+
+@pytest.mark.parametrize(
     ("data", "said"),
     [
         (gguf(**GPT2)[:300], "byte .*: the file ends inside"),
         (gguf(**GPT2 | {"pre": "nonesuch"}), "tokenizer.ggml.pre: the split pattern 'nonesuch' is not one that tokenmill knows"),
-        (gguf(**GPT2 | {"model": "bert"}), r"tokenizer.ggml.model: 'bert' \(WordPiece\)"),
+        (gguf(**GPT2 | {"model": "rwkv"}), "tokenizer.ggml.model: 'rwkv' is not one that tokenmill reads: gpt2, llama"),
+        (gguf(**BERT | {"tokens": [*BERT["tokens"][:-1], "ing"]}), "token 9: 'ing' is the token 5 already"),
+        (gguf(**BERT).replace("\u1112".encode(), b"\xe1\x28\x92"), "token 8: .* is not Unicode text"),
+        (gguf(**T5 | {"precompiled_charsmap": [1]}), "the character map is cut short"),
         (gguf(**GPT2 | {"merges": ["l x q"]}), r"tokenizer.ggml.merges\[0\]: the right part 'x q'"),
         (gguf(**{name: value for name, value in GPT2.items() if name != "merges"}), "tokenizer.ggml.merges is missing"),
         (gguf(**GPT2 | {"token_type": [1]}), "has 259 tokens, 1 token types"),

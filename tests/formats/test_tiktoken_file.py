@@ -9,8 +9,9 @@ from tiktoken.load import load_tiktoken_bpe
 
 from naive_encoder import merge_by_ranks
 from tokenmill.errors import ConversionError, FormatError, UsageError
-from tokenmill.formats import read, to_tiktoken, write
+from tokenmill.formats import encode_with_library, read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
+from tokenmill.vocabulary import AddedToken
 from tokenmill.vocabulary.patterns import PATTERNS
 
 
@@ -32,6 +33,15 @@ def test_cl100k_is_known_by_its_hash(shared, cl100k):
     assert (cl100k.order, cl100k.whole_pretokens, cl100k.n_vocab) == ("ranks", True, 100277)
 
 
+def test_the_companion_of_published_ranks_says_the_special_tokens(cl100k, tmp_path):
+    """As for p50k_edit, whose file is that of p50k_base."""
+    other = cl100k.with_settings(added_tokens=(AddedToken("<s>", 100300),))
+    write(other, tmp_path / "it.tiktoken", "tiktoken")
+    assert read(tmp_path / "it.tiktoken").special_tokens == {"<s>": 100300}
+    (tmp_path / "it.tiktoken.json").unlink()
+    assert read(tmp_path / "it.tiktoken").special_tokens == cl100k.special_tokens
+
+
 def test_the_file_is_tiktokens(ranked, tmp_path):
     notes = write(ranked, tmp_path / "it.tiktoken", "tiktoken")
     ranks = load_tiktoken_bpe(str(tmp_path / "it.tiktoken"))
@@ -40,6 +50,15 @@ def test_the_file_is_tiktokens(ranked, tmp_path):
     assert "special_tokens" in notes[1] and repr(ranked.special_tokens) in notes[1]
     (tmp_path / "bytes").write_bytes(b"".join(base64.b64encode(t) + b" %d\n" % i for t, i in ranks.items()))
     assert (tmp_path / "bytes").read_bytes() == (tmp_path / "it.tiktoken").read_bytes()
+
+
+def test_the_library_gets_normalised_text(ranked, tmp_path):
+    """Qwen's program composes characters before it calls tiktoken."""
+    write(ranked, tmp_path / "it.tiktoken", "tiktoken")
+    library = encode_with_library(tmp_path / "it.tiktoken", ranked.with_settings(normalizers=("NFC",)))
+    assert library.encode("e\u0301<|endoftext|>") == library.encode("é<|endoftext|>")
+    plain = encode_with_library(tmp_path / "it.tiktoken", ranked)
+    assert plain.encode("e\u0301") != plain.encode("é")
 
 
 def test_the_companion_holds_the_rest(ranked, plain, tmp_path):

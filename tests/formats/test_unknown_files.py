@@ -22,6 +22,8 @@ from tokenmill.errors import FormatError
         ),
         ("a.json", b'[{"text": "x"}]', "JSON, but an array"),
         ("a.json", b"{}", "an empty JSON object"),
+        ("vocab.json", b'["[PAD]", "the", "##ing"]', "a list of tokens without merges or scores"),
+        ("rwkv_vocab.txt", b"1 '\\x00' 1\n2 '\\x01' 1\n", "a vocabulary of RWKV, which is not BPE"),
         ("a.txt", b"Some prose, and nothing else.\n", "this is not a vocabulary"),
         ("a.txt", b"", "an empty file"),
     ],

@@ -260,6 +260,8 @@ MODELS = {
     "no byte fallback": {"normalization_rule_name": "nfkc"},
     "unigram": {"model_type": "unigram", "byte_fallback": True, "normalization_rule_name": "identity"},
     "unigram, user symbols": {"model_type": "unigram", "user_defined_symbols": ["<sep>", "the"], "normalization_rule_name": "identity"},
+    "user symbols, nmt_nfkc": {"byte_fallback": True, "user_defined_symbols": ["<sep>", "\ufb01", "½ the"]},
+    "unigram, user symbols, nmt_nfkc": {"model_type": "unigram", "user_defined_symbols": ["<sep>", "\ufb01", "½a", ","]},
     "unigram, one text": {"model_type": "unigram", "split_by_whitespace": False, "max_sentencepiece_length": 8, "remove_extra_whitespaces": False},
     "no prefix": {"byte_fallback": True, "add_dummy_prefix": False, "normalization_rule_name": "identity"},
 }  # fmt: skip
@@ -279,10 +281,31 @@ def test_small_sentencepiece_models(tmp_path, name):
     engine = engine_of(path, path.read_bytes())
     tok = tokenmill.load(path)
     wrong = []
-    for text in [*CORPUS[:3], *NASTY, *random_texts(["<sep>", "the"], 150)]:
+    symbols = ["<sep>", "the", *MODELS[name].get("user_defined_symbols", [])]
+    for text in [*CORPUS[:3], *NASTY, *random_texts(symbols, 150)]:
         if "\x00" not in text and tok.encode_ordinary(text) != (expected := engine.encode(text)):
             wrong.append((text[:50], tok.encode_ordinary(text)[:30], expected[:30]))
     assert not wrong, "\n".join(map(str, wrong[:5]))
+
+
+def test_equal_scores_are_resolved_as_sentencepiece_does(tmp_path):
+    """Sums of single precision, which tie where exact sums do not, and the score of a symbol of the user, which is not in the file."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    messages = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
+    model = messages.ModelProto()
+    pieces = [("<unk>", 0, 2), ("<s>", 0, 3), ("</s>", 0, 3), ("xy", -50, 4), ("éx", 7, 4), ("xyz", -0.95, 1)]
+    pieces += [(text, -2.1716766357421875 * len(text), 1) for text in ("a", "aa", "aaaa")] + [
+        (text, -1, 1) for text in "xyzé"
+    ]
+    for text, score, kind in pieces:
+        model.pieces.add(piece=text, score=score, type=kind)
+    model.trainer_spec.model_type, model.trainer_spec.vocab_size = 1, len(pieces)
+    model.normalizer_spec.add_dummy_prefix = model.normalizer_spec.remove_extra_whitespaces = False
+    path = tmp_path / "tied.model"
+    path.write_bytes(model.SerializeToString())
+    engine, tok = sentencepiece.SentencePieceProcessor(model_file=str(path)), tokenmill.load(path)
+    for text in ["xyz", "xyzéxyz", "zxyxyz", *("a" * size for size in range(100, 200)), "axyz" * 40 + "a" * 150]:
+        assert tok.encode(text) == engine.encode(text), text
 
 
 def test_rank_files_known_by_their_hash(shared):

@@ -3,7 +3,8 @@
 The file begins with "GGUF", the version, two counts, and the metadata: keys with typed values. Read here because the package
 gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens, and this reader half a second (docs/experiments/formats.md).
 
-    tokenizer.ggml.model        gpt2: BPE in the byte alphabet; llama: scores, as in SentencePiece; gemma4: BPE of characters
+    tokenizer.ggml.model        gpt2: BPE in the byte alphabet; llama: scores, as in SentencePiece; gemma4: BPE of characters;
+                                bert and t5: WordPiece and Unigram (gguf_pipelines.py)
     tokenizer.ggml.pre          the name of the split patterns, which llama.cpp has (src/llama-vocab.cpp)
     tokenizer.ggml.tokens, .scores, .token_type, .merges, .add_space_prefix
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from ..vocabulary import AddedToken, Vocabulary
@@ -42,6 +43,7 @@ _WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S
 _SIGNS = r"[\p{P}$+<=>^~|]+"
 _CONTRACTIONS = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
 _ENDS = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+_LETTERS, _OTHERS = r"[^\r\n\p{L}\p{N}]?\p{L}+", r"[^\s\p{L}\p{N}]"
 _UPPER, _LOWER = r"(?:(?=\p{L})[^a-z])", r"(?:(?=\p{L})[^A-Z])"
 
 
@@ -67,6 +69,8 @@ _SIGNS_OF_DEEPSEEK = "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\
 _QWEN35 = (
     rf"{_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?[\p{{L}}\p{{M}}]+|\p{{N}}| ?[^\s\p{{L}}\p{{M}}\p{{N}}]+[\r\n]*{_ENDS}"
 )
+_BAILING = rf"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|{_LETTERS}|\p{{N}}| ?{_OTHERS}+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+_SEED = rf"{_CONTRACTIONS}|{_LETTERS}|\p{{N}}| ?[^\s\p{{L}}\p{{N}}\r\n]+{_ENDS}"
 # Tokens that llama.cpp takes for the end of a text or a turn, whatever kind the file gives them.
 ENDS_OF_TEXT = frozenset((
     "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>",
@@ -78,17 +82,17 @@ _BLOOM = " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
 
 # The split patterns by their names, in the words of llama.cpp. Of the same patterns one has the names of all.
 _PRE: dict[str, tuple[str, ...]] = {
-    "gpt-2 phi-2 mpt olmo jais trillion gigachat roberta-bpe jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code "
+    "gpt-2 phi-2 mpt olmo jais trillion gigachat exaone4 roberta-bpe jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code "
     "a.x-4.0 mellum modern-bert granite-docling": (_WORDS,),
     "starcoder refact command-r smollm codeshell exaone minerva-7b mellum2": (r"\p{N}", _WORDS),
     "falcon": (r"[\p{P}$+<=>^~|`]+", _WORDS, "[0-9][0-9][0-9]"),
     "default": (_SIGNS, _WORDS, r"\p{N}+", "[0-9][0-9][0-9]"),
-    "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 dbrx smaug-bpe chatglm-bpe glm4 chatglm4": (
+    "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano dbrx smaug-bpe chatglm-bpe glm4 glm5": (
         PATTERNS["llama3"],
     ),
     "qwen2 stablelm2 hunyuan megrez deepseek-r1-qwen kormo f2llmv2 grok-2 solar-open": (PATTERNS["qwen2"],),
     "qwen35": (_QWEN35,),
-    "deepseek-v3 hunyuan-dense joyai-llm": (r"\p{N}{1,3}", _CJK, _DEEPSEEK),
+    "deepseek-v3 hunyuan-dense joyai-llm hy_v4": (r"\p{N}{1,3}", _CJK, _DEEPSEEK),
     "deepseek-coder": ("[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", r"\p{N}"),
     "deepseek-llm": (
         "[\r\n]",
@@ -99,14 +103,20 @@ _PRE: dict[str, tuple[str, ...]] = {
         r"\p{N}+",
     ),
     "tekken": _cased("", r"\p{N}"),
-    "gpt-4o llama4 kanana2 minimax-m2": _cased(f"{_CONTRACTIONS}?", r"\p{N}{1,3}"),
+    "gpt-4o llama4 kanana2 talkie minimax-m2": _cased(f"{_CONTRACTIONS}?", r"\p{N}{1,3}"),
     "bloom poro-chat gpt3-finnish": (_BLOOM,),
     "viking": (_BLOOM, r"\p{N}"),
+    "bailingmoe bailingmoe2 llada-moe": (_BAILING,),
+    "seed-coder": (_SEED,),
+    "ufakzeka": (PATTERNS["qwen2"].partition(")|")[2],),
+    "minicpm5": (r"\p{N}{1,3}", PATTERNS["llama3"].replace("{1,3}", "+")),
     "superbpe": (r"\p{N}+", r"(?=(\d{3})+(?!\d))"),
 }
 NAMES_OF_PATTERNS = {name: patterns for names, patterns in _PRE.items() for name in names.split()}
-WHOLE_PRETOKENS = {"llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "tekken", "gpt-4o",
-          "llama4", "youtu"}  # fmt: skip
+WHOLE_PRETOKENS = {
+    "llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano", "glm4", "glm5",
+    "minicpm5", "tekken",
+}  # fmt: skip
 
 
 class Texts(NamedTuple):
@@ -127,16 +137,18 @@ class Texts(NamedTuple):
 
 
 class _Model(NamedTuple):
-    """The tokens of a file, their kinds, and its merges. file: for messages."""
+    """The tokens of a file, their kinds, and its merges. file: for messages. masks: tokens that take the space before them."""
 
     data: bytes
     file: str
     tokens: Texts
     kinds: list[int]
     merges: Texts
+    masks: Collection[str]
 
 
-_KINDS = {Texts: "a list of texts", list: "a list of numbers", str: "a text", bool: "true or false"}
+_MODELS = ("gpt2", "llama", "gemma4", "bert", "t5")
+_KINDS = {Texts: "a list of texts", list: "a list of numbers", str: "a text", bool: "true or false", int: "a number"}
 
 
 def parse_gguf(data: bytes, file: str) -> Vocabulary:
@@ -161,17 +173,28 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
         pieces = Pieces(tokens.read(data), scores, [NORMAL if kind == UNUSED else kind for kind in kinds], file)
         is_phi = re.search("phi-?3", str(values.get("general.name", "")).lower()) is not None  # as llama.cpp tells it
         return _scored(pieces, get("add_space_prefix", bool, True), rstrip=is_phi)
+    pre = get("pre", str, "default")
+    masks = _masks(pre, str(values.get("general.architecture", "")), str(values.get("general.name", "")).lower())
     if model in ("gpt2", "gemma4"):
         if merges is None:
             fail(file, "", f"tokenizer.ggml.merges is missing, which the model {model!r} needs")
         byte_level, prefix = model == "gpt2", get("add_space_prefix", bool, False)
-        return _merged(_Model(data, file, tokens, kinds, merges), byte_level, get("pre", str, "default"), prefix)
-    words = {"bert": "WordPiece", "t5": "Unigram", "rwkv": "RWKV"}
-    fail(
-        file,
-        "tokenizer.ggml.model",
-        f"{model!r} ({words.get(model, 'unknown')}); tokenmill reads gpt2, llama and gemma4",
-    )
+        return _merged(_Model(data, file, tokens, kinds, merges, masks), byte_level, pre, prefix)
+    if model in ("bert", "t5"):
+        from .gguf_pipelines import read_unigram, read_word_piece
+
+        texts = tokens.read(data)
+        added = _added(kinds, dict(zip(texts, range(len(texts)), strict=True)), texts.__getitem__, masks)
+        pieces, unknown = (
+            Pieces(texts, scores, kinds, file),
+            get("unknown_token_id", int, 100 if model == "bert" else 2),
+        )
+        if model == "bert":
+            lower = get("normalizer.lowercase", bool, True)
+            return read_word_piece(pieces, added, unknown, lower, get("normalizer.strip_accents", bool, lower))
+        spaces = get("add_space_prefix", bool, False), get("remove_extra_whitespaces", bool, False)
+        return read_unigram(pieces, added, unknown, get("precompiled_charsmap", list), *spaces)
+    fail(file, "tokenizer.ggml.model", f"{model!r} is not one that tokenmill reads: {', '.join(_MODELS)}")
 
 
 def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
@@ -201,7 +224,7 @@ def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabular
     spelling = None if byte_level else MARK, not byte_level and BYTE in held.kinds
     tables = read_tables(held.data, held.tokens[:2], held.merges[:2])
     if tables is not None:
-        added = _added(held.kinds, tables, tables.text_of)
+        added = _added(held.kinds, tables, tables.text_of, held.masks)
         made = table.packed_table(tables, *spelling, added)
     if tables is None or made is None:  # the slow reader names what is wrong
         texts = held.tokens.read(held.data)
@@ -215,7 +238,7 @@ def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabular
 
         merges = held.merges.read(held.data)
         sides = [merge.partition(" ") if merge[:1] != " " else (" ", " ", merge[2:]) for merge in merges]
-        added = _added(held.kinds, vocab, texts.__getitem__)
+        added = _added(held.kinds, vocab, texts.__getitem__, held.masks)
         made = table.listed_table(
             node, ([side[0] for side in sides], [side[2] for side in sides]), bad, *spelling, added
         )
@@ -233,12 +256,26 @@ def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabular
     )
 
 
-def _added(kinds: list[int], vocab: Any, text_of: Callable[[int], str]) -> list[AddedToken]:
+def _masks(pre: str, architecture: str, name: str) -> Collection[str]:
+    """The tokens that take the white space before them, as llama.cpp tells it by names in the metadata."""
+    jina = any(known in pre for known in ("jina-v2-de", "jina-v2-es", "jina-v2-code"))
+    if jina or any(known in architecture for known in ("nomic-bert-moe", "jina-bert-v3")):
+        return ("<mask>",)
+    return ("[MASK]",) if "modern-bert" in name else ()
+
+
+def _added(
+    kinds: list[int], vocab: Any, text_of: Callable[[int], str], masks: Collection[str] = ()
+) -> list[AddedToken]:
     """The added tokens. vocab: the ids of the tokens by their texts, and text_of(id) their texts."""
     ends = {vocab.get(text) for text in ENDS_OF_TEXT}
-    found = [id for id, kind in enumerate(kinds) if kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends]
+    ordinary = vocab.get("</s>") if vocab.get("<|tool_response>") is not None else None  # as in Gemma 4
+    kept = (id for id, kind in enumerate(kinds) if kind in (CONTROL, USER_DEFINED, UNKNOWN) or id in ends)
+    found = [id for id in kept if id != ordinary]
     return [
-        AddedToken(text, id, special=kinds[id] != USER_DEFINED or id in ends) for id in found if (text := text_of(id))
+        AddedToken(text, id, special=kinds[id] != USER_DEFINED or id in ends, lstrip=text in masks)
+        for id in found
+        if (text := text_of(id))
     ]
 
 

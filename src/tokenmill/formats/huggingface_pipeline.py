@@ -227,10 +227,10 @@ def _writes_mark(pipeline: Pipeline) -> bool:
 def pipeline_model_json(vocabulary: Vocabulary, pipeline: Pipeline) -> dict[str, Any]:
     """The `model` section of a pipeline."""
     texts = pipeline.texts
-    if "single_precision" in pipeline.model:
+    if "left_out" in pipeline.model:
         raise ConversionError(
-            "tokenizer.json has the scores of a SentencePiece model, but tokenizers adds them with another precision, so "
-            "some texts would get other ids"
+            "tokenizer.json has the scores of a Unigram model of SentencePiece or llama.cpp, but tokenizers adds them in another "
+            "way, so some texts would get other ids"
         )
     model = dict(pipeline.model)
     if pipeline.scores:

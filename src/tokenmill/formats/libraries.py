@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import unicodedata
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,7 +58,8 @@ def encode_with_library(
             return _llama_cpp(found.place)
         if looks_like_tiktoken(data) or vocabulary.order == "ranks":
             encoding = _encoding("file", vocabulary.tokens, vocabulary)
-            return _named("tiktoken", lambda text: encoding.encode(text, allowed_special="all"))
+            normalized = partial(_normalized, vocabulary.normalizers)
+            return _named("tiktoken", lambda text: encoding.encode(normalized(text), allowed_special="all"))
     except MissingExtraError:
         if not missing_ok:
             raise
@@ -66,6 +69,11 @@ def encode_with_library(
         f"{path}: no other library reads this here: tokenizer.json is for tokenizers, tokenizer.model for sentencepiece, .gguf "
         "for llama-cpp-python, ranks are for tiktoken"
     )
+
+
+def _normalized(forms: Sequence[Any], text: str) -> str:
+    """What the program of a file of ranks does to text before it calls tiktoken: Unicode normalisation, as for Qwen, or nothing."""
+    return reduce(lambda found, form: unicodedata.normalize(form, found), forms, text)
 
 
 def _llama_cpp(file: Path) -> LibraryEncoder:

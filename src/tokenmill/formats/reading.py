@@ -122,11 +122,11 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
 def _read_tiktoken(place: Path, data: bytes) -> _Found:
     from .tiktoken_file import companion_path, parse_tiktoken
 
-    known = published_encodings.known_by_hash(data)
-    if known is not None:
+    # The companion comes first: it may name other special tokens than the published encoding has.
+    beside = tokenmill_json.read_companion(companion_path(place), data)
+    if beside is None and (known := published_encodings.known_by_hash(data)) is not None:
         return published_encodings.published_vocabulary(known, [data], str(place)), True
     vocabulary = PackedVocabulary.of_ranks(parse_tiktoken(data, str(place)), split_patterns=())
-    beside = tokenmill_json.read_companion(companion_path(place), data)
     return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
 
 
@@ -134,13 +134,13 @@ def _read_pair(place: Path, parse: Callable[..., Vocabulary]) -> _Found:
     """The vocabulary in two files; `place` is one of them."""
     vocab_path, merges_path = _partner(place)
     vocab_data, merges_data = read_bytes(vocab_path), read_bytes(merges_path)
-    known = published_encodings.known_by_hash(vocab_data)
-    if known is not None and published_encodings.known_by_hash(merges_data) is known:
-        return published_encodings.published_vocabulary(known, [vocab_data, merges_data], str(vocab_path)), True
     files = vocab_data, merges_data, str(vocab_path), str(merges_path)
     beside = tokenmill_json.read_companion(vocab_path.with_name(tokenmill_json.NAME), vocab_data + merges_data)
     if beside:
         return beside.complete(parse(*files, beside.fields["added_tokens"])), True
+    known = published_encodings.known_by_hash(vocab_data)
+    if known is not None and published_encodings.known_by_hash(merges_data) is known:
+        return published_encodings.published_vocabulary(known, [vocab_data, merges_data], str(vocab_path)), True
     from . import ddtok, merges_txt
 
     if parse is ddtok.parse_ddtok:

@@ -62,15 +62,13 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         [piece.type for piece in model.pieces],
         file,
     )
+    kept = [piece.piece for piece in model.pieces if piece.type == USER_DEFINED]
     if training.model_type == UNIGRAM:
-        if USER_DEFINED in pieces.kinds and normalizer.precompiled_charsmap:
-            both = "has user-defined symbols and a character map"
-            fail(file, "", f"{both}, which SentencePiece applies together; tokenmill does not")
-        return _unigram(pieces, normalizer_steps(normalizer), training.byte_fallback, normalizer.add_dummy_prefix)
+        return _unigram(pieces, normalizer_steps(normalizer, kept), training.byte_fallback, normalizer.add_dummy_prefix)
     added = added_tokens(pieces)
     in_text = any(not token.special for token in added)
     prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
-    steps = normalizer_steps(normalizer, in_text)
+    steps = normalizer_steps(normalizer, kept, in_text)
     return scored_vocabulary(
         pieces,
         added,
@@ -81,13 +79,15 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     )
 
 
-def normalizer_steps(normalizer: Any, in_text: bool = False) -> tuple[Step, ...]:
-    """The steps of a `normalizer_spec`. in_text: whether the space before a text is not one of them, but `add_prefix_space`."""
-    import base64
+def normalizer_steps(normalizer: Any, kept: Sequence[str], in_text: bool = False) -> tuple[Step, ...]:
+    """The steps of a `normalizer_spec`.
 
+    kept: the symbols of the user, which the character map leaves as they are.
+    in_text: whether the space before a text is not one of the steps, but `add_prefix_space`.
+    """
     steps: list[Step] = []
     if normalizer.precompiled_charsmap:
-        steps.append(("CharacterMap", base64.b64encode(normalizer.precompiled_charsmap).decode()))
+        steps.append(character_map(normalizer.precompiled_charsmap, kept))
     if normalizer.remove_extra_whitespaces:
         steps += [("ReplaceRegex", f"^ +|[ {MARK}]+$", ""), ("ReplaceRegex", " {2,}", " ")]
     if normalizer.add_dummy_prefix and not in_text:  # before a map that may leave nothing of the text
@@ -95,16 +95,31 @@ def normalizer_steps(normalizer: Any, in_text: bool = False) -> tuple[Step, ...]
     return (*steps, ("Replace", " ", MARK))
 
 
+def character_map(data: bytes, kept: Sequence[str] = ()) -> Step:
+    """The step of a `precompiled_charsmap`, which leaves the texts `kept` as they are."""
+    import base64
+
+    return "CharacterMap", base64.b64encode(data).decode(), "\0".join(sorted(kept))
+
+
 def _unigram(pieces: Pieces, steps: tuple[Step, ...], fallback: bool, prefix: bool) -> Vocabulary:
     """The vocabulary of a Unigram model. Symbols that the user defined are ordinary tokens that win against others."""
     kinds = pieces.kinds
-    if len(kinds) > MAX_ID:
-        fail(pieces.file, "", f"holds {len(kinds)} pieces, more than {MAX_ID}")
     settings = {
         "type": "Unigram", "unk_id": kinds.index(UNKNOWN) if UNKNOWN in kinds else None, "byte_fallback": fallback,
         "single_precision": True, "left_out": [id for id, kind in enumerate(kinds) if kind != NORMAL],
         "user_defined": [id for id, kind in enumerate(kinds) if kind == USER_DEFINED],
     }  # fmt: skip
+    added = [token for token in added_tokens(pieces) if token.special]
+    return unigram_vocabulary(pieces, added, settings, steps, prefix)
+
+
+def unigram_vocabulary(
+    pieces: Pieces, added: Sequence[AddedToken], settings: dict[str, Any], steps: tuple[Step, ...], prefix: bool
+) -> Vocabulary:
+    """The vocabulary of a Unigram model with these settings. prefix: whether decoding leaves out a space at the start."""
+    if len(pieces.kinds) > MAX_ID:
+        fail(pieces.file, "", f"holds {len(pieces.kinds)} pieces, more than {MAX_ID}")
     decoders: list[dict[str, Any]] = [
         {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
         {"type": "ByteFallback"},
@@ -112,15 +127,14 @@ def _unigram(pieces: Pieces, steps: tuple[Step, ...], fallback: bool, prefix: bo
     ]
     if prefix:
         decoders.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
-    added = [token for token in added_tokens(pieces) if token.special]
     names = {token.id for token in added}
     tokens = [
         None
         if id in names or kind not in (NORMAL, USER_DEFINED, BYTE) or not text
         else text.replace(MARK, " ").encode()
-        for id, (text, kind) in enumerate(zip(pieces.texts, kinds, strict=True))
+        for id, (text, kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True))
     ]
-    for id, kind in enumerate(kinds):
+    for id, kind in enumerate(pieces.kinds):
         if kind == BYTE:
             tokens[id] = bytes([_byte_of(pieces.texts[id], id, pieces.file)])
     return Vocabulary(

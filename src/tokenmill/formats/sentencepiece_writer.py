@@ -54,7 +54,7 @@ def model_bytes(vocabulary: Vocabulary) -> tuple[bytes, list[str]]:
         setattr(spec, f"{role}_id", id)
         if id >= 0:
             setattr(spec, f"{role}_piece", model.pieces[id].piece)
-    _set_normalizer(model.normalizer_spec, vocabulary)
+    _set_normalizer(model, vocabulary)
     return model.SerializeToString(deterministic=True), notes
 
 
@@ -99,8 +99,9 @@ def _add_pieces(model: Any, vocabulary: Vocabulary) -> list[str]:
     return ["scores are ranks: only their order is known"]
 
 
-def _set_normalizer(spec: Any, vocabulary: Vocabulary) -> None:
+def _set_normalizer(model: Any, vocabulary: Vocabulary) -> None:
     """Set what the normalizer does; ConversionError for steps that no settings of it give."""
+    spec = model.normalizer_spec
     steps = vocabulary.normalizers
     names = [step[0] for step in steps]
     spec.add_dummy_prefix = "Prepend" in names or vocabulary.add_prefix_space == "text"
@@ -108,6 +109,7 @@ def _set_normalizer(spec: Any, vocabulary: Vocabulary) -> None:
     spec.escape_whitespaces = True
     if "CharacterMap" in names:
         spec.precompiled_charsmap = base64.b64decode(steps[names.index("CharacterMap")][1])
+    kept = [piece.piece for piece in model.pieces if piece.type == USER_DEFINED]
     in_text = vocabulary.add_prefix_space == "text"
-    if normalizer_steps(spec, in_text) != steps or vocabulary.add_prefix_space not in (False, "text"):
+    if normalizer_steps(spec, kept, in_text) != steps or vocabulary.add_prefix_space not in (False, "text"):
         raise ConversionError("the normalizer of this vocabulary is not one that tokenizer.model can hold")

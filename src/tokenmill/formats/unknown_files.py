@@ -19,19 +19,23 @@ _MAGIC = {
     b"PAR1": "a Parquet file. Word counts are a folder: give it to the command train",
 }
 
+_RWKV = re.compile(rb"1 '\\x00' 1$")
+
 
 def describe(data: bytes) -> str | None:
     """What `data` is, in words; None for what may be half of a vocabulary, {"token": id, ...}.
 
     >>> describe(b'{"model": {"type": "WordPiece", "vocab": {"##ing": 0}}}')
-    'a tokenizer.json whose model is WordPiece; tokenmill reads BPE'
+    'a tokenizer.json whose model is WordPiece, and which is damaged or incomplete'
     """
     for magic, found in _MAGIC.items():
         if data.startswith(magic):
             return found
     lines = data[: 1 << 16].splitlines()
     if b"[UNK]" in lines or sum(line.startswith(b"##") for line in lines) > 3:
-        return "a WordPiece vocabulary (vocab.txt); tokenmill reads BPE"
+        return "a WordPiece vocabulary (vocab.txt), which does not tell how text is normalised; load the tokenizer.json of the model"
+    if lines and _RWKV.match(lines[0]):
+        return "a vocabulary of RWKV, which is not BPE"
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"["):
         if len(data) > 1 << 20 and re.match(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\d', data):
             return None  # a large vocab.json, which need not be parsed twice
@@ -44,9 +48,11 @@ def describe(data: bytes) -> str | None:
 
 def _describe_json(value: Any) -> str | None:
     if not isinstance(value, dict):
+        if isinstance(value, list) and len(value) > 1 and all(isinstance(text, str) for text in value):
+            return "a list of tokens without merges or scores, which do not tell how text is encoded"
         return f"JSON, but {'an array' if isinstance(value, list) else 'a single value'}, not a vocabulary"
     if isinstance(value.get("model"), dict):
-        return f"a tokenizer.json whose model is {model_kind(value['model'])}; tokenmill reads BPE"
+        return f"a tokenizer.json whose model is {model_kind(value['model'])}, and which is damaged or incomplete"
     if value and all(isinstance(id, int) for id in value.values()):
         return None
     for key, found in _SETTINGS.items():

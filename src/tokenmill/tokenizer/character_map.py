@@ -20,10 +20,10 @@ class CharacterMap:
     """Replaces texts by the map.
 
     data: the map, in base64.
-    by_grapheme: whether to work as tokenizers does.
+    kept: texts that stay as they are, with \\0 between them, as in sentencepiece; None to work as tokenizers does.
     """
 
-    def __init__(self, data: str, by_grapheme: bool):
+    def __init__(self, data: str, kept: str | None = None):
         try:
             raw = base64.b64decode(data, validate=True)
         except binascii.Error as error:
@@ -33,7 +33,8 @@ class CharacterMap:
             raise FormatError("the character map is cut short")
         self.units = array("I", raw[4 : 4 + size])
         self.replacements = raw[4 + size :]
-        self.by_grapheme = by_grapheme
+        self.by_grapheme = kept is None
+        self.kept = dict.fromkeys(kept.split("\0") if kept else ())
 
     def __call__(self, text: str) -> str:
         if not self._begins_key.search(text):
@@ -73,24 +74,25 @@ class CharacterMap:
 
     @cached_property
     def _begins_key(self) -> re.Pattern[str]:
-        return re.compile(f"[{re.escape(''.join({key[0] for key in self.keys}))}]")
+        return re.compile(f"[{re.escape(''.join({key[0] for key in (*self.keys, *self.kept)}))}]")
 
     @cached_property
     def _longest(self) -> int:
-        return max(map(len, self.keys))
+        return max(map(len, (*self.keys, *self.kept)))
 
     def _by_longest_key(self, text: str) -> str:
         parts, done = [], 0
         while (match := self._begins_key.search(text, done)) is not None:
             start = match.start()
-            for end in range(min(len(text), start + self._longest), start, -1):
-                if (new := self.keys.get(text[start:end])) is not None:
-                    parts += [text[done:start], new]
-                    break
+            parts.append(text[done:start])
+            taken = [text[start:end] for end in range(min(len(text), start + self._longest), start, -1)]
+            old = next((old for old in taken if old in self.kept), "") if self.kept else ""
+            if old:
+                parts.append(old)
             else:
-                end = start + 1
-                parts.append(text[done:end])
-            done = end
+                old = next((old for old in taken if old in self.keys), text[start])
+                parts.append(self.keys.get(old, old))
+            done = start + len(old)
         return "".join([*parts, text[done:]])
 
     def _by_grapheme(self, text: str) -> str:

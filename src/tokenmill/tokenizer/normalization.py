@@ -6,7 +6,8 @@
     ("Replace", old, new)                     every `old`; ("ReplaceRegex", pattern, new) every match
     ("Strip", left, right)                    without white space at the start, at the end
     ("Precompiled", base64)                   the character map of a SentencePiece model, as tokenizers applies it
-    ("CharacterMap", base64)                  the same as sentencepiece applies it
+    ("CharacterMap", base64, kept)            the same as sentencepiece applies it; it leaves the texts `kept`, with \\0 between
+                                              them, as they are
     ("BertNormalizer", clean_text, handle_chinese_chars, strip_accents, lowercase)
 
 A character that Unicode 9.0 does not assign never changes in a Unicode normalisation there, never moves and never composes,
@@ -76,7 +77,7 @@ def _change_of(name: str, *arguments) -> Change:
     if name == "Strip":
         return partial(_strip, left=arguments[0], right=arguments[1])
     if name in ("Precompiled", "CharacterMap"):
-        return CharacterMap(arguments[0], by_grapheme=name == "Precompiled")
+        return CharacterMap(*arguments)
     if name == "BertNormalizer":
         return partial(_bert, options=arguments)
     return {"Lowercase": _lowercase, "StripAccents": _strip_accents, "Nmt": _nmt}[name]

@@ -169,8 +169,8 @@ class BytePairs:
 class Unigram:
     """The tokens with the highest sum of scores (Viterbi). A character without a token is unknown.
 
-    With `single_precision` in the settings, sums are rounded as SentencePiece's C++ code rounds them; `user_defined` are
-    the ids of its symbols that win against all others.
+    With `single_precision` in the settings, sums are rounded as sentencepiece 0.2.3 rounds them; `user_defined` are the ids
+    of the symbols that have its score for them, whatever the file says; `left_out` are those of tokens that no text gives.
     """
 
     def __init__(self, ids: Mapping[str, int], every: Mapping[str, int], pipeline: Pipeline):
@@ -181,11 +181,11 @@ class Unigram:
         self.rounds = bool(settings.get("single_precision"))
         left_out = {*settings.get("left_out", ())}
         normal = [score for id, score in enumerate(scores) if id not in left_out]
-        self.unknown_score = self._rounded(min(normal, default=0.0) - _UNKNOWN_PENALTY)
+        below = self._rounded(min(normal, default=0.0) - _UNKNOWN_PENALTY)
+        self.unknown_score = settings.get("unknown_score", below)
         user = {*settings.get("user_defined", ())}
-        best = max(normal, default=0.0)
         self.scores = {
-            text: len(text.encode()) * best - 0.1 if id in user else scores[id]
+            text: self._rounded(0.1 * (len(text.encode()) - 1)) if id in user else scores[id]
             for text, id in ids.items()
             if id in user or id not in left_out
         }
@@ -230,8 +230,11 @@ class Unigram:
             most = max(longest.get(word[start : start + 2], 0), longest.get(word[start], 0))
             for end in range(start + 1, min(start + most, count) + 1):
                 score = scores.get(word[start:end])
-                if score is not None and (starts[end] < 0 or score + here > best[end]):
-                    best[end], starts[end], known[end] = self._rounded(score + here), start, True
+                if score is None:
+                    continue
+                score = self._rounded(score + here)
+                if starts[end] < 0 or score > best[end]:
+                    best[end], starts[end], known[end] = score, start, True
             if word[start] not in scores:
                 score = self._rounded(self.unknown_score + here)
                 if starts[start + 1] < 0 or score > best[start + 1]:

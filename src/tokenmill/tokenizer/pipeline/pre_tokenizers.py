@@ -143,21 +143,23 @@ def _metaspace(word: Word, first: bool, mark: str, scheme: str, split: bool) -> 
 
 def _split(pattern: str, behavior: str, invert: bool = False) -> Cut:
     """Cuts a word at the matches of a pattern. behavior: what becomes of them."""
-    compiled, kind = to_regex(pattern), behavior.replace("_", "").lower()
+    kind = behavior.replace("_", "").lower()
 
     def cut(word: Word) -> Iterator[Word]:
-        spans = _spans(compiled, pattern, word.text, invert)
+        spans = _spans(pattern, word.text, invert)
         return (word.part(start, end) for start, end in _joined(spans, kind) if start < end)
 
     return cut
 
 
-def _spans(compiled: Any, pattern: str, text: str, invert: bool) -> list[Span]:
+def _spans(pattern: str, text: str, invert: bool) -> list[Span]:
     """The matches of a pattern and the text between them, which together are `text`."""
     spans: list[Span] = []
     at = 0
     try:
-        for start, end in matches(compiled, text):
+        for start, end in matches(
+            to_regex(pattern), text
+        ):  # compiled once, for the first text: that takes longer than loading
             if at < start:
                 spans.append((at, start, invert))
             spans.append((start, end, not invert))
