@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import shutil
+import tracemalloc
 
 import pytest
 import zstandard
@@ -111,3 +112,15 @@ def test_a_vocabulary_of_ranks_as_transformers_converts_it(ranked, tmp_path, mon
     ]
     tokens, _ = ranks_of(found, "tiktoken")
     assert tokens[: len(ranked.tokens)] == list(ranked.tokens)
+
+
+def test_reading_takes_no_more_memory_than_the_file(tmp_path):
+    """A read of the limit asks for a GiB, which systems that do not overcommit refuse."""
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(b"x" * 5000)
+    tracemalloc.start()
+    try:
+        assert file_content.read_bytes(path) == b"x" * 5000
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -50,8 +50,9 @@ def read_bytes(path: str | os.PathLike) -> bytes:
             suffix = next((suffix for mark, suffix in _COMPRESSIONS.items() if head.startswith(mark)), "")
             if not suffix and file.seekable():
                 file.seek(0)
-                content = file.read(_GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1)
-                return _noted(name, content)
+                most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
+                size = os.fstat(file.fileno()).st_size  # read() takes memory for all that it is asked for; 0 if not known
+                return _noted(name, file.read(min(most, size or most)))
     except OSError:
         pass  # the error of ByteStream says what to do
     from ..sources.streams import ByteStream  # late: it imports all decompressors
