@@ -51,7 +51,9 @@ def read_bytes(path: str | os.PathLike) -> bytes:
             if not suffix and file.seekable():
                 file.seek(0)
                 most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
-                size = os.fstat(file.fileno()).st_size  # read() takes memory for all that it is asked for; 0 if not known
+                size = os.fstat(
+                    file.fileno()
+                ).st_size  # read() takes memory for all that it is asked for; 0 if not known
                 return _noted(name, file.read(min(most, size or most)))
     except OSError:
         pass  # the error of ByteStream says what to do

@@ -185,10 +185,8 @@ def parse_gguf(data: bytes, file: str) -> Vocabulary:
 
         texts = tokens.read(data)
         added = _added(kinds, dict(zip(texts, range(len(texts)), strict=True)), texts.__getitem__, masks)
-        pieces, unknown = (
-            Pieces(texts, scores, kinds, file),
-            get("unknown_token_id", int, 100 if model == "bert" else 2),
-        )
+        pieces = Pieces(texts, scores, kinds, file)
+        unknown = get("unknown_token_id", int, 100 if model == "bert" else 2)
         if model == "bert":
             lower = get("normalizer.lowercase", bool, True)
             return read_word_piece(pieces, added, unknown, lower, get("normalizer.strip_accents", bool, lower))

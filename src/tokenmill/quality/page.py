@@ -209,7 +209,7 @@ def _chart(chart: Chart) -> str:
         for place, of in zip(shown.places(), shown.series, strict=True)
     )
     legend = f'<ul class="legend">{legend}</ul>' if len(shown.series) > 1 else ""
-    more = f" Only the first {MOST_SERIES} tokenizers are drawn." if len(chart.series) > MOST_SERIES else ""
+    more = f" Only the first {MOST_SERIES} tokenizers are drawn." if len(shown.series) < len(chart.series) else ""
     data = "\n".join("\t".join(map(_plain, row)) for row in chart.rows())
     return (
         f'<figure id="c-{chart.key}"><h3>{escape(chart.title)}</h3>{legend}{svg.draw(shown)}'

@@ -114,8 +114,11 @@ def _line(chart: Chart, of: Series, number: int, across: Scale, up: Scale) -> li
         x, y, _, figure = places[place]
         parts.append(f'<circle class="mark s{number}" cx="{x:.1f}" cy="{y:.1f}" r="3.2"/>')
         if len(chart.series) == 1:
-            anchor = "end" if x > WIDTH - 40 else "middle"
-            parts.append(_text(x, y - 7, format_figure(figure, chart.y.unit), "value", anchor))
+            falls = place > 0 and places[place - 1][1] < y  # then the line is above the mark, at its left
+            anchor = "end" if x > WIDTH - 40 else "start" if falls else "middle"
+            parts.append(
+                _text(x + 3 * (anchor == "start"), y - 7, format_figure(figure, chart.y.unit), "value", anchor)
+            )
     return parts
 
 
