@@ -33,6 +33,7 @@ def test_superwords_from_text_and_from_saved_counts(corpus, tmp_path):
     options = ["--vocab-size", 330, "--superwords", "superbpe", "--stage1-size", 290]
     result = run("train", corpus, *options, "-o", tmp_path / "a", "--json", "--memory-limit", "200MB")
     assert result.returncode == 0, result.stderr
+    assert result.stderr.startswith("the stage before superwords will need up to ")
     assert json.loads(result.stdout)["bytes_per_token"] > 5
     assert any(token.count(b" ") > 1 for token in tokenmill.load(tmp_path / "a").vocabulary.tokens if token)
     assert run("count", corpus, "-o", tmp_path / "counts", "--split", "cl100k").returncode == 0

@@ -122,7 +122,9 @@ def train_and_report(
             least = scaled(options.min_count, counts.scale)
             freed = 0 if needed else counts.arena.nbytes + counts.offsets.nbytes + counts.counts.nbytes
             plain = partial(estimate_memory, vocab_size=options.vocab_size, min_count=least, refine=options.refine)
-            state_memory(plain(counts) if fair is None else fair.memory(), free_memory(), resident_memory() - freed)
+            needs = plain(counts) if fair is None else fair.memory()
+            stage = "training" if options.superwords is None else "the stage before superwords"
+            state_memory(needs, free_memory(), resident_memory() - freed, stage)
         with event_log(outputs.log) as event, progress_bar() as bar, _timed(seconds, "train"):
             watching = bar if event is None else Watching(bar, event)
             if fair is None:
@@ -364,9 +366,9 @@ def _sizes(
     return {"sizes": found.tables[0].to_json()["rows"]}
 
 
-def state_memory(needed: int, free: int, held: int = 0) -> None:
-    """Say how much memory training needs, with what the process holds already, and warn if that is not free."""
-    message = f"training will need up to {math.ceil((needed + held) / 2**20):,} MiB of memory"
+def state_memory(needed: int, free: int, held: int = 0, stage: str = "training") -> None:
+    """Say how much memory a stage needs, with what the process holds already, and warn if that is not free."""
+    message = f"{stage} will need up to {math.ceil((needed + held) / 2**20):,} MiB of memory"
     if needed > free:
         message += f", but only {free >> 20:,} MiB are free. Leave out rare pretokens with --min-count 2 or more."
     say(message)
