@@ -55,3 +55,25 @@ def test_results_in_a_pipe_are_utf8_whatever_the_locale(tmp_path):
     program = [sys.executable, "-m", "tokenmill"]
     run([*program, "train", str(text), "--vocab-size", "261", "-o", made])
     assert "漢" in run([*program, "inspect", made, str(text)]).stdout.decode("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (["check"], "TOKENIZER"),
+        (["check", "tok"], "--against"),
+        (["decode"], "--tokenizer"),
+        (["encode", "text.txt"], "--tokenizer"),
+        (["train", "text.txt"], "--output"),
+        (["convert"], "TOKENIZER"),
+        (["inspect"], "TOKENIZER"),
+        (["compare"], "TOKENIZERS"),
+        (["count"], "SOURCES"),
+        (["prune"], "TOKENIZER"),
+        (["extend"], "TOKENIZER"),
+        (["clean"], "KIND"),
+    ],
+)
+def test_what_is_missing_is_named(arguments, missing):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2 and "Missing" in result.output and missing in result.output

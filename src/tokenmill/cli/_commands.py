@@ -24,16 +24,19 @@ class Argument:
 
     def make(self, name: str, kind: Any, default: Any) -> click.Parameter:
         several = get_origin(kind) is list
-        required = default is inspect.Parameter.empty
         made = click.Argument(
             [name],
             type=get_args(kind)[0] if several else kind,
             nargs=-1 if several else 1,
-            required=required,
-            default=None if required else default,
+            **_required_or(default),
         )
         made.about = self.help  # type: ignore[attr-defined]
         return made
+
+
+def _required_or(default: Any) -> dict[str, Any]:
+    """What tells click whether a parameter is required. To newer releases a default of None is a value."""
+    return {"required": True} if default is inspect.Parameter.empty else {"required": False, "default": default}
 
 
 class Option:
@@ -67,10 +70,9 @@ class Option:
         made = click.Option(
             [*(self.names or (both if kind is bool else dashed,)), name],
             type=None if kind is bool else type_,
-            is_flag=kind is bool,
+            is_flag=True if kind is bool else None,  # False lets click take a value like -1 for an option
             multiple=several,
-            required=default is inspect.Parameter.empty,
-            default=None if default is inspect.Parameter.empty else default,
+            **_required_or(default),
             help=self.help,
             metavar=self.metavar,
             show_default=default not in (None, "") and default is not False,
