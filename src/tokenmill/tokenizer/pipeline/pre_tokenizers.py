@@ -157,9 +157,8 @@ def _spans(pattern: str, text: str, invert: bool) -> list[Span]:
     spans: list[Span] = []
     at = 0
     try:
-        for start, end in matches(
-            to_regex(pattern), text
-        ):  # compiled once, for the first text: that takes longer than loading
+        # Compiled once, for the first text: that takes longer than loading.
+        for start, end in matches(to_regex(pattern), text):
             if at < start:
                 spans.append((at, start, invert))
             spans.append((start, end, not invert))
