@@ -166,14 +166,19 @@ def machine() -> dict:
     }
 
 
+def commit() -> str:
+    """The short name of the commit that runs, empty where there is no git or no repository."""
+    if shutil.which("git") is None:
+        return ""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+
 def environment() -> dict:
     """The machine, versions and commit of a measurement."""
     versions = {peer: version_of(peer) for peer in dict.fromkeys((*PEERS, *pythons()))}
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
     return {
-        "commit": commit,
+        "commit": commit(),
         **machine(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.release()}",

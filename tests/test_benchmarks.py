@@ -60,6 +60,11 @@ def test_a_result_names_the_machine():
     assert "load" not in render.taken_on({"date": "d", "cores": 2, "cpu": "c", "python": "3"})  # older results
 
 
+def test_a_result_needs_no_git(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert harness.commit() == ""
+
+
 def test_a_library_may_be_in_an_environment_of_its_own(monkeypatch):
     assert harness.version_of("tokenizers_next") is None
     monkeypatch.setenv("TOKENMILL_PYTHON_TIKTOKEN", "/somewhere/python")
