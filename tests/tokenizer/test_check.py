@@ -177,6 +177,17 @@ def test_a_tokenizer_that_refuses_a_text_differs_from_one_that_does_not():
     assert difference.ids is None and "A" in difference.text
 
 
+def test_a_library_that_leaves_out_a_byte_does_not_differ_from_a_refusal():
+    lacking = ranks([])
+    lacking = Tokenizer(dataclasses.replace(lacking, tokens=(*lacking.tokens[:0x41], None, *lacking.tokens[0x42:])))
+    texts = [("t", "b"), ("t", "bAb"), ("t", "A")]
+    leaves_out = LibraryEncoder("other", lambda text: list(text.replace("A", "").encode()))
+    found = check(lacking, lacking, texts, library=leaves_out, fuzz=0)
+    assert found.difference is None and found.refused >= 2
+    has_a_token = LibraryEncoder("other", lambda text: list(text.replace("A", "B").encode()))
+    assert check(Tokenizer(ranks([])), lacking, texts, library=has_a_token, fuzz=0).difference.text == "A"
+
+
 def test_more_of_the_same_seed_is_more_of_the_same():
     one, two = (check(Tokenizer(ranks(WORDS)), Tokenizer(ranks(WORDS)), fuzz=200, seed=3) for _ in range(2))
     assert one == two

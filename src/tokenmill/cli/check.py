@@ -48,6 +48,8 @@ def check(
     elif found.difference is None:
         say("no difference: " + (f"{found.proof}" if found.proof else "not proved, but none was found"))
         report(agreement_rows(found), False)
+        if found.refused:
+            say("refused are texts with a byte that has no token, which the library leaves out")
     else:
         show_difference(found.difference, first, other, (tokenizer, against))
     if found.difference is not None:
@@ -55,7 +57,8 @@ def check(
 
 
 def agreement_rows(found: Agreement) -> dict[str, Any]:
-    return {"proof": found.proof, "texts": found.texts, "bytes": found.bytes, "tokens": found.tokens}
+    rows = {"proof": found.proof, "texts": found.texts, "bytes": found.bytes, "tokens": found.tokens}
+    return {**rows, "refused": found.refused}
 
 
 def _load(path: str, opening: opt.Opening) -> Tokenizer:

@@ -64,6 +64,7 @@ class Agreement:
     proof: why the two give the same ids on every text, or None if their tables do not tell.
     difference: the difference found, or None if they agree on all texts tried.
     texts, bytes, tokens: how much was tried, sources and fuzzed texts together.
+    refused: texts that the tokenizer refuses, since it has no token for a byte in them, and of which a library leaves out a part.
     """
 
     proof: str | None
@@ -71,6 +72,7 @@ class Agreement:
     texts: int
     bytes: int
     tokens: int
+    refused: int = 0
 
 
 def proof(vocabulary: Vocabulary, other: Vocabulary) -> str | None:
@@ -126,7 +128,7 @@ def check(
         stages.append(("bytes", (("fuzzed bytes", data) for data in fuzzed_bytes(both, fuzz // 4, seed)), fuzz // 4))
     found = (trial.run(*stage, progress) for stage in stages)
     difference = next((difference for difference in found if difference is not None), None)
-    return Agreement(proved, difference, trial.texts, trial.bytes, trial.tokens)
+    return Agreement(proved, difference, trial.texts, trial.bytes, trial.tokens, trial.refused)
 
 
 def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | None = None) -> Iterator[tuple[str, str]]:
@@ -172,7 +174,8 @@ class _Trial:
 
     def __init__(self, tokenizer: Tokenizer, other: Tokenizer, library: LibraryEncoder | None):
         self.tokenizer, self.other = tokenizer, other
-        self.texts = self.bytes = self.tokens = 0
+        self.texts = self.bytes = self.tokens = self.refused = 0
+        self.library = library
         self.of_bytes: list[_Mode] = [(True, tokenizer.encode_bytes, other.encode_bytes)]
         self.of_text: list[_Mode] = [(True, _with_specials(tokenizer), _with_specials(other))]
         if library is not None:
@@ -230,11 +233,17 @@ class _Trial:
         ids: list[int] | None = None
         for specials, encode, encode_other in self.of_text if isinstance(text, str) else self.of_bytes:
             ids, other_ids = _try(encode, text), _try(encode_other, text)
-            if ids != other_ids:
+            if self.library is not None and ids is None and other_ids is not None and not self.holds(other_ids, text):
+                self.refused += 1
+            elif ids != other_ids:
                 short = _shorten(text, lambda part: _try(encode, part) != _try(encode_other, part))  # noqa: B023
                 ids, other_ids = _try(encode, short), _try(encode_other, short)
                 return Difference(source, short, ids, other_ids, self.offset(ids, other_ids), specials)
         return len(text.encode("utf-8", "replace") if isinstance(text, str) else text), len(ids or ())
+
+    def holds(self, ids: list[int], text: str | bytes) -> bool:
+        """Whether ids decode to the text that they are of."""
+        return self.tokenizer.decode(ids) == text
 
     def offset(self, ids: list[int] | None, other_ids: list[int] | None) -> int:
         """The byte at which the first different tokens begin."""
