@@ -3,6 +3,7 @@
 import json
 import pickle
 import random
+from array import array
 
 import pytest
 from family_examples import NASTY, SWEEP, content_of, differences, engine_of, random_texts
@@ -208,14 +209,14 @@ def test_merges_and_viterbi_equal_a_search_over_all_segmentations():
         for end in range(1, len(word) + 1):
             best[end] = max(best[end - len(t)] + scores[ids[t]] for t in texts if word[:end].endswith(t))
         assert found == best[-1]
-    rows = [[0, 1, 2], [2, 0, 3], [1, 0, 4]]
+    rows = array("i", [0, 1, 2, 2, 0, 3, 1, 0, 4])
     model = BytePairs({"a": 0, "b": 1, "ab": 2, "aba": 3, "ba": 4}, rows, None, {})
     assert model("ababba") == ([2, 2, 4], [2, 2, 2])
 
 
 def test_long_words_are_not_quadratic():
     word = "ab" * 20_000
-    model = BytePairs({"a": 0, "b": 1, "ab": 2}, [[0, 1, 2]], None, {})
+    model = BytePairs({"a": 0, "b": 1, "ab": 2}, array("i", [0, 1, 2]), None, {})
     assert model(word)[0] == [2] * 20_000
 
 

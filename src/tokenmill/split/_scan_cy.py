@@ -8,7 +8,7 @@ start until it has passed that place. See transducer.py, automaton.py, and compi
 
 import cython
 from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
-from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t
+from cython.cimports.libc.stdint import uint8_t, uint16_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 
@@ -304,6 +304,18 @@ class Scanner:
                 cython.cast(cython.p_char, ends), n * cython.cast(cython.Py_ssize_t, cython.sizeof(cython.size_t)))
         finally:
             free(ends)
+
+    def are_matches(self, data: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1]) -> bytes:
+        """1 for each pretoken of `data` that is a match, 0 for text between two. ends: as `fill` gives them."""
+        found: bytearray = bytearray(ends.shape[0])
+        start: cython.size_t = 0
+        end: cython.size_t
+        i: cython.Py_ssize_t
+        for i in range(ends.shape[0]):
+            end = self.match(cython.address(data[0]), start, data.shape[0])
+            found[i] = end != NONE and end != start
+            start = ends[i]
+        return bytes(found)
 
     def certain_cut(self, data: cython.const[uint8_t][::1], start: cython.size_t = 0, length=None) -> cython.size_t:
         """`cut` of data[start:length], for Python."""

@@ -8,7 +8,7 @@ import os
 import re
 import warnings
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import UsageError
 from ..vocabulary.names import is_named, regular_expressions
@@ -46,6 +46,37 @@ def remember(pattern: str, tables: Tables | str) -> Tables | str:
         COMPILED.clear()
     COMPILED[pattern] = tables
     return tables
+
+
+def _ends(scanner: Scanner, data: bytes) -> array[int]:
+    ends = array("Q")
+    while (start := ends[-1] if ends else 0) < len(data):
+        ends.frombytes(scanner.fill(data, start, PRETOKENS_PER_CALL))
+    return ends
+
+
+@functools.lru_cache(MOST_COMPILED)
+def finder_of(pattern: str) -> Callable[[str], list[tuple[int, int]]] | None:
+    """The function that finds the matches of a pattern in a text, as (start, end) in characters.
+
+    None for a pattern that only the `regex` module can run, and for one that matches nothing at all somewhere.
+    """
+    tables = tables_of(pattern)
+    if isinstance(tables, str) or any(tables.accepts[: tables.width]):
+        return None
+    scanner = Scanner(tables)
+
+    def find(text: str) -> list[tuple[int, int]]:
+        data = text.encode()
+        ends = _ends(scanner, data)
+        matches = scanner.are_matches(data, ends)
+        places = [0, *ends]
+        if len(data) != len(text):
+            sizes = (len(data[start:end].decode()) for start, end in itertools.pairwise(places))
+            places = [0, *itertools.accumulate(sizes)]
+        return [span for span, match in zip(itertools.pairwise(places), matches, strict=True) if match]
+
+    return find
 
 
 class Splitter:
@@ -163,10 +194,7 @@ class Splitter:
                 at += len(pretoken.encode("utf-8", "surrogateescape"))
                 ends.append(at)
             return ends
-        ends = array("Q")
-        while (start := ends[-1] if ends else 0) < len(data):
-            ends.frombytes(self.scanner.fill(data, start, PRETOKENS_PER_CALL))
-        return ends
+        return _ends(self.scanner, data)
 
     def warn_of_long_pretokens(self, text: bytes) -> None:
         """Warn, once in a process, if a pattern that has no name leaves a pretoken of more than LONG bytes in `text`."""

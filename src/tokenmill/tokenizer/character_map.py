@@ -11,7 +11,7 @@ import base64
 import binascii
 import re
 from array import array
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 from ..errors import FormatError
 
@@ -35,64 +35,61 @@ class CharacterMap:
         self.replacements = raw[4 + size :]
         self.by_grapheme = kept is None
         self.kept = dict.fromkeys(kept.split("\0") if kept else ())
+        self._first = lru_cache(1 << 16)(partial(self._next, 0))
+        self._grapheme = lru_cache(1 << 16)(self._of_grapheme)
 
     def __call__(self, text: str) -> str:
-        if not self._begins_key.search(text):
+        if self.by_grapheme and text.isascii() and "\r\n" not in text:  # each character is a grapheme
+            return text.translate(self._ascii)
+        starts = "".join(filter(self._first, {*text}))
+        if not starts and not self.kept:
             return text
-        return self._by_grapheme(text) if self.by_grapheme else self._by_longest_key(text)
+        return self._by_grapheme(text) if self.by_grapheme else self._by_longest_key(text, starts)
 
-    @cached_property
-    def keys(self) -> dict[str, str]:
-        """The keys with their replacements."""
-        children = self._children()
-        found: dict[str, str] = {}
-        stack = [(self._offset(self.units[0]), b"")]
-        while stack:
-            node, key = stack.pop()
-            for at in children.get(node, ()):
-                longer = key + bytes([node ^ at])
-                unit, below = self.units[at], at ^ self._offset(self.units[at])
-                if unit >> 8 & 1:
-                    start = self.units[below] & 0x7FFFFFFF
-                    end = self.replacements.index(b"\0", start)
-                    found[longer.decode("utf-8", "replace")] = self.replacements[start:end].decode()
-                stack.append((below, longer))
-        return found
+    def _next(self, at: int, character: str) -> int:
+        """The unit that a character leads to from unit `at`, which is 0 at the start of a key; 0 for none."""
+        for byte in character.encode("utf-8", "surrogatepass"):
+            at ^= self._offset(self.units[at]) ^ byte
+            if not byte or at >= len(self.units) or self.units[at] & 0x800000FF != byte:
+                return 0
+        return at
 
-    def _children(self) -> dict[int, list[int]]:
-        """The units that may be children of each node: unit `at` with the label b is one of the node at ^ b."""
-        children: dict[int, list[int]] = {}
-        for at, unit in enumerate(self.units):
-            label = unit & 0x800000FF
-            if 0 < label < 256:
-                children.setdefault(at ^ label, []).append(at)
-        return children
+    def _replacement(self, at: int) -> str | None:
+        """What replaces the key that ends at unit `at`; None if none ends there."""
+        unit = self.units[at]
+        if not unit >> 8 & 1:
+            return None
+        start = self.units[at ^ self._offset(unit)] & 0x7FFFFFFF
+        return self.replacements[start : self.replacements.index(b"\0", start)].decode()
 
     @staticmethod
     def _offset(unit: int) -> int:
         return unit >> 10 << ((unit & 1 << 9) >> 6)
 
     @cached_property
-    def _begins_key(self) -> re.Pattern[str]:
-        return re.compile(f"[{re.escape(''.join({key[0] for key in (*self.keys, *self.kept)}))}]")
+    def _ascii(self) -> dict[int, str]:
+        return {code: self._of_character(chr(code)) for code in range(128)}
 
-    @cached_property
-    def _longest(self) -> int:
-        return max(map(len, (*self.keys, *self.kept)))
-
-    def _by_longest_key(self, text: str) -> str:
+    def _by_longest_key(self, text: str, starts: str) -> str:
         parts, done = [], 0
-        while (match := self._begins_key.search(text, done)) is not None:
+        starts += "".join(key[0] for key in self.kept)
+        begins_key = re.compile(f"[{re.escape(starts)}]")
+        longest = max(map(len, self.kept), default=0)
+        while (match := begins_key.search(text, done)) is not None:
             start = match.start()
             parts.append(text[done:start])
-            taken = [text[start:end] for end in range(min(len(text), start + self._longest), start, -1)]
-            old = next((old for old in taken if old in self.kept), "") if self.kept else ""
-            if old:
+            taken = (text[start:end] for end in range(min(len(text), start + longest), start, -1))
+            if (old := next((old for old in taken if old in self.kept), "")):
                 parts.append(old)
-            else:
-                old = next((old for old in taken if old in self.keys), text[start])
-                parts.append(self.keys.get(old, old))
-            done = start + len(old)
+                done = start + len(old)
+                continue
+            new, done, at = text[start], start + 1, 0
+            for end in range(start, len(text)):
+                if not (at := self._next(at, text[end])):
+                    break
+                if (found := self._replacement(at)) is not None:
+                    new, done = found, end + 1
+            parts.append(new)
         return "".join([*parts, text[done:]])
 
     def _by_grapheme(self, text: str) -> str:
@@ -100,9 +97,16 @@ class CharacterMap:
 
         return "".join(map(self._grapheme, regex.findall(r"\X", text)))
 
-    def _grapheme(self, grapheme: str) -> str:
+    def _of_grapheme(self, grapheme: str) -> str:
+        at = 0
         if len(grapheme.encode()) < 6:
-            shortest = (self.keys.get(grapheme[:end]) for end in range(1, len(grapheme) + 1))
-            if (new := next((new for new in shortest if new is not None), None)) is not None:
-                return new
-        return "".join(self.keys.get(character, character) for character in grapheme)
+            for character in grapheme:
+                if not (at := self._next(at, character)):
+                    break
+                if (new := self._replacement(at)) is not None:
+                    return new
+        return "".join(map(self._of_character, grapheme))
+
+    def _of_character(self, character: str) -> str:
+        new = self._replacement(at) if (at := self._first(character)) else None
+        return character if new is None else new

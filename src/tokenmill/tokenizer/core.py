@@ -80,7 +80,8 @@ class Core:
             return None
         from .pipeline import PipelineEncoder  # late: few tokenizers need it, and it imports the regex module
 
-        added = {token.id: (self.tokens[token.id] or b"").decode() for token in vocabulary.added_tokens}
+        apart = _bytes_apart(vocabulary, self.added)
+        added = {token.id: apart[token.id].decode() for token in vocabulary.added_tokens}
         return PipelineEncoder(vocabulary, vocabulary.pipeline, added)
 
     @lazy
@@ -348,13 +349,19 @@ def _tokens_by_id(vocabulary: Vocabulary, added: AddedTokens) -> list[bytes | No
     for id in vocabulary.removed:
         tokens[id] = None
     tokens += [None] * (vocabulary.n_vocab - len(tokens))
-    for id, token in vocabulary.bytes_apart.items():
+    for id, token in _bytes_apart(vocabulary, added).items():
         tokens[id] = token
-    for found in vocabulary.added_tokens:
-        if found.normalized and vocabulary.normalizers:
-            text = added.normalize(found.content)
-            tokens[found.id] = (text.replace(vocabulary.space_mark, " ") if vocabulary.space_mark else text).encode()
     return tokens[: vocabulary.n_vocab]
+
+
+def _bytes_apart(vocabulary: Vocabulary, added: AddedTokens) -> dict[int, bytes]:
+    """The `bytes_apart` as they are in text after normalisation."""
+    found = dict(vocabulary.bytes_apart)
+    for token in vocabulary.added_tokens:
+        if token.normalized and vocabulary.normalizers:
+            text = added.normalize(token.content)
+            found[token.id] = (text.replace(vocabulary.space_mark, " ") if vocabulary.space_mark else text).encode()
+    return found
 
 
 def _merger(vocabulary: Vocabulary) -> tuple[Any, Any]:

@@ -24,9 +24,10 @@ import zlib
 from base64 import b85decode
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial, reduce
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING
 
+from ..split.splitter import finder_of
 from ..vocabulary.validation import NORMALIZERS
 from .character_map import CharacterMap
 from .normalization_table import UNASSIGNED
@@ -70,10 +71,7 @@ def _change_of(name: str, *arguments) -> Change:
     if name == "Replace":
         return lambda text: text.replace(*arguments)
     if name == "ReplaceRegex":
-        from ..split.reference import to_regex  # late: the regex module takes long to import
-
-        pattern, new = to_regex(arguments[0]), arguments[1]
-        return lambda text: pattern.sub(lambda _: new, text)
+        return _replace_matches(*arguments)
     if name == "Strip":
         return partial(_strip, left=arguments[0], right=arguments[1])
     if name in ("Precompiled", "CharacterMap"):
@@ -81,6 +79,19 @@ def _change_of(name: str, *arguments) -> Change:
     if name == "BertNormalizer":
         return partial(_bert, options=arguments)
     return {"Lowercase": _lowercase, "StripAccents": _strip_accents, "Nmt": _nmt}[name]
+
+
+def _replace_matches(pattern: str, new: str) -> Change:
+    if (find := finder_of(pattern)) is None:
+        from ..split.reference import to_regex  # late: the regex module takes long to import
+
+        return partial(to_regex(pattern).sub, lambda _: new)
+
+    def change(text: str) -> str:
+        borders = [0, *chain.from_iterable(find(text)), len(text)]
+        return new.join(text[start:end] for start, end in zip(borders[::2], borders[1::2], strict=True))
+
+    return change
 
 
 def _strip(text: str, left: bool, right: bool) -> str:

@@ -84,3 +84,12 @@ CHAINS: dict[str, tuple[str, ...]] = {
     "digits-3": (r"\p{N}{1,3}",),
     "digits-3-right": (r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))",),
 }
+
+# What tokenizers takes for punctuation: that of ASCII, and the general category P of Unicode 8.0. What came later is left out.
+_LATER = (
+    r"\x{61d}\x{9fd}\x{a76}\x{c77}\x{c84}\x{1b4e}-\x{1b4f}\x{1b7d}-\x{1b7f}\x{2e43}-\x{2e5d}\x{10d6e}\x{10ead}"
+    r"\x{10f55}-\x{10f89}\x{113d4}-\x{113d8}\x{1144b}-\x{1145d}\x{11660}-\x{1166c}\x{116b9}\x{1183b}"
+    r"\x{11944}-\x{11b09}\x{11be1}\x{11c41}-\x{11c45}\x{11c70}-\x{11c71}\x{11ef7}-\x{11fff}\x{12ff1}-\x{12ff2}"
+    r"\x{16d6d}-\x{16d6f}\x{16e97}-\x{16e9a}\x{16fe2}\x{1e5ff}\x{1e95e}-\x{1e95f}"
+)
+PUNCTUATION = rf"[\p{{P}}$+<=>^`|~\x{{166d}}\x{{111c9}}&&[^{_LATER}]]"

@@ -87,6 +87,11 @@ class Merger:
     def pair_rank(self, left, right):
         return tm_pair_map_get(cython.address(self.pairs), left, right)
 
+    def rank(self, left: uint32_t, right: uint32_t):
+        """The rank of a pair, or None."""
+        rank: uint32_t = self.pair_rank(left, right)
+        return None if rank == NO_ID else rank
+
     def add_pair(self, left, right, rank):
         """Add a pair; one that is in the table keeps its rank. False if memory runs out."""
         if not tm_pair_map_reserve(cython.address(self.pairs), 1):

@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...formats.byte_alphabet import CHARACTERS
-from ...split.reference import to_regex
-from ...vocabulary.dialects import from_oniguruma
 from ...vocabulary.pipeline import steps_of
 
 Texts = list[str]
@@ -89,6 +87,9 @@ def _replace(texts: Texts, step: Mapping[str, Any]) -> Texts:
     pattern, new = step["pattern"], step["content"]
     if pattern.get("Regex") is None:
         return [text.replace(pattern["String"], new) for text in texts]
+    from ...split.reference import to_regex  # late: the regex module takes longer to import than a file to load
+    from ...vocabulary.dialects import from_oniguruma
+
     compiled = to_regex(from_oniguruma(pattern["Regex"]))
     return [compiled.sub(lambda _: new, text) for text in texts]
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import heapq
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from ...errors import UsageError
 from ...vocabulary import Vocabulary
 from ...vocabulary.pipeline import Pipeline
+from ..merging._build_cy import list_merger
 
 Ids = tuple[list[int], list[int]]
 Model = Callable[[str], Ids]
@@ -25,12 +27,13 @@ _single = struct.Struct("f")
 
 def model_of(vocabulary: Vocabulary, pipeline: Pipeline) -> Model:
     """The model of a pipeline. Control tokens are never found in text, except where merges make them."""
-    settings = pipeline.model
-    made = {*vocabulary.events[:, 2].tolist()}
+    settings, rows = pipeline.model, vocabulary.event_numbers
     control = {token.id for token in vocabulary.added_tokens if token.special and len(token.content) > 1}
-    ids = {text: id for id, text in enumerate(pipeline.texts) if text is not None and (id not in control or id in made)}
-    every = {text: id for id, text in enumerate(pipeline.texts) if text is not None}
-    kind = settings["type"]
+    every, shown = _by_text(pipeline.texts), list(pipeline.texts)
+    for id in control.difference(rows[2::3] if control else ()):
+        if id < len(shown):
+            shown[id] = None
+    ids, kind = _by_text(shown), settings["type"]
     if kind == "Unigram":
         return Unigram(ids, every, pipeline)
     unknown = every.get(settings.get("unk_token") or "")
@@ -38,7 +41,14 @@ def model_of(vocabulary: Vocabulary, pipeline: Pipeline) -> Model:
         return WordPiece(ids, unknown, settings)
     if kind == "WordLevel":
         return WordPiece(ids, unknown, settings | {"max_input_chars_per_word": None, "continuing_subword_prefix": None})
-    return BytePairs(ids, vocabulary.events.tolist(), unknown, settings)
+    return BytePairs(ids, rows, unknown, settings)
+
+
+def _by_text(texts: Sequence[str | None]) -> dict[str, int]:
+    """The ids of the texts, the highest of equal ones."""
+    found: dict[Any, int] = dict(zip(texts, range(len(texts)), strict=True))
+    found.pop(None, None)
+    return found
 
 
 def _missing(text: str) -> UsageError:
@@ -88,13 +98,14 @@ class WordPiece:
 
 
 class BytePairs:
-    """BPE whose characters may have a prefix inside a word or a suffix at its end, with byte fallback and unknown tokens."""
+    """BPE whose characters may have a prefix inside a word or a suffix at its end, with byte fallback and unknown tokens.
 
-    def __init__(
-        self, ids: Mapping[str, int], rows: Iterable[list[int]], unknown: int | None, settings: Mapping[str, Any]
-    ):
+    rows: left id, right id and new id of each merge, as a buffer of int32.
+    """
+
+    def __init__(self, ids: Mapping[str, int], rows: Any, unknown: int | None, settings: Mapping[str, Any]):
         self.ids, self.unknown = ids, unknown
-        self.merges = {(left, right): (rank, new) for rank, (left, right, new) in enumerate(rows)}
+        self.rank, self.made = list_merger((b"", b""), rows, [None] * 256, {}, None).rank, rows[2::3]
         self.prefix = settings.get("continuing_subword_prefix") or ""
         self.suffix = settings.get("end_of_word_suffix") or ""
         self.bytes = _byte_ids(ids) if settings.get("byte_fallback") else []
@@ -144,24 +155,24 @@ class BytePairs:
         """Merge neighbours, the lowest rank first, the leftmost of several."""
         count = len(ids)
         after, before = list(range(1, count + 1)), list(range(-1, count - 1))
-        joined = ((at, self.merges.get(pair)) for at, pair in enumerate(pairwise(ids)))
-        queue = [(found[0], at, found[1]) for at, found in joined if found is not None]
+        ranks = ((self.rank(left, right), at) for at, (left, right) in enumerate(pairwise(ids)))
+        queue = [(rank, at) for rank, at in ranks if rank is not None]
         heapq.heapify(queue)
         while queue:
-            rank, at, new = heapq.heappop(queue)
+            rank, at = heapq.heappop(queue)
             right = after[at]
-            if sizes[at] < 0 or right >= count or self.merges.get((ids[at], ids[right])) != (rank, new):
+            if sizes[at] < 0 or right >= count or self.rank(ids[at], ids[right]) != rank:
                 continue
-            ids[at], after[at] = new, after[right]
+            ids[at], after[at] = int(self.made[rank]), after[right]
             sizes[at] += sizes[right]
             sizes[right] = -1  # gone
             if after[at] < count:
                 before[after[at]] = at
             for left in (before[at], at):
                 if left >= 0 and after[left] < count:
-                    made = self.merges.get((ids[left], ids[after[left]]))
-                    if made is not None:
-                        heapq.heappush(queue, (made[0], left, made[1]))
+                    next_rank = self.rank(ids[left], ids[after[left]])
+                    if next_rank is not None:
+                        heapq.heappush(queue, (next_rank, left))
         kept = [at for at in range(count) if sizes[at] >= 0]
         return [ids[at] for at in kept], [sizes[at] for at in kept]
 
@@ -183,16 +194,15 @@ class Unigram:
         normal = [score for id, score in enumerate(scores) if id not in left_out]
         below = self._rounded(min(normal, default=0.0) - _UNKNOWN_PENALTY)
         self.unknown_score = settings.get("unknown_score", below)
-        user = {*settings.get("user_defined", ())}
-        self.scores = {
-            text: self._rounded(0.1 * (len(text.encode()) - 1)) if id in user else scores[id]
-            for text, id in ids.items()
-            if id in user or id not in left_out
-        }
         self.known = ids
-        self.longest: dict[str, int] = {}  # of the tokens that begin with the same two characters
-        for text in self.scores:
-            self.longest[text[:2]] = max(self.longest.get(text[:2], 0), len(text))
+        self.scores: list[float | None] = [*scores]  # None for a token that no text gives
+        for id in left_out:
+            self.scores[id] = None
+        for id in settings.get("user_defined", ()):
+            self.scores[id] = self._rounded(0.1 * (len((pipeline.texts[id] or "").encode()) - 1))
+        ordered = sorted(ids, key=len)
+        # Of the tokens that begin with the same two characters: the last one counts.
+        self.longest = dict(zip(map(itemgetter(slice(2)), ordered), map(len, ordered), strict=True))
 
     def _rounded(self, value: float) -> float:
         return _single.unpack(_single.pack(value))[0] if self.rounds else value
@@ -224,18 +234,19 @@ class Unigram:
         best = [0.0] * (count + 1)
         starts = [-1] * (count + 1)
         known = [True] * (count + 1)
-        scores, longest = self.scores, self.longest
+        known_ids, scores, longest = self.known, self.scores, self.longest
         for start in range(count):
             here = best[start]
             most = max(longest.get(word[start : start + 2], 0), longest.get(word[start], 0))
             for end in range(start + 1, min(start + most, count) + 1):
-                score = scores.get(word[start:end])
-                if score is None:
+                id = known_ids.get(word[start:end])
+                if id is None or (score := scores[id]) is None:
                     continue
                 score = self._rounded(score + here)
                 if starts[end] < 0 or score > best[end]:
                     best[end], starts[end], known[end] = score, start, True
-            if word[start] not in scores:
+            id = known_ids.get(word[start])
+            if id is None or scores[id] is None:
                 score = self._rounded(self.unknown_score + here)
                 if starts[start + 1] < 0 or score > best[start + 1]:
                     best[start + 1], starts[start + 1], known[start + 1] = score, start, False

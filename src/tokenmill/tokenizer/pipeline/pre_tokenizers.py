@@ -6,24 +6,20 @@ characters, but never more or fewer of them. Only ByteLevel writes one character
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
-from itertools import pairwise
+from functools import cache, partial, reduce
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from ...errors import PatternError
 from ...formats.byte_alphabet import to_text
-from ...formats.huggingface_pretokenizers import PUNCTUATION
-from ...split.alphabet import properties, property_set
-from ...split.reference import matches, to_regex
-from ...split.syntax import shown
-from ...vocabulary.dialects import from_oniguruma
-from ...vocabulary.patterns import PATTERNS
+from ...split.splitter import finder_of
+from ...vocabulary.patterns import PATTERNS, PUNCTUATION
 from ...vocabulary.pipeline import steps_of
 from ..normalization import unassigned_characters
 
 WHITE_SPACE = r"\s"
-_WORDS = r"\w+|[^\w\s]+"
 
 
 class Word(NamedTuple):
@@ -46,6 +42,12 @@ class Word(NamedTuple):
 
 Span = tuple[int, int, bool]  # start, end, and whether it is a match
 Cut = Callable[[Word], Iterable[Word]]
+Pattern = str | re.Pattern[str]  # a regular expression in our dialect, or what finds one text
+_FIXED: dict[str, list[tuple[Pattern, str, bool]]] = {
+    "Whitespace": [(r"\w+|[^\w\s]+", "Removed", True)],
+    "WhitespaceSplit": [(WHITE_SPACE, "Removed", False)],
+    "BertPreTokenizer": [(WHITE_SPACE, "Removed", False), (PUNCTUATION, "Isolated", False)],
+}
 
 
 def pre_tokenizer_of(section: Mapping[str, Any] | None) -> Callable[[str, bool], list[Word]]:
@@ -74,38 +76,49 @@ def _step_of(step: Mapping[str, Any]) -> Callable[[Word, bool], Iterable[Word]]:
 
 
 def _cut_of(kind: str, step: Mapping[str, Any]) -> Cut:
+    cuts = [_split(*each) for each in _splits_of(step)]
     if kind == "ByteLevel":
-        pattern = PATTERNS["gpt2"] if step.get("use_regex", True) else None
-        return partial(_byte_level, adds=step.get("add_prefix_space", True), pattern=pattern)
-    if kind == "Split":
-        return _split(_pattern_of(step["pattern"]), step["behavior"], step.get("invert", False))
-    if kind == "Digits":
-        return _split(r"\p{N}", "Isolated" if step.get("individual_digits", False) else "Contiguous")
-    if kind == "Punctuation":
-        return _split(PUNCTUATION, step.get("behavior", "Isolated"))
-    if kind == "WhitespaceSplit":
-        return _split(WHITE_SPACE, "Removed")
-    if kind == "Whitespace":
-        return _split(_WORDS, "Removed", invert=True)
-    if kind == "CharDelimiterSplit":
-        return _split(_literal(step["delimiter"]), "Removed")
-    if kind == "BertPreTokenizer":
-        spaces, signs = _split(WHITE_SPACE, "Removed"), _split(PUNCTUATION, "Isolated")
-        return lambda word: (part for found in spaces(word) for part in signs(found))
+        return partial(_byte_level, adds=step.get("add_prefix_space", True), cuts=cuts)
     if kind == "FixedLength":
         length = step.get("length", 5)
         return lambda word: (word.part(i, i + length) for i in range(0, len(word.text), length))
-    assert kind == "UnicodeScripts", kind
-    return _by_script
+    if kind == "UnicodeScripts":
+        return _by_script
+    return lambda word: reduce(lambda words, cut: chain.from_iterable(map(cut, words)), cuts, [word])
 
 
-def _pattern_of(pattern: Mapping[str, str]) -> str:
+def _splits_of(step: Mapping[str, Any]) -> list[tuple[Pattern, str, bool]]:
+    """The patterns that a step cuts at, one after the other: each with its behaviour, and whether it is inverted."""
+    kind = step["type"]
+    if kind == "ByteLevel":
+        return [(PATTERNS["gpt2"], "Isolated", False)] if step.get("use_regex", True) else []
+    if kind == "Split":
+        return [(_pattern_of(step["pattern"]), step["behavior"], step.get("invert", False))]
+    if kind == "Digits":
+        return [(r"\p{N}", "Isolated" if step.get("individual_digits", False) else "Contiguous", False)]
+    if kind == "Punctuation":
+        return [(PUNCTUATION, step.get("behavior", "Isolated"), False)]
+    if kind == "CharDelimiterSplit":
+        return [(_literal(step["delimiter"]), "Removed", False)]
+    return _FIXED.get(kind, [])
+
+
+def patterns_of(section: Mapping[str, Any] | None) -> list[str]:
+    """The regular expressions that the steps of a pre-tokenizer cut at."""
+    return [found for step in steps_of(section) for found, *_ in _splits_of(step) if isinstance(found, str)]
+
+
+def _pattern_of(pattern: Mapping[str, str]) -> Pattern:
     """The pattern of a Split in our dialect."""
-    return from_oniguruma(pattern["Regex"]) if pattern.get("Regex") is not None else _literal(pattern["String"])
+    if pattern.get("Regex") is None:
+        return _literal(pattern["String"])
+    from ...vocabulary.dialects import from_oniguruma  # late: few files have such a pattern
+
+    return from_oniguruma(pattern["Regex"])
 
 
-def _literal(text: str) -> str:
-    return "".join(rf"\x{{{ord(character):x}}}" for character in text)
+def _literal(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text))
 
 
 # Steps that change text
@@ -121,11 +134,11 @@ def _in_bytes(words: Iterable[Word], text: str) -> list[Word]:
     return found
 
 
-def _byte_level(word: Word, adds: bool, pattern: str | None) -> Iterator[Word]:
+def _byte_level(word: Word, adds: bool, cuts: list[Cut]) -> Iterator[Word]:
     if adds and not word.text.startswith(" "):
         word = word.after(" ")
     start, added = word.start, word.added
-    for part in [word] if pattern is None else _split(pattern, "Isolated")(word):
+    for part in cuts[0](word) if cuts else [word]:
         data = part.text.encode()
         yield Word(to_text(data), start, min(added, len(data)))
         start, added = start + max(0, len(data) - added), max(0, added - len(data))
@@ -141,7 +154,7 @@ def _metaspace(word: Word, first: bool, mark: str, scheme: str, split: bool) -> 
 # Steps that cut
 
 
-def _split(pattern: str, behavior: str, invert: bool = False) -> Cut:
+def _split(pattern: Pattern, behavior: str, invert: bool = False) -> Cut:
     """Cuts a word at the matches of a pattern. behavior: what becomes of them."""
     kind = behavior.replace("_", "").lower()
 
@@ -152,24 +165,34 @@ def _split(pattern: str, behavior: str, invert: bool = False) -> Cut:
     return cut
 
 
-def _spans(pattern: str, text: str, invert: bool) -> list[Span]:
+def _spans(pattern: Pattern, text: str, invert: bool) -> list[Span]:
     """The matches of a pattern and the text between them, which together are `text`."""
     spans: list[Span] = []
     at = 0
+    for start, end in _matches(pattern, text):
+        if at < start:
+            spans.append((at, start, invert))
+        spans.append((start, end, not invert))
+        at = end
+    if at < len(text):
+        spans.append((at, len(text), invert))
+    return spans
+
+
+def _matches(pattern: Pattern, text: str) -> Iterable[tuple[int, int]]:
+    if not isinstance(pattern, str):
+        return (found.span() for found in pattern.finditer(text))
+    if (find := finder_of(pattern)) is not None:
+        return find(text)
+    from ...split.reference import matches, to_regex  # late: the regex module takes longer to import than a file to load
+    from ...split.syntax import shown
+
     try:
-        # Compiled once, for the first text: that takes longer than loading.
-        for start, end in matches(to_regex(pattern), text):
-            if at < start:
-                spans.append((at, start, invert))
-            spans.append((start, end, not invert))
-            at = end
+        return list(matches(to_regex(pattern), text))
     except TimeoutError:
         raise PatternError(
             f"the split pattern {shown(pattern)} takes too long on a text of {len(text):,} characters"
         ) from None
-    if at < len(text):
-        spans.append((at, len(text), invert))
-    return spans
 
 
 def _joined(spans: list[Span], behavior: str) -> list[tuple[int, int]]:
@@ -202,6 +225,8 @@ _OTHERS = {0x0589: "zyyy", 0x061C: "zyyy", 0x0953: "deva", 0x0954: "deva", 0x30F
 @cache
 def _scripts() -> dict[int, str]:
     """The script of each character that has one."""
+    from ...split.alphabet import properties, property_set  # late: few tokenizers cut at scripts
+
     found: dict[int, str] = {}
     for name in properties():
         script = property_set(f"script={name}")
