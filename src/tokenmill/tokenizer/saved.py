@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import os
+from array import array
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -26,7 +27,7 @@ from ..formats.published_encodings import our_folder
 from ..jobs.outputs import atomic_file
 from ..split.splitter import ANYTHING, remember, tables_of
 from ..split.tables import SimdTables, Tables
-from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from ..vocabulary.lazy import lazy
 from ..vocabulary.packed import LATER, PackedVocabulary, rows
 from .encoding._cutter_cy import Cutter
@@ -149,15 +150,15 @@ class Saved:
         if (
             self.path is None
             or isinstance(vocabulary, SavedVocabulary)
-            or vocabulary.pipeline
             or vocabulary.has_superwords
             or len(vocabulary.packed[1]) < 4 * FEWEST_TOKENS
         ):
             return
         with contextlib.suppress(OSError, OutputError, ValueError, TypeError):
             reads = {os.path.relpath(path, folder): digest for path, digest in self.reads.items()}
-            head, blocks = _packed(vocabulary, core.kernel.saved())
-            text = json.dumps(head | {"reads": reads, "blocks": list(map(len, blocks))}).encode()
+            head, blocks = _packed(vocabulary, None if vocabulary.pipeline else core.kernel.saved())
+            head |= {"reads": reads, "blocks": list(map(len, blocks))}
+            text = json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass")  # no escapes: read in less time
             body = b"".join([len(text).to_bytes(8, "little"), text, *blocks])
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with atomic_file(self.path, sync=False) as file:
@@ -177,10 +178,20 @@ def _packed(vocabulary: Vocabulary, kernel: tuple[Any, Any] | None) -> tuple[dic
         "n_vocab": vocabulary.n_vocab,
         "fingerprint": vocabulary.fingerprint(),
         "numbers": numbers,
-        "patterns": {pattern: _encode(tables_of(pattern)) for pattern in vocabulary.split_patterns or (ANYTHING,)},
+        "patterns": {pattern: _encode(tables_of(pattern)) for pattern in _patterns(vocabulary)},
     }
     counts = b"" if "event_counts" not in vocabulary.__dict__ else vocabulary.event_counts.tobytes()
     return head, [*vocabulary.packed, vocabulary.event_numbers.tobytes(), counts, *cutter, *tables]
+
+
+def _patterns(vocabulary: Vocabulary) -> list[str]:
+    """The regular expressions that encoding runs."""
+    replaced = [step[1] for step in vocabulary.normalizers if step[0] == "ReplaceRegex"]
+    if vocabulary.pipeline is None:
+        return [*(vocabulary.split_patterns or (ANYTHING,)), *replaced]
+    from .pipeline.pre_tokenizers import patterns_of
+
+    return [*patterns_of(vocabulary.pipeline.pre_tokenizer), *replaced]
 
 
 def _encode(value: Any) -> Any:
@@ -191,6 +202,9 @@ def _encode(value: Any) -> Any:
         return {"bytes": value.hex()}
     if isinstance(value, AddedToken):
         return {"added": [getattr(value, field.name) for field in fields(AddedToken)]}
+    if isinstance(value, Pipeline):
+        scores = array("d", value.scores).tobytes().hex()
+        return {"pipeline": [value.texts, dict(value.model), value.pre_tokenizer, value.decoder, scores]}
     if isinstance(value, Mapping):
         return {"plain": dict(value)}
     if value is None or isinstance(value, str | int | float):
@@ -206,6 +220,9 @@ def _decode(value: Any) -> Any:
         return tuple(map(_decode, inner))
     if kind == "plain":
         return inner
+    if kind == "pipeline":
+        texts, *sections, scores = inner
+        return Pipeline(tuple(texts), *sections, tuple(memoryview(bytes.fromhex(scores)).cast("d")))
     return bytes.fromhex(inner) if kind == "bytes" else AddedToken(*inner)
 
 
@@ -243,6 +260,7 @@ def _build() -> list[tuple[str, int, int]]:
             "tokenizer",
             "tokenizer/merging",
             "tokenizer/encoding",
+            "tokenizer/pipeline",
         )
     ]
     entries = sorted((entry for folder in folders for entry in os.scandir(folder)), key=lambda entry: entry.path)
