@@ -203,7 +203,7 @@ def test_merges_and_viterbi_equal_a_search_over_all_segmentations():
         scores = tuple(float(-chosen.randint(1, 9)) for _ in texts)
         word = "".join(chosen.choices("ab", k=7))
         ids = {text: id for id, text in enumerate(texts)}
-        model = Unigram(ids, ids, Pipeline(tuple(texts), {"type": "Unigram"}, scores=scores))
+        model = Unigram(ids, ids.get, Pipeline(tuple(texts), {"type": "Unigram"}, scores=scores))
         found = sum(scores[id] for id in model(word)[0])
         best = [0.0] + [float("-inf")] * len(word)
         for end in range(1, len(word) + 1):

@@ -6,37 +6,46 @@ stands for. UsageError for a word that it has no token for.
 
 from __future__ import annotations
 
-import heapq
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
 from ...errors import UsageError
 from ...vocabulary import Vocabulary
+from ...vocabulary.lazy import lazy
 from ...vocabulary.pipeline import Pipeline
 from ..merging._build_cy import list_merger
 
 Ids = tuple[list[int], list[int]]
 Model = Callable[[str], Ids]
 
+_SHORT = 16  # characters of a word: a token of any length is looked for
 _UNKNOWN_PENALTY = 10.0  # below the lowest score: SentencePiece's kUnkPenalty
 _single = struct.Struct("f")
 
 
 def model_of(vocabulary: Vocabulary, pipeline: Pipeline) -> Model:
     """The model of a pipeline. Control tokens are never found in text, except where merges make them."""
-    settings, rows = pipeline.model, vocabulary.event_numbers
+    settings, rows, texts = pipeline.model, vocabulary.event_numbers, list(pipeline.texts)
     control = {token.id for token in vocabulary.added_tokens if token.special and len(token.content) > 1}
-    every, shown = _by_text(pipeline.texts), list(pipeline.texts)
-    for id in control.difference(rows[2::3] if control else ()):
-        if id < len(shown):
-            shown[id] = None
-    ids, kind = _by_text(shown), settings["type"]
+    hidden = {}
+    for id in sorted(control.difference(rows[2::3] if control else ())):
+        if id < len(texts):
+            hidden[texts[id]] = id
+            texts[id] = None
+    ids: dict[Any, int] = dict(zip(texts, range(len(texts)), strict=True))
+    ids.pop(None, None)
+
+    def id_of(text: str) -> int | None:
+        return max((found[text] for found in (hidden, ids) if text in found), default=None)
+
+    kind = settings["type"]
     if kind == "Unigram":
-        return Unigram(ids, every, pipeline)
-    unknown = every.get(settings.get("unk_token") or "")
+        return Unigram(ids, id_of, pipeline)
+    unknown = id_of(settings.get("unk_token") or "")
     if kind == "WordPiece":
         return WordPiece(ids, unknown, settings)
     if kind == "WordLevel":
@@ -44,19 +53,12 @@ def model_of(vocabulary: Vocabulary, pipeline: Pipeline) -> Model:
     return BytePairs(ids, rows, unknown, settings)
 
 
-def _by_text(texts: Sequence[str | None]) -> dict[str, int]:
-    """The ids of the texts, the highest of equal ones."""
-    found: dict[Any, int] = dict(zip(texts, range(len(texts)), strict=True))
-    found.pop(None, None)
-    return found
-
-
 def _missing(text: str) -> UsageError:
     return UsageError(f"the vocabulary has no token for {text!r} and no unknown token, so it cannot encode this text")
 
 
-def _byte_ids(ids: Mapping[str, int]) -> list[int | None]:
-    return [ids.get(f"<0x{byte:02X}>") for byte in range(256)]
+def _byte_ids(id_of: Callable[[str], int | None]) -> list[int | None]:
+    return [id_of(f"<0x{byte:02X}>") for byte in range(256)]
 
 
 class WordPiece:
@@ -108,7 +110,7 @@ class BytePairs:
         self.rank, self.made = list_merger((b"", b""), rows, [None] * 256, {}, None).rank, rows[2::3]
         self.prefix = settings.get("continuing_subword_prefix") or ""
         self.suffix = settings.get("end_of_word_suffix") or ""
-        self.bytes = _byte_ids(ids) if settings.get("byte_fallback") else []
+        self.bytes = _byte_ids(ids.get) if settings.get("byte_fallback") else []
         self.fuses, self.whole = bool(settings.get("fuse_unk")), bool(settings.get("ignore_merges"))
 
     def __call__(self, word: str) -> Ids:
@@ -157,9 +159,9 @@ class BytePairs:
         after, before = list(range(1, count + 1)), list(range(-1, count - 1))
         ranks = ((self.rank(left, right), at) for at, (left, right) in enumerate(pairwise(ids)))
         queue = [(rank, at) for rank, at in ranks if rank is not None]
-        heapq.heapify(queue)
+        heapify(queue)
         while queue:
-            rank, at = heapq.heappop(queue)
+            rank, at = heappop(queue)
             right = after[at]
             if sizes[at] < 0 or right >= count or self.rank(ids[at], ids[right]) != rank:
                 continue
@@ -172,7 +174,7 @@ class BytePairs:
                 if left >= 0 and after[left] < count:
                     next_rank = self.rank(ids[left], ids[after[left]])
                     if next_rank is not None:
-                        heapq.heappush(queue, (next_rank, left))
+                        heappush(queue, (next_rank, left))
         kept = [at for at in range(count) if sizes[at] >= 0]
         return [ids[at] for at in kept], [sizes[at] for at in kept]
 
@@ -184,14 +186,14 @@ class Unigram:
     of the symbols that have its score for them, whatever the file says; `left_out` are those of tokens that no text gives.
     """
 
-    def __init__(self, ids: Mapping[str, int], every: Mapping[str, int], pipeline: Pipeline):
+    def __init__(self, ids: Mapping[str, int], id_of: Callable[[str], int | None], pipeline: Pipeline):
         settings, scores = pipeline.model, pipeline.scores
         self.unknown = settings.get("unk_id")
         self.fuses = settings.get("fuse_unk", True)
-        self.bytes = _byte_ids(every) if settings.get("byte_fallback") else []
+        self.bytes = _byte_ids(id_of) if settings.get("byte_fallback") else []
         self.rounds = bool(settings.get("single_precision"))
         left_out = {*settings.get("left_out", ())}
-        normal = [score for id, score in enumerate(scores) if id not in left_out]
+        normal = [score for id, score in enumerate(scores) if id not in left_out] if left_out else scores
         below = self._rounded(min(normal, default=0.0) - _UNKNOWN_PENALTY)
         self.unknown_score = settings.get("unknown_score", below)
         self.known = ids
@@ -200,9 +202,12 @@ class Unigram:
             self.scores[id] = None
         for id in settings.get("user_defined", ()):
             self.scores[id] = self._rounded(0.1 * (len((pipeline.texts[id] or "").encode()) - 1))
-        ordered = sorted(ids, key=len)
-        # Of the tokens that begin with the same two characters: the last one counts.
-        self.longest = dict(zip(map(itemgetter(slice(2)), ordered), map(len, ordered), strict=True))
+
+    @lazy
+    def longest(self) -> dict[str, int]:
+        """The size of the longest of the tokens that begin with the same two characters."""
+        ordered = sorted(self.known, key=len)  # the last one counts
+        return dict(zip(map(itemgetter(slice(2)), ordered), map(len, ordered), strict=True))
 
     def _rounded(self, value: float) -> float:
         return _single.unpack(_single.pack(value))[0] if self.rounds else value
@@ -234,10 +239,11 @@ class Unigram:
         best = [0.0] * (count + 1)
         starts = [-1] * (count + 1)
         known = [True] * (count + 1)
-        known_ids, scores, longest = self.known, self.scores, self.longest
+        known_ids, scores = self.known, self.scores
+        longest = self.longest if count > _SHORT else None
         for start in range(count):
             here = best[start]
-            most = max(longest.get(word[start : start + 2], 0), longest.get(word[start], 0))
+            most = max(longest.get(word[start : start + 2], 0), longest.get(word[start], 0)) if longest else count
             for end in range(start + 1, min(start + most, count) + 1):
                 id = known_ids.get(word[start:end])
                 if id is None or (score := scores[id]) is None:
