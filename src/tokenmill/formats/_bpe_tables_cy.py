@@ -259,6 +259,13 @@ class BpeTables:
         entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.text + entry.start), entry.size).decode()
 
+    def listing(self):
+        """The texts by id, None for an id without one, and the merges. None once `place` was called."""
+        id: cython.size_t
+        if self.blob != cython.NULL:
+            return None
+        return [self.text_of(id) if self.by_id[id] else None for id in range(self.n_ids)], self.packed_rows(self.n_rows)
+
     def id_of(self, text):
         data: bytes = text.encode("utf-8", "surrogatepass")
         size: cython.size_t = PyBytes_GET_SIZE(data)

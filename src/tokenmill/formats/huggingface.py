@@ -281,20 +281,23 @@ def _read_packed(data: bytes, file: str) -> Vocabulary | None:
     with contextlib.suppress(FormatError):  # the slow reader names what is wrong
         root = parse_json(head, file)
         if _kind_of(root["model"]) == "BPE":
-            return _read_fast(root, tables)
+            with contextlib.suppress(Unsupported):
+                return _read_fast(root, tables)
+            return _read_pipeline(root, "BPE", tables)
     return None
 
 
-def _read_pipeline(root: Json, kind: str) -> Vocabulary:
-    """The vocabulary where plain Python must run the steps of the file."""
+def _read_pipeline(root: Json, kind: str, tables: BpeTables | None = None) -> Vocabulary | None:
+    """The vocabulary where plain Python must run the steps of the file. tables: as for `_read_fast`."""
     notes: list[str] = []
     _note_outside(root, notes)
     normalizers = read_normalizer(root["normalizer"])
-    vocab = root["model"]["vocab"].value
+    vocab = root["model"]["vocab"].value if tables is None else tables
     if kind == "Unigram" and isinstance(vocab, list):
-        vocab = {item[0]: id for id, item in enumerate(vocab) if isinstance(item, list) and item}
-    added = _read_added(root["added_tokens"], Json(vocab, root.file, "$.model.vocab").expect(dict))
-    return read_pipeline(root, kind, normalizers, added, notes)
+        vocab = {item[0]: id for id, item in enumerate(vocab) if isinstance(item, list) and item and isinstance(item[0], str)}
+    if tables is None:
+        vocab = Json(vocab, root.file, "$.model.vocab").expect(dict)
+    return read_pipeline(root, kind, normalizers, _read_added(root["added_tokens"], vocab), notes, tables)
 
 
 def _note_outside(root: Json, notes: list[str]) -> None:

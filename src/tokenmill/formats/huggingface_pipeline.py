@@ -9,12 +9,15 @@ decoders         all but CTC
 from __future__ import annotations
 
 import json
-import re
+from functools import partial
+from operator import add, eq
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConversionError
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.dialects import from_oniguruma
+from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.pipeline import Pipeline
 from ..vocabulary.vocabulary import Step
 from . import tokens_and_merges as table
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy as np
+
+    from ._bpe_tables_cy import BpeTables
 
 _PRE_TOKENIZERS = (
     "BertPreTokenizer", "ByteLevel", "CharDelimiterSplit", "Digits", "FixedLength", "Metaspace", "Punctuation", "Split",
@@ -40,6 +45,7 @@ _SETTINGS = {
     "WordLevel": ("unk_token",),
     "Unigram": ("unk_id", "byte_fallback"),
 }  # fmt: skip
+_POWERS = [10.0**exponent for exponent in range(309)]
 _KINDS: dict[str, Any] = {
     "unk_token": str, "continuing_subword_prefix": str, "end_of_word_suffix": str, "fuse_unk": bool, "byte_fallback": bool,
     "ignore_merges": bool, "max_input_chars_per_word": int, "unk_id": int,
@@ -47,29 +53,49 @@ _KINDS: dict[str, Any] = {
 
 
 def read_pipeline(
-    root: Json, kind: str, normalizers: tuple[Step, ...], added: Sequence[AddedToken], notes: list[str]
-) -> Vocabulary:
-    """The vocabulary of a tokenizer.json whose model is `kind`. FormatError names what is wrong or unknown."""
+    root: Json,
+    kind: str,
+    normalizers: tuple[Step, ...],
+    added: Sequence[AddedToken],
+    notes: list[str],
+    tables: BpeTables | None = None,
+) -> Vocabulary | None:
+    """The vocabulary of a tokenizer.json whose model is `kind`. FormatError names what is wrong or unknown.
+
+    tables: the tokens and the merges, which `root` then does not have. None is returned if they are wrong.
+    """
     model = root["model"]
     settings = {"type": kind} | {
         name: model[name].expect(_KINDS[name]) for name in _SETTINGS[kind] if not model[name].absent
     }
-    texts, scores = _read_scores(model["vocab"]) if kind == "Unigram" else (_read_texts(model["vocab"]), ())
+    scores: tuple[float, ...] = ()
+    events = b""
+    if tables is not None:
+        if (listing := tables.listing()) is None:
+            return None
+        texts, events = listing
+    elif kind == "Unigram":
+        texts, scores = _read_scores(model["vocab"])
+    else:
+        texts = _read_texts(model["vocab"])
     _check_unknown(model, settings, texts)
     pre_tokenizer, decoder = root["pre_tokenizer"], root["decoder"]
     _check_steps(pre_tokenizer, "pretokenizers", _PRE_TOKENIZERS)
     _check_steps(decoder, "decoders", _DECODERS)
     pipeline = Pipeline(tuple(texts), settings, pre_tokenizer.value, decoder.value, scores)
-    ids = {text: id for id, text in enumerate(texts) if text is not None}
-    events = _read_merges(model["merges"], ids, settings) if kind == "BPE" else ()
-    tokens = _tokens(pipeline, {token.id for token in added})
+    apart = {token.id for token in added}
+    tokens = _tokens(pipeline, apart)
+    if tables is not None and not _spell(tokens, memoryview(events).cast("i")):
+        return None
+    make: Callable[..., Vocabulary] = partial(PackedVocabulary.of, pack_tokens(tuple(tokens)), events)
+    if kind == "BPE" and tables is None:
+        ids = {text: id for id, text in enumerate(texts) if text is not None}
+        make = partial(Vocabulary, tuple(tokens), events=_read_merges(model["merges"], ids, settings))
     if kind == "BPE" and not settings.get("unk_token"):
         notes.append("there is no unknown token: Hugging Face drops characters without a token, tokenmill refuses them")
-    return Vocabulary(
-        tokens=tuple(tokens),
+    return make(
         split_patterns=(),
-        order=_ORDERS[kind],  # type: ignore[arg-type]
-        events=events,  # type: ignore[arg-type]
+        order=_ORDERS[kind],
         added_tokens=tuple(added),
         whole_pretokens=bool(settings.get("ignore_merges")),
         alphabet="characters",
@@ -77,49 +103,69 @@ def read_pipeline(
         decode_only=tuple(
             (id, text.encode())
             for id, text in enumerate(texts)
-            if text is not None and tokens[id] is None and id not in {token.id for token in added}
+            if text is not None and tokens[id] is None and id not in apart
         ),
         pipeline=pipeline,
         notes=tuple(notes),
     )
 
 
+def _spell(tokens: list[bytes | None], rows: memoryview) -> bool:
+    """Whether the parts of each merge are tokens that spell the third."""
+    lefts, rights, made = (map(tokens.__getitem__, rows[column::3]) for column in range(3))
+    try:
+        return all(map(eq, map(add, lefts, rights), made))
+    except TypeError:  # None
+        return False
+
+
 def _read_texts(node: Json) -> list[str | None]:
+    vocab = node.expect(dict)
+    if [*vocab.values()] == [*range(len(vocab))] and len(vocab) <= MAX_ID and {*map(type, vocab.values())} <= {int}:
+        return _checked([*vocab], node)  # as nearly always: in order
     texts: list[str | None] = []
-    for text, id in node.expect(dict).items():
+    for text, id in vocab.items():
         if type(id) is not int or not 0 <= id <= MAX_ID:
             node.fail(f"the id {show(id)} of {show(text)} is not an integer from 0 to {MAX_ID}")
         texts += [None] * (id + 1 - len(texts))
         if texts[id] is not None:
             node.fail(f"the id {id} of {show(text)} is that of {show(texts[id])} already")
-        texts[id] = _checked(text, node)
-    return texts
+        texts[id] = text
+    return _checked(texts, node)
 
 
 def _read_scores(node: Json) -> tuple[list[str | None], tuple[float, ...]]:
     items = node.expect(list)
     for n, item in enumerate(items):
-        if type(item) is not list or len(item) != 2 or type(item[0]) is not str or type(item[1]) not in (int, float):
+        if (
+            type(item) is not list
+            or len(item) != 2
+            or type(item[0]) is not str
+            or type(item[1]) not in (int, float)
+            or not -1e308 < item[1] < 1e308
+        ):
             Json(item, node.file, f"{node.where}[{n}]").fail(f"expected a token and its score, found {show(item)}")
-    return [_checked(text, node) for text, _ in items], tuple(_as_serde(float(score)) for _, score in items)
+    return _checked([text for text, _ in items], node), tuple([_as_serde(float(score)) for _, score in items])
 
 
 def _as_serde(value: float) -> float:
     """A number as serde_json reads it, which rounds twice: its digits, and their quotient by a power of ten."""
-    digits, _, power = repr(abs(value)).partition("e")
+    digits, _, power = repr(value).partition("e")
     whole, _, fraction = digits.partition(".")
-    exponent = int(power or 0) - len(fraction)
+    exponent = (int(power) if power else 0) - len(fraction)
     found = float(int(whole + fraction))
-    found = found * 10.0**exponent if exponent >= 0 else found / 10.0**-exponent
-    return -found if value < 0 else found
+    if exponent < -308:
+        found, exponent = found / 1e308, exponent + 308
+    return found * _POWERS[exponent] if exponent >= 0 else found / _POWERS[-exponent]
 
 
-def _checked(text: str, node: Json) -> str:
+def _checked(texts: list[str | None], node: Json) -> list[str | None]:
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        node.fail(f"the token {show(text)} is not Unicode text: it holds a lone surrogate")
-    return text
+        "".join(filter(None, texts)).encode()
+    except UnicodeEncodeError as error:
+        wrong = next(text for text in texts if text and error.object[error.start] in text)
+        node.fail(f"the token {show(wrong)} is not Unicode text: it holds a lone surrogate")
+    return texts
 
 
 def _check_unknown(model: Json, settings: dict[str, Any], texts: list[str | None]) -> None:
@@ -202,20 +248,17 @@ def _tokens(pipeline: Pipeline, added: set[int]) -> list[bytes | None]:
         found = tokens_of_texts([text or "" for text in cut])
         tokens = [token and token + end.encode() for token, end in zip(found, ends, strict=True)]
     else:
-        tokens = []
-        for text in texts:
-            if text is None:
-                tokens.append(None)
-                continue
-            if settings.get("byte_fallback") and (byte := re.fullmatch("<0x([0-9A-F]{2})>", text)):
-                tokens.append(bytes([int(byte[1], 16)]))
-                continue
-            for mark in marks:
-                text = text.replace(mark, " ")
-            text = text.removeprefix(prefix) if prefix and text.startswith(prefix) else starts + text
-            if suffix and text.endswith(suffix):
-                text = text.removesuffix(suffix) + " "
-            tokens.append(text.encode())
+        cut = texts
+        for mark in marks:
+            cut = [text and text.replace(mark, " ") for text in cut]
+        if prefix:
+            cut = [text and (text[len(prefix) :] if text.startswith(prefix) else starts + text) for text in cut]
+        if suffix:
+            cut = [text and (text.removesuffix(suffix) + " " if text.endswith(suffix) else text) for text in cut]
+        tokens = [text and text.encode() for text in cut]  # type: ignore[misc]
+        if settings.get("byte_fallback"):
+            values = {f"<0x{byte:02X}>": bytes([byte]) for byte in range(256)}
+            tokens = [values.get(text or "", token) for text, token in zip(texts, tokens, strict=True)]
     return [None if id in added else token or None for id, token in enumerate(tokens)]
 
 

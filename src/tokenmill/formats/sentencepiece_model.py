@@ -137,8 +137,9 @@ def unigram_vocabulary(
     for id, kind in enumerate(pieces.kinds):
         if kind == BYTE:
             tokens[id] = bytes([_byte_of(pieces.texts[id], id, pieces.file)])
-    return Vocabulary(
-        tokens=tuple(tokens),
+    return PackedVocabulary.of(
+        pack_tokens(tuple(tokens)),
+        b"",
         split_patterns=(),
         order="unigram",
         added_tokens=tuple(added),
