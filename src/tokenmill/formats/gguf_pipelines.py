@@ -52,7 +52,7 @@ def read_word_piece(
     )
     steps = (*steps, "Lowercase", _WORDS) if lowercase else (*steps, _WORDS)
     root = Json({"model": model, "pre_tokenizer": {"type": "WhitespaceSplit"}, "decoder": decoder}, pieces.file, "$")
-    return read_pipeline(root, "WordPiece", steps, added, [])
+    return read_pipeline(root, "WordPiece", steps, lambda _: added, [])
 
 
 def read_unigram(

@@ -18,6 +18,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -292,12 +293,7 @@ def _read_pipeline(root: Json, kind: str, tables: BpeTables | None = None) -> Vo
     notes: list[str] = []
     _note_outside(root, notes)
     normalizers = read_normalizer(root["normalizer"])
-    vocab = root["model"]["vocab"].value if tables is None else tables
-    if kind == "Unigram" and isinstance(vocab, list):
-        vocab = {item[0]: id for id, item in enumerate(vocab) if isinstance(item, list) and item and isinstance(item[0], str)}
-    if tables is None:
-        vocab = Json(vocab, root.file, "$.model.vocab").expect(dict)
-    return read_pipeline(root, kind, normalizers, _read_added(root["added_tokens"], vocab), notes, tables)
+    return read_pipeline(root, kind, normalizers, partial(_read_added, root["added_tokens"]), notes, tables)
 
 
 def _note_outside(root: Json, notes: list[str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import count
 from operator import add, eq
 from typing import TYPE_CHECKING, Any
 
@@ -56,13 +57,14 @@ def read_pipeline(
     root: Json,
     kind: str,
     normalizers: tuple[Step, ...],
-    added: Sequence[AddedToken],
+    read_added: Callable[[Any], Sequence[AddedToken]],
     notes: list[str],
     tables: BpeTables | None = None,
 ) -> Vocabulary | None:
     """The vocabulary of a tokenizer.json whose model is `kind`. FormatError names what is wrong or unknown.
 
-    tables: the tokens and the merges, which `root` then does not have. None is returned if they are wrong.
+    read_added: gives the added tokens, from the ids of the model's tokens. tables: the tokens and the merges, which `root` then
+    does not have. None is returned if they are wrong.
     """
     model = root["model"]
     settings = {"type": kind} | {
@@ -79,6 +81,7 @@ def read_pipeline(
     else:
         texts = _read_texts(model["vocab"])
     _check_unknown(model, settings, texts)
+    added = read_added(tables or (dict(zip(texts, count())) if kind == "Unigram" else model["vocab"].value))
     pre_tokenizer, decoder = root["pre_tokenizer"], root["decoder"]
     _check_steps(pre_tokenizer, "pretokenizers", _PRE_TOKENIZERS)
     _check_steps(decoder, "decoders", _DECODERS)
@@ -152,7 +155,7 @@ def _as_serde(value: float) -> float:
     """A number as serde_json reads it, which rounds twice: its digits, and their quotient by a power of ten."""
     digits, _, power = repr(value).partition("e")
     whole, _, fraction = digits.partition(".")
-    exponent = (int(power) if power else 0) - len(fraction)
+    exponent = int(power or 0) - len(fraction)
     found = float(int(whole + fraction))
     if exponent < -308:
         found, exponent = found / 1e308, exponent + 308
