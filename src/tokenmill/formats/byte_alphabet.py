@@ -9,6 +9,8 @@ Bytes that are printable in Latin-1 stand for themselves; the other 68, in ascen
 
 from __future__ import annotations
 
+import re
+from bisect import bisect
 from collections.abc import Sequence
 from itertools import accumulate
 
@@ -18,6 +20,8 @@ _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
 # The character of each byte.
 CHARACTERS = tuple(chr(byte) if byte in _PRINTABLE else chr(0x100 + _OTHERS.index(byte)) for byte in range(256))
 _TABLE = dict(enumerate(CHARACTERS))
+# The byte of each character as one of Latin-1; a character of Latin-1 outside of the alphabet becomes one beyond.
+_BYTES = dict.fromkeys(range(0x100), "\uffff") | {ord(character): chr(byte) for byte, character in _TABLE.items()}
 
 
 def to_text(token: bytes) -> str:
@@ -27,18 +31,10 @@ def to_text(token: bytes) -> str:
 
 def tokens_of_texts(texts: Sequence[str]) -> list[bytes | None]:
     """The bytes of each text, all in one pass; None for a text with a character outside of the alphabet."""
-    import numpy as np
-
-    table = np.full(0x100 + len(_OTHERS) + 1, -1, np.int16)
-    table[[ord(character) for character in CHARACTERS]] = range(256)
-    # "surrogatepass": a lone surrogate in the file is one more character outside of the alphabet, not a crash.
-    points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    values = table[np.minimum(points, len(table) - 1)]
-    data = values.astype(np.uint8).tobytes()
+    joined = "".join(texts).translate(_BYTES)
+    data = joined.encode("latin-1", "replace")
     ends = list(accumulate(map(len, texts)))
     tokens: list[bytes | None] = [data[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-    outside = np.flatnonzero(values < 0)
-    if len(outside):
-        for i in np.unique(np.searchsorted(ends, outside, side="right")).tolist():
-            tokens[i] = None
+    for outside in re.finditer("[^\0-\xff]", joined):
+        tokens[bisect(ends, outside.start())] = None
     return tokens

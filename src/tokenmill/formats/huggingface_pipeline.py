@@ -15,6 +15,7 @@ from operator import add, eq
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConversionError
+from ..split.splitter import tables_of
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.dialects import from_oniguruma
@@ -220,9 +221,7 @@ def _check_pattern(node: Json) -> None:
         node["String"].expect(str)
         return
     try:
-        from ..split.reference import to_regex  # late: the regex module takes long to import
-
-        to_regex(from_oniguruma(node["Regex"].expect(str)))
+        tables_of(from_oniguruma(node["Regex"].expect(str)))
     except ConversionError as error:
         node["Regex"].fail(str(error))
 

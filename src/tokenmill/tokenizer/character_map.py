@@ -79,7 +79,7 @@ class CharacterMap:
             start = match.start()
             parts.append(text[done:start])
             taken = (text[start:end] for end in range(min(len(text), start + longest), start, -1))
-            if (old := next((old for old in taken if old in self.kept), "")):
+            if old := next((old for old in taken if old in self.kept), ""):
                 parts.append(old)
                 done = start + len(old)
                 continue

@@ -158,7 +158,7 @@ class Saved:
             reads = {os.path.relpath(path, folder): digest for path, digest in self.reads.items()}
             head, blocks = _packed(vocabulary, None if vocabulary.pipeline else core.kernel.saved())
             head |= {"reads": reads, "blocks": list(map(len, blocks))}
-            text = json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass")  # no escapes: read in less time
+            text = json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass")  # escapes are slow to read
             body = b"".join([len(text).to_bytes(8, "little"), text, *blocks])
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with atomic_file(self.path, sync=False) as file:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...formats.byte_alphabet import CHARACTERS
 from ...vocabulary.pipeline import steps_of
+from ..normalization import normalizer_of
 
 Texts = list[str]
 _BYTE = re.compile("<0x([0-9A-Fa-f]{2})>")
@@ -87,11 +88,9 @@ def _replace(texts: Texts, step: Mapping[str, Any]) -> Texts:
     pattern, new = step["pattern"], step["content"]
     if pattern.get("Regex") is None:
         return [text.replace(pattern["String"], new) for text in texts]
-    from ...split.reference import to_regex  # late: the regex module takes longer to import than a file to load
-    from ...vocabulary.dialects import from_oniguruma
+    from ...vocabulary.dialects import from_oniguruma  # late: few files have such a pattern
 
-    compiled = to_regex(from_oniguruma(pattern["Regex"]))
-    return [compiled.sub(lambda _: new, text) for text in texts]
+    return list(map(normalizer_of([("ReplaceRegex", from_oniguruma(pattern["Regex"]), new)]), texts))
 
 
 def _byte_fallback(texts: Texts, step: Mapping[str, Any]) -> Texts:

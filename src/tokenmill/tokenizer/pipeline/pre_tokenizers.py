@@ -184,7 +184,7 @@ def _matches(pattern: Pattern, text: str) -> Iterable[tuple[int, int]]:
         return (found.span() for found in pattern.finditer(text))
     if (find := finder_of(pattern)) is not None:
         return find(text)
-    from ...split.reference import matches, to_regex  # late: the regex module takes longer to import than a file to load
+    from ...split.reference import matches, to_regex  # late: it is slow to import
     from ...split.syntax import shown
 
     try:
