@@ -1,5 +1,6 @@
 """Ids, text and offsets of tokenizers that plain Python runs, equal to those of Hugging Face tokenizers."""
 
+import base64
 import json
 import pickle
 import random
@@ -10,6 +11,7 @@ from family_examples import NASTY, SWEEP, content_of, differences, engine_of, ra
 
 import tokenmill
 from tokenmill.errors import ConversionError, FormatError, UsageError
+from tokenmill.tokenizer.character_map import CharacterMap
 from tokenmill.tokenizer.pipeline.models import BytePairs, Unigram
 from tokenmill.tokenizer.pipeline.pre_tokenizers import pre_tokenizer_of
 from tokenmill.vocabulary import Pipeline
@@ -212,6 +214,31 @@ def test_merges_and_viterbi_equal_a_search_over_all_segmentations():
     rows = array("i", [0, 1, 2, 2, 0, 3, 1, 0, 4])
     model = BytePairs({"a": 0, "b": 1, "ab": 2, "aba": 3, "ba": 4}, rows, None, {})
     assert model("ababba") == ([2, 2, 4], [2, 2, 2])
+
+
+def test_character_map(tmp_path):
+    """The map of a SentencePiece model, as tokenizers applies it."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    options = {"model_type": "unigram", "vocab_size": 60, "hard_vocab_limit": False, "minloglevel": 2}
+    options |= {"normalization_rule_name": "nmt_nfkc_cf", "model_prefix": str(tmp_path / "tok")}
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(CORPUS), **options)
+    [data] = [
+        step[1] for step in tokenmill.load(tmp_path / "tok.model").vocabulary.normalizers if step[0] == "CharacterMap"
+    ]
+    ours, theirs = CharacterMap(data), tokenizers.normalizers.Precompiled(base64.b64decode(data))
+    marks = "\u0300\u0301\u0323\u3099\u1161\u11a8\r\n\u200d"
+    for text in [*NASTY, *random_texts(["\ufb01", "a\u0300", "\r\n", "\uac00", *marks], 400)]:
+        assert ours(text) == theirs.normalize_str(text), ascii(text)
+
+
+def test_scores_that_no_number_holds(tmp_path):
+    raw = {"added_tokens": [], "model": {"type": "Unigram", "unk_id": 0, "vocab": [["a", -1.25e-320], ["b", 0.5]]}}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(raw))
+    assert tokenmill.load(path).vocabulary.pipeline.scores == (-1.25e-320, 0.5)
+    path.write_text(path.read_text().replace("0.5", "1e400"))
+    with pytest.raises(FormatError, match=r"vocab\[1\]: expected a token and its score"):
+        tokenmill.load(path)
 
 
 def test_long_words_are_not_quadratic():

@@ -10,8 +10,9 @@ import pytest
 
 from tokenmill.errors import PatternError, UsageError
 from tokenmill.split import Splitter
-from tokenmill.split.reference import reference_pretokens
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.reference import matches, reference_pretokens, to_regex
+from tokenmill.split.splitter import finder_of
+from tokenmill.vocabulary.patterns import PATTERNS, PUNCTUATION
 
 DEEPSEEK = (
     r"\p{N}{1,3}",
@@ -204,3 +205,18 @@ def test_white_space_of_ddtokens_is_that_of_ascii():
     text = "a\tb\x0bc\x0cd\re\nf g\xa0h\u3000i\x85j\x1ck"
     assert Splitter("ddtokens").split(text) == ["a", "\tb", "\x0bc", "\x0cd", "\re", "\nf", " g\xa0h\u3000i\x85j\x1ck"]
     assert len(Splitter("whitespace").split(text)) == 10
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\s", r"\w+|[^\w\s]+", PUNCTUATION, r"\p{N}", " {2,}", r"a+b", r"a|ab", r"[a-z]+\s", r"l(?=o)", PATTERNS["gpt2"]],
+)
+def test_matches_are_found_as_by_the_regex_module(pattern):
+    find = finder_of(pattern)
+    for text in ("", "aab  aaa ab", "the lé\u3000low, 12 東京!!\n a", "é" * 9, "  \x00\u2028𝟘ab", "lolllo"):
+        assert find(text) == list(matches(to_regex(pattern), text))
+
+
+@pytest.mark.parametrize("pattern", ["x*", "a?|b", r"(?<=a)b", r"(a)\1", "^a"])
+def test_matches_that_only_the_regex_module_finds(pattern):
+    assert finder_of(pattern) is None
