@@ -78,7 +78,7 @@ class Core:
         vocabulary = self.vocabulary
         if vocabulary.pipeline is None:
             return None
-        from .pipeline import PipelineEncoder  # late: few tokenizers need it, and it imports the regex module
+        from .pipeline import PipelineEncoder  # late: few tokenizers need it
 
         apart = _bytes_apart(vocabulary, self.added)
         added = {token.id: apart[token.id].decode() for token in vocabulary.added_tokens}
