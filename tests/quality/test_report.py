@@ -248,6 +248,18 @@ def test_labels_tiles_and_forms_in_a_browser(hostile, counts, tmp_path, chromium
     page.close()
 
 
+def test_rows_are_whole_pixels_high(hostile, counts, tmp_path, chromium):
+    """A first column that sticks is drawn apart: its rules meet those of the other columns only at whole pixels."""
+    inspect(hostile, counts).save(tmp_path / "report.html")
+    page = chromium.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    for width in (400, 800, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        rows = page.evaluate("[...document.querySelectorAll('tr')].map(row => row.getBoundingClientRect().height)")
+        assert len(rows) > 100 and all(abs(height - round(height)) < 0.01 for height in rows)
+    page.close()
+
+
 def test_a_command_in_the_verdict_wraps(tmp_path, chromium):
     (tmp_path / "text.txt").write_text(random_text(1, 30) * 1500, encoding="utf-8")
     found = inspect(train_from_iterator([random_text(1)], 400), tmp_path / "text.txt")

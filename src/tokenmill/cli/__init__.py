@@ -7,9 +7,13 @@ import os
 import sys
 from typing import NoReturn
 
+own_process = False  # whether this process runs one command, and nothing else
+
 
 def entry() -> None:
     """The program `tokenmill`."""
+    global own_process
+    own_process = True
     from ._verbs import help_text
 
     # Files and pipes get UTF-8 on Windows too. A terminal gets what it can show.

@@ -6,10 +6,14 @@ The strings are taken from Arrow's buffers as they are. A null is an empty docum
 from __future__ import annotations
 
 import os
+import sys
+from array import array
 from collections.abc import Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, require
+from ._cut_cy import arrow_ends
 from .blocks import BLOCK, Block, BlockSource, ReadOptions, Span
 from .find import STDIN, Source, can_read_again, is_url, open_url, reason_of, size_of
 from .streams import Pause
@@ -19,6 +23,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS = 1 << 16
+# Whether PyArrow is imported without NumPy, which takes as long again. Then it makes no arrays of NumPy, and takes none, as long as
+# the process lives: only for a program that knows all that the process will do.
+arrow_alone = False
 STORED_STEP = 1 << 18  # bytes of a column that are read at a time; without it, those of a row group, which may be many
 
 
@@ -65,7 +72,7 @@ class ParquetSource(BlockSource):
         self._file = self._url = None
 
     def _open_file(self) -> None:
-        parquet = require("pyarrow.parquet", "corpus", "reading Parquet")
+        parquet = _import_parquet()
         if self.source != STDIN and not is_url(self.source) and not os.path.exists(self.source):
             raise InputError(f"{self.name}: cannot be read: no such file")
         if not can_read_again(self.source):
@@ -130,7 +137,6 @@ class ParquetSource(BlockSource):
 
     def _put(self, block: Block, batch: pa.RecordBatch, first: int) -> None:
         """Give a block the strings of a batch, without a copy of them."""
-        import numpy as np
         import pyarrow as pa
 
         texts: Any = batch.column(self._options.field)
@@ -138,16 +144,28 @@ class ParquetSource(BlockSource):
             texts = texts.dictionary_decode()
         if texts.null_count or texts.type not in (pa.string(), pa.binary()):  # the cast imports pyarrow.compute
             texts = texts.cast(pa.large_binary()).fill_null(b"")
-        width = np.int32 if texts.type in (pa.string(), pa.binary()) else np.int64
         _, offsets, data = texts.buffers()
-        ends = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1].astype(np.uint64)
-        block.data = memoryview(data).cast("B")[int(ends[0]) : int(ends[-1])] if data is not None else b""
-        block.ends, block.numbers = ends[1:] - ends[0], range(first, first + len(texts))
+        block.ends = array("Q", bytes(8 * len(texts)))
+        wide = texts.type not in (pa.string(), pa.binary())
+        start, longest = arrow_ends(memoryview(offsets).cast("B"), texts.offset, block.ends, wide)
+        block.data = memoryview(data).cast("B")[start : start + block.nbytes] if data is not None else b""
+        block.numbers = range(first, first + len(texts))
         if self._ids and "id" in batch.schema.names:
             block.names = batch.column("id").to_pylist()
         limit = self._options.max_document_bytes
-        if limit is not None and len(texts) and int(np.diff(ends).max()) > limit:
+        if limit is not None and longest > limit:
             block.leave_out_long(limit)
+
+
+def _import_parquet() -> ModuleType:
+    hide = arrow_alone and not {"numpy", "pyarrow"} & {*sys.modules}
+    if hide:
+        sys.modules["numpy"] = None  # type: ignore[assignment]
+    try:
+        return require("pyarrow.parquet", "corpus", "reading Parquet")
+    finally:
+        if hide:
+            del sys.modules["numpy"]
 
 
 def _check_column(source: str, schema: pa.Schema, column: str) -> None:

@@ -118,7 +118,7 @@ def encode_files(
         files = folder.load("files")
         if files is None:
             files = build(_joined(parts, folder.path / "joined", settings), tok, settings, path)
-            folder.save("files", files)
+            folder.save("files", files, sync=False)
         folder.publish((name, path.parent / final) for name, final in files)
     return Summary(
         path, settings.dtype, counts.documents, counts.tokens, counts.text_bytes, counts.skipped, resumed_bytes

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, require
+from ..jobs.outputs import sync_files
 from ..tokenizer.encoding._documents_cy import ends_of
 from .megatron import write_index
 from .parts import Part
@@ -35,11 +34,11 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
         _write_parquet(folder / ids, part, settings)
     elif settings.format == "megatron":
         beside = index_path(output).name
-        with _written(folder / "beside") as file:
+        with open(folder / "beside", "wb") as file:
             write_index(file, _lengths(part), settings.dtype)
     else:
         beside = offsets_path(output).name
-        with _written(folder / "beside") as file, open(folder / "lengths", "rb") as lengths:
+        with open(folder / "beside", "wb") as file, open(folder / "lengths", "rb") as lengths:
             file.write(_npy_header("<i8", counts.documents + 1) + bytes(8))
             end = 0
             while data := lengths.read(8 * BLOCK):
@@ -47,7 +46,7 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
                 file.write(ends)
                 end = ends[-1]
     if settings.format == "npy":
-        with _written(folder / ids, "r+b") as file:
+        with open(folder / ids, "r+b") as file:
             file.write(_npy_header({"uint16": "<u2", "uint32": "<u4"}[settings.dtype], counts.tokens))
     files = [[ids, output.name]] + ([["beside", beside]] if beside else [])
     metadata = Metadata(
@@ -61,9 +60,10 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
         counts.text_bytes,
         {final: (folder / name).stat().st_size for name, final in files},
     )
-    with _written(folder / "metadata") as file:
+    with open(folder / "metadata", "wb") as file:
         file.write(metadata.dumps().encode())
     files.append(["metadata", metadata_path(output).name])
+    sync_files(folder / name for name, _ in files)
     return [[f"{folder.name}/{name}", final] for name, final in files]
 
 
@@ -98,7 +98,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     begin = 0
     with (
         open(part.folder / "names", "rb") as names,
-        _written(path) as file,
+        open(path, "wb") as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
         for first, last in _row_groups(lengths):
@@ -133,12 +133,3 @@ def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:
     import numpy as np
 
     return np.memmap(path, dtype, "r", shape=(length,)) if length else np.zeros(0, dtype)
-
-
-@contextlib.contextmanager
-def _written(path: Path, mode: str = "wb") -> Iterator[IO[bytes]]:
-    """A file that is on the disk when it is closed."""
-    with open(path, mode) as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())

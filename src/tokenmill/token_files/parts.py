@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ..jobs.in_order import map_in_order
+from ..jobs.outputs import sync_files
 from ..jobs.progress import Meter
 from ..jobs.work import Task
 from ..kernels.machine import threads_for
@@ -146,7 +147,7 @@ class PartWriter:
         self._synced()
         for file in self._files:
             file.flush()
-            os.fsync(file.fileno())
+        sync_files(self.folder / name for name in self.NAMES)
 
     def _synced(self) -> None:
         """Wait for what the other thread brings to the disk; an error there is raised here."""

@@ -14,6 +14,11 @@ export interface Question {
   start: number;
 }
 
+/** What the merges of a tokenizer are numbered by. */
+export function unitOf(session: Session, key: string): "event" | "rank" {
+  return session.choice(key)?.summary?.order === "events" ? "event" : "rank";
+}
+
 /** Show the dialog for one token. */
 export async function showSteps(session: Session, question: Question): Promise<void> {
   const { key, pretoken, token, id } = question;
@@ -22,7 +27,7 @@ export async function showSteps(session: Session, question: Question): Promise<v
     session.line.ask("describe", key, id),
   ]);
   const summary = session.choice(key)?.summary;
-  const unit = summary?.order === "events" ? "event" : "rank";
+  const unit = unitOf(session, key);
   const count =
     details.count === null
       ? null

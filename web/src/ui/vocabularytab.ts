@@ -6,6 +6,7 @@ import type { Notify } from "./notices";
 import { Rows } from "./rows";
 import type { Session } from "./session";
 import { hex, label } from "./show";
+import { unitOf } from "./steps";
 
 const ROW = 32; // pixels; as in the style sheet
 const BATCH = 128; // rows whose bytes are requested together
@@ -227,7 +228,8 @@ export class VocabularyTab {
   private branch(node: TreeNode, drawn: Set<number>): HTMLElement {
     const again = drawn.has(node.id) && node.left !== null;
     const halves = again ? [] : [node.left, node.right].filter((half) => half !== null);
-    const rank = node.rank === null || node.rank === node.id ? "" : `, merge ${node.rank}`;
+    const rank =
+      node.rank === null || node.rank === node.id ? "" : `, ${unitOf(this.session, this.shownFor)} ${node.rank}`;
     const top = drawn.size === 0;
     drawn.add(node.id);
     return h(
