@@ -205,6 +205,14 @@ def test_a_file_beside_that_changes_appears_or_goes_is_noticed(folder, path):
     assert tokenmill.load(path).vocabulary.config == json.loads(CHANGED)
 
 
+def test_text_that_utf_8_does_not_hold_comes_back(folder, path):
+    (path / "tokenizer_config.json").write_text('{"chat_template": "\\ud800 é 漢 😀"}')
+    first, second = tokenmill.load(path), tokenmill.load(path)
+    assert is_saved(second) and second.vocabulary.config == first.vocabulary.config == {
+        "chat_template": "\ud800 é 漢 😀"
+    }
+
+
 @pytest.mark.parametrize("damage", ["bit", "short", "empty", "magic", "longer"])
 def test_a_damaged_file_is_not_used_and_is_replaced(folder, path, text, damage):
     ids = tokenmill.load(path).encode(text)

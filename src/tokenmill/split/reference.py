@@ -11,7 +11,9 @@ backtracks for too long raises a PatternError, as in tiktoken.
 from __future__ import annotations
 
 import functools
+import sys
 import time
+from array import array
 from collections.abc import Iterator
 
 import regex
@@ -30,7 +32,8 @@ SECONDS_PER_CHARACTER = 20e-6
 
 @functools.cache
 def everything() -> str:
-    return "".join(map(chr, range(0x110000)))
+    codes = array("I", range(0x110000)).tobytes()  # in a third of the time that map(chr, ...) takes
+    return codes.decode(f"utf-32-{sys.byteorder[0]}e", "surrogatepass")
 
 
 @functools.cache
