@@ -55,8 +55,8 @@ def _line_end(text: cython.pointer(uint8_t), start: cython.size_t, newline: cyth
     return newline
 
 
-def count_newlines(buffer: uint8_t[::1], length: cython.size_t) -> int:
-    """The number of newlines in buffer[:length]."""
+def count_byte(buffer: uint8_t[::1], length: cython.size_t, byte: uint8_t) -> int:
+    """How often a byte is in buffer[:length]."""
     if length == 0:
         return 0
     text: cython.pointer(uint8_t) = cython.address(buffer[0])
@@ -68,11 +68,11 @@ def count_newlines(buffer: uint8_t[::1], length: cython.size_t) -> int:
         while place + 128 <= length:  # the loop becomes vector instructions
             within = 0
             for i in range(128):
-                within += text[place + i] == NEWLINE
+                within += text[place + i] == byte
             found += within
             place += 128
         for i in range(place, length):
-            found += text[i] == NEWLINE
+            found += text[i] == byte
     return found
 
 
@@ -236,7 +236,7 @@ class SeparatorCutter:
 
     def cut(self, buffer: uint8_t[::1], length: cython.size_t, final: cython.bint, ends: uint64_t[::1],
             places: uint64_t[::1]):
-        """As LineCutter.cut; the room needed in `ends` is the number of separators in the buffer, and one more."""
+        """As LineCutter.cut; with room for as many as the first byte of the separator is in the buffer, and one more."""
         if length == 0:
             return 0, 0
         text: cython.pointer(uint8_t) = cython.address(buffer[0])

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable
 
 from ..errors import InputError
-from ._cut_cy import LineCutter, SeparatorCutter, count_newlines
+from ._cut_cy import LineCutter, SeparatorCutter, count_byte
 from .blocks import Block, Cut, Document, ReadOptions, Record, Span, StreamSource, decode, too_long
 from .find import Skip, Source
 from .streams import ByteStream, Pause
@@ -165,8 +165,7 @@ class CutSource(TextSource):
         block.label = self.label
         while not n and not self.done:
             length, self.done = self._read_on(block)
-            marks = count_newlines(block.buffer, length) if self._lines else block.buffer.count(self._mark, 0, length)
-            room = marks + 1
+            room = count_byte(block.buffer, length, self._mark[0]) + 1
             ends, numbers = array("Q", bytes(8 * room)), array("Q", bytes(8 * room))
             n, used = cutter.cut(block.buffer, length, self.done, ends, numbers)
             self._rest = bytes(memoryview(block.buffer)[used:length])
