@@ -1,13 +1,16 @@
 """Normalisation: that of Hugging Face tokenizers, which has the tables of Unicode 9.0, on every Python."""
 
+import base64
 import random
 import unicodedata
+from array import array
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import normalizers
 
+from tokenmill.errors import FormatError
 from tokenmill.tokenizer import normalization
 from tokenmill.tokenizer.normalization import normalizer_of
 
@@ -77,3 +80,30 @@ def test_runs_of_special_characters(form):
 def test_short_texts(form, text):
     theirs, ours = both(form, text)
     assert theirs == ours == normalizer_of([form])(ours)
+
+
+def character_map(units: dict[int, int], size: int, replacements: bytes) -> tuple[str, str]:
+    data = array("I", [units.get(at, 0) for at in range(size)]).tobytes()
+    return "Precompiled", base64.b64encode(len(data).to_bytes(4, "little") + data + replacements).decode()
+
+
+# The root leads to the unit 1 ^ 97 for "a", where a key ends; its replacement is at 96 ^ 200.
+KEY_A = {0: 1 << 10, 96: 97 | 1 << 8 | 200 << 10, 168: 1 << 31}
+
+
+def test_a_character_map():
+    assert normalizer_of([character_map(KEY_A, 169, b"bc\0")])("aXa\r\na\xe9") == "bcXbc\r\nbc\xe9"
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (character_map({}, 0, b""), "cut short"),
+        (character_map(KEY_A, 100, b"bc\0"), "damaged"),
+        (character_map(KEY_A, 169, b"bc"), "damaged"),
+        (character_map(KEY_A, 169, b"\xff\0"), "damaged"),
+    ],
+)
+def test_a_damaged_character_map(step, message):
+    with pytest.raises(FormatError, match=f"the character map is .*{message}"):
+        normalizer_of([step])("a")

@@ -29,7 +29,7 @@ class CharacterMap:
         except binascii.Error as error:
             raise FormatError(f"the character map is not base64 ({error})") from error
         size = int.from_bytes(raw[:4], "little")
-        if len(raw) < 4 + size or size % 4:
+        if len(raw) < 4 + size or size % 4 or not size:
             raise FormatError("the character map is cut short")
         self.units = array("I", raw[4 : 4 + size])
         self.replacements = raw[4 + size :]
@@ -59,8 +59,11 @@ class CharacterMap:
         unit = self.units[at]
         if not unit >> 8 & 1:
             return None
-        start = self.units[at ^ self._offset(unit)] & 0x7FFFFFFF
-        return self.replacements[start : self.replacements.index(b"\0", start)].decode()
+        try:
+            start = self.units[at ^ self._offset(unit)] & 0x7FFFFFFF
+            return self.replacements[start : self.replacements.index(b"\0", start)].decode()
+        except (IndexError, ValueError):
+            raise FormatError("the character map is damaged: a replacement is not there or not UTF-8") from None
 
     @staticmethod
     def _offset(unit: int) -> int:

@@ -120,7 +120,7 @@ def _bert(text: str, options: tuple[bool, bool, bool | None, bool]) -> str:
     clean, ideographs, strip_accents, lowercase = options
     if clean:
         text = "".join(" " if c in STRIPPED else c for c in text if c in "\t\n\r" or not _is_control(c))
-    if ideographs:
+    if ideographs and not text.isascii():
         text = re.sub(_IDEOGRAPHS, r" \1 ", text)
     if lowercase if strip_accents is None else strip_accents:
         text = _strip_accents(_normalize(text, "NFD"), "Mn")
