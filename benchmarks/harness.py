@@ -94,6 +94,7 @@ def run_job(arguments: list[str], src: Path = ROOT / "src", python: str = sys.ex
         **json.loads(output.strip().splitlines()[-1]),
         "wall": round(wall, 4),
         "cpu": round(usage.ru_utime + usage.ru_stime, 4),
+        "system": round(usage.ru_stime, 4),
         "peak_mib": round(usage.ru_maxrss / 1024, 1),
     }
 
