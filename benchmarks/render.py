@@ -31,7 +31,7 @@ def sections() -> str:
     found = {topic: results for topic in TOPICS if (results := saved(topic))}
     first = next(iter(found.values()))["environment"]
     parts = [
-        f"Measured on {taken_on(first)}. The corpora are *en*, 150 MB of English; *multi*, 189 MB in sixteen languages; "
+        f"Measured on {taken_on(first)}. The corpora are *en*, 150 MB of English; *multi*, 189 MB in more than twenty languages; "
         "and *code*, 100 MB of source code."
     ]
     for topic, kept in found.items():
@@ -87,7 +87,7 @@ def figures() -> str:
             "",
             f"Measured on {taken_on(encoded['environment'])}.{others} English text. Encoding uses cl100k_base and one core; "
             "training and token files use both cores. gigatoken trains with the GPT-2 pattern and is compared with tokenmill using the same "
-            "pattern. tokenizers writes token files by `map` of datasets.",
+            "pattern. tokenizers writes token files through `datasets.map`.",
         ]
     )
 

@@ -79,10 +79,10 @@ def superwords(results: dict) -> list[str]:
     return [
         "## Superwords",
         "",
-        "`tokenmill train`, 49,152 tokens; SuperBPE with stage 1 up to 32,768. Whole commands, median of the rounds. 150 MB are "
-        "*en*. The larger texts are the three corpora, then the same with renamed letters, whose words are new.",
+        "`tokenmill train`, 49,152 tokens; SuperBPE with stage 1 up to 32,768. Whole commands, median of the rounds. The text of 150 MB "
+        "is *en*. The larger texts are the three corpora and then the same with renamed letters, whose words are new.",
         "",
-        *table(["", "text", "time", "of plain", "CPU time", "of plain", "peak memory"], rows),
+        *table(["", "text", "time", "relative to plain", "CPU time", "relative to plain", "peak memory"], rows),
         "",
         "Encoding with the result, one core, with empty and with warm caches: "
         f"SuperBPE {speeds['encode']} MB/s and BoundlessBPE {speeds.get('encode-boundless')} MB/s on 60 MB, "
@@ -107,7 +107,8 @@ def parity(results: dict) -> list[str]:
         "",
         *table(["", "CPU time", "peak memory"], rows),
         "",
-        "The tokens of the same sections of a book in each language, with the cl100k pattern:",
+        "Numbers of tokens in the same sections of a book in each language, with the cl100k pattern, for plain BPE and "
+        "[the variants of parity](how-to/parity.md#two-variants):",
         "",
         *table(["", *tokens], languages),
     ]
@@ -128,12 +129,13 @@ def merge_loop(results: dict) -> list[str]:
     return [
         "## Merge loop",
         "",
-        "The merge loop alone, from word counts to merges. The ratios compare 100,000 tokens with 32,768.",
+        "The merge loop alone, from word counts to merges. The ratios compare 100,000 tokens with 32,768, and Picky BPE with plain BPE at "
+        "32,768. Each is the median of the rounds' ratios.",
         "",
         *table(head, rows),
         "",
-        "*What limits it*: a later merge has few occurrences, and what each merge costs besides (its token, new pairs, the queue) is "
-        "1.1 to 1.2 us, most of it not waiting for memory. Picky BPE puts 2.8 to 7.8 times as many pairs into the queue, since a removal can "
+        "*What limits it*: a later merge occurs rarely, so most of its cost is what every merge costs (its token, new pairs, the queue): "
+        "1.1 to 1.2 us, most of it computation, not waiting for memory. Picky BPE puts 2.8 to 7.8 times as many pairs into the queue, since a removal can "
         "raise any count ([counted](experiments/training.md#2026-11-22-the-work-of-100000-tokens-and-of-picky-bpe-counted)).",
     ]
 
@@ -144,7 +146,8 @@ def split(results: dict) -> list[str]:
     return [
         "## Split",
         "",
-        "Split text into pretokens with one thread. MB/s, best round. `own` is a user's pattern without a name.",
+        "Split text into pretokens with one thread. MB/s, best round. `own` is a pattern without a name, such as a user may "
+        "give; `scalar` is without vector instructions.",
         "",
         *table(["", *CORPORA], rows),
     ]
@@ -176,15 +179,15 @@ def token_files(results: dict) -> list[str]:
         if "short tokenizers" in commands:
             datasets = f"{ratio(commands['short tokenizers'], commands['short tokenmill']):.0f}x"
         rows.append([name, speed, *gains, *memory, datasets])
-    heads = ("tokenmill", "gigatoken's time", "its CPU time", "memory", "gigatoken's memory", "tokenizers' time")
+    heads = ("tokenmill", "gigatoken's time", "gigatoken's CPU time", "memory", "gigatoken's memory", "tokenizers' time")
     return [
         "## Token files",
         "",
         "Whole commands that encode 150 MB of English with cl100k_base to a file of ids on two cores, start-up included: "
         "`tokenmill encode`, best round, and the time and memory of gigatoken's `encode_files` with a file written. "
-        "The last column is tokenizers in `datasets.map(batched=True)` on the first 15 MB. "
+        "Ratios are relative to tokenmill. The last column is tokenizers in `datasets.map(batched=True)` on the first 15 MB. "
         "Documents of JSONL, Parquet and `--unit separator` have 3 kB; lines have 30 bytes on average. The pages of "
-        "parquet.zst are compressed by Zstandard, those of parquet by Snappy. `datasets` reads no text by separators.",
+        "parquet.zst are compressed by Zstandard, those of parquet by Snappy. `datasets` cannot read text by separators.",
         "",
         *table(["", *heads], rows),
         "",
@@ -208,8 +211,8 @@ def stages(results: dict) -> list[str]:
         "",
         "The stages of each verb, one after the other in one thread: MB of text per second of processor time, and the "
         "share of each stage. The text is *en*; the dumps are samples, read again and again up to 30 MB. `read` includes cutting "
-        "text into documents, and for Parquet decompressing and decoding the column. `filter` includes markup, and for "
-        "dumps the parsing of a document. Splitting lines is part of encoding or counting. The last column names the "
+        "text into documents, and for Parquet decompressing and decoding the column. `filter` includes the removal of markup, "
+        "and for dumps the parsing of a document. Splitting lines is part of encoding or counting. The last column names the "
         "slowest stage after the start.",
         "",
         *table(["", "MB/s", *STAGES, "slowest"], rows),
@@ -233,7 +236,7 @@ def growth(results: dict) -> list[str]:
         "English text whose letters are renamed in each copy, so that distinct pretokens grow with it "
         "(`benchmarks/growth.py`). CPU seconds of whole commands per GB of text, and their peak memory, median of the "
         "rounds. *Per GB* compares the time per GB of the largest text with that of the smallest; *own* leaves out the time of the "
-        "operating system, which brings the output to the disk: the ids of 5,000 MB are 9 GB.",
+        "operating system, which writes the output to the disk: the ids of 5,000 MB are 9 GB.",
         "",
         *table(["", *(f"{int(size):,} MB" for size in sizes), "per GB", "own"], rows),
     ]
@@ -254,7 +257,7 @@ def cleaning(results: dict) -> list[str]:
         "## Cleaning",
         "",
         "Whole commands, `tokenmill clean` with two processes and the default filters, start-up and the compressed shards included. "
-        "The samples of the dumps are repeated; the text is *en* by lines. MB of XML, or of the text in Parquet, best round. The memory is that of "
+        "The samples of the dumps are repeated; the text is *en* by lines. MB of the XML, or of the text in a Parquet file, best round. The memory is that of "
         "the largest process.",
         "",
         *table(["", "size", "speed", "per second of CPU time", "memory"], rows),
@@ -323,16 +326,16 @@ def encode(results: dict) -> list[str]:
         "Encode with cl100k_base on one core. MB per second of CPU time, best round. Each cell shows the first call "
         "(empty cache) / later calls.",
         "",
-        "A text of 50 MB to an array of ids:",
+        "A text of 50 MB to an array of ids (gigatoken_files is gigatoken's call that takes a path):",
         "",
         *table(["", *CORPORA], arrays),
         "",
-        "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs; a later call takes 8 "
-        "to 10 ns for a pretoken of English even if all tables stay in the processor's caches "
+        "*What limits it*: a first call merges each new pretoken, 0.3 to 0.8 us each, and waits for the tables of pairs; a later call takes 9 "
+        "to 14 ns for each pretoken, and would take 8 ns if all tables stayed in the processor's caches "
         "([measured](experiments/tokenizer.md#2026-11-22-what-bounds-first-calls-later-calls-and-lists)). The system's time for fresh memory is "
         "included, and is larger in virtual machines.",
         "",
-        "A text of 20 MB to a list of ids (2 MB for rs_bpe and the rows below it):",
+        "A text of 20 MB to a list of ids (2 MB for rs_bpe and the rows below it; tokenizers_next is a pre-release of tokenizers):",
         "",
         *table(["", *CORPORA], lists),
         "",
@@ -375,9 +378,9 @@ def calls(results: dict) -> list[str]:
     return [
         "## First calls of one process",
         "",
-        "CPU milliseconds in a fresh process after Python's start, median of the rounds; whatever a library imports late counts in the "
-        "step that needs it. tokenmill has loaded the file before. The machine was busy with other work: only figures of one "
-        "row compare.",
+        "CPU milliseconds in a fresh process after Python's start, median of the rounds; what a library imports late counts in the "
+        "step that needs it. tokenmill had loaded the file before. The machine was busy with other work: compare only figures "
+        "of one row.",
         "",
         *table(["", *results], rows),
     ]
@@ -405,8 +408,8 @@ def families(results: dict) -> list[str]:
         "",
         "CPU milliseconds of a whole process that loads one file and encodes one line, with the start of Python and all "
         "imports; the median of the rounds. *First load*: nothing is saved from an earlier load. This section and the next "
-        "were taken on a two-core Intel Xeon with AVX-512, busy with other work: only figures of one row, or of one text, "
-        "compare.",
+        "were taken on a two-core Intel Xeon with AVX-512, busy with other work: compare only figures of one row, "
+        "or of one text.",
         "",
         *table(["", "tokenmill", "first load", "tokenizers"], loads),
         "",
