@@ -1,6 +1,6 @@
 """make bench: run every topic against its peers in fresh processes, then render the tables.
 
-python -m benchmarks [TOPIC...]      # without a topic: all except the playground, then --quick
+python -m benchmarks [TOPIC...]      # without a topic: all except playground, growth and parity, then --quick
 python -m benchmarks --quick         # one table in two minutes, and a line in benchmarks/history.jsonl
 
 A library may be in an environment of its own: TOKENMILL_PYTHON_GIGATOKEN is the path of an interpreter that has gigatoken. With
@@ -28,7 +28,8 @@ TOPICS = (
     "stages",
     "cleaning",
 )
-NAMED = ("playground", "growth")  # only by name: one needs Chromium and Node, the other 10 GB of disk and some minutes
+# Only by name: the first needs Chromium and Node, the second 10 GB of disk and some minutes, the third a tokenizers with its trainer.
+NAMED = ("playground", "growth", "parity")
 
 if not (SHARED / "corpus").is_dir():
     sys.exit(f"the benchmarks need the real corpora, which are not in {SHARED}: set TOKENMILL_SHARED to their folder")

@@ -1,6 +1,6 @@
 """Render the tables in docs/benchmarks.md and the README from benchmarks/results: python -m benchmarks.render
 
-docs/benchmarks.md gets one section for each topic that has results. The README gets one table of ten figures.
+docs/benchmarks.md gets one section for each topic that has results. The README gets one table of the figures.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def sections() -> str:
 
 
 def figures() -> str:
-    """The README's table: ten figures on English text, tokenmill against three peers."""
+    """The README's table: the figures on English text, tokenmill against three peers."""
     trained, counted, encoded = (saved(topic) for topic in ("train", "count", "encode"))
     peers = ("tokenmill", "gigatoken", "tiktoken", "tokenizers")
 
