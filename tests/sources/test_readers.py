@@ -28,15 +28,15 @@ def write(path, content):
 
 def test_text_by_line_blank_line_separator_and_file(tmp_path):
     file = write(tmp_path / "a.txt", "\ufeffone\ntwo\r\n\n  \nthree<|>four\n")
-    assert read(file)[0] == ["one", "two", "  ", "three<|>four"]
+    assert read(file, unit="line")[0] == ["one", "two", "  ", "three<|>four"]
     assert read(file, unit="blank")[0] == ["one\ntwo", "three<|>four"]
     assert read(file, unit="separator", separator="<|>")[0] == ["one\ntwo\r\n\n  \nthree", "four\n"]
-    assert read(file, unit="file")[0] == ["one\ntwo\r\n\n  \nthree<|>four\n"]
+    assert read(file)[0] == read(file, unit="file")[0] == ["one\ntwo\r\n\n  \nthree<|>four\n"]
 
 
 def test_documents_know_where_they_come_from(tmp_path):
     file = write(tmp_path / "a.txt", "one\n\ntwo\n")
-    assert [(d.source, d.id) for d in read_documents(file)] == [(str(file), "1"), (str(file), "3")]
+    assert [(d.source, d.id) for d in read_documents(file, unit="line")] == [(str(file), "1"), (str(file), "3")]
     assert [d.id for d in read_documents(file, unit="separator", separator="\n")] == ["0", "5"]
     assert [d.id for d in read_documents(file, unit="file")] == ["a.txt"]
 
@@ -56,7 +56,7 @@ def test_a_separator_across_the_chunks_of_a_long_file(tmp_path):
     assert read(file, unit="separator", separator="<->")[0] == texts
 
 
-@pytest.mark.parametrize("options", [{}, {"unit": "blank"}, {"unit": "separator", "separator": "\n\n"}])
+@pytest.mark.parametrize("options", [{"unit": "line"}, {"unit": "blank"}, {"unit": "separator", "separator": "\n\n"}])
 def test_a_document_beyond_the_limit_is_skipped_and_the_rest_read(tmp_path, options):
     file = write(tmp_path / "a.txt", "before\n\n" + "x" * 300_000 + "\n\nafter\n\n" + "y" * 1000)
     texts, skipped = read(file, max_document_bytes=1000, **options)
@@ -79,14 +79,14 @@ def test_a_blank_block_over_the_limit_only_in_sum_is_skipped(tmp_path):
 
 def test_text_that_is_not_utf8_is_skipped_by_document(tmp_path):
     file = write(tmp_path / "a.txt", b"good\ncaf\xe9\nalso good\n")
-    texts, skipped = read(file)
+    texts, skipped = read(file, unit="line")
     assert texts == ["good", "also good"]
     assert skipped == ["a.txt, line 2: not UTF-8: the byte 0xe9 at 3 (unexpected end of data)"]
 
 
 def test_without_a_listener_damage_stops(tmp_path):
     file = write(tmp_path / "a.txt", b"good\ncaf\xe9\n")
-    documents = read_documents(file)
+    documents = read_documents(file, unit="line")
     assert next(documents).text == "good"
     with pytest.raises(InputError, match="line 2: not UTF-8"):
         next(documents)

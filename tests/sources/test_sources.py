@@ -292,8 +292,8 @@ def test_urls_through_fsspec():
     )
     try:
         assert find_sources("memory://c/*.txt") == ["memory:///c/a.txt"]
-        assert [d.text for d in read_documents("memory://c")] == ["one", "two", "three"]
-        assert [(d.text, d.source) for d in read_documents("memory://c/a.txt")] == [("one", "memory:///c/a.txt")]
+        assert [d.text for d in read_documents("memory://c", unit="line")] == ["one", "two", "three"]
+        assert [(d.text, d.source) for d in read_documents("memory://c/a.txt")] == [("one\n", "memory:///c/a.txt")]
         with pytest.raises(InputError, match="no such file"):
             find_sources("memory://c/none")
     finally:

@@ -153,7 +153,7 @@ def read_documents(
     sources: str | os.PathLike | Iterable[str | os.PathLike],
     format: str | None = None,
     *,
-    unit: str = "line",
+    unit: str = "file",
     separator: str = "",
     field: str = "text",
     max_document_bytes: int | None = MAX_DOCUMENT_BYTES,
@@ -162,7 +162,7 @@ def read_documents(
     """Stream the documents of files, folders, globs and URLs, in order and in constant memory.
 
     format: text, jsonl, json, parquet, wikipedia or stackexchange; None tells it from each name and the first bytes.
-    unit, separator, field, max_document_bytes: see ReadOptions.
+    unit, separator, field, max_document_bytes: see ReadOptions. A text file is one document, as for the commands.
     on_skip: called for everything that could not be read; without it the first such thing is an InputError.
 
     Wikipedia pages are those of the main namespace that are not redirects, as wikitext; posts are HTML. `clean` makes
