@@ -179,7 +179,14 @@ def token_files(results: dict) -> list[str]:
         if "short tokenizers" in commands:
             datasets = f"{ratio(commands['short tokenizers'], commands['short tokenmill']):.0f}x"
         rows.append([name, speed, *gains, *memory, datasets])
-    heads = ("tokenmill", "gigatoken's time", "gigatoken's CPU time", "memory", "gigatoken's memory", "tokenizers' time")
+    heads = (
+        "tokenmill",
+        "gigatoken's time",
+        "gigatoken's CPU time",
+        "memory",
+        "gigatoken's memory",
+        "tokenizers' time",
+    )
     return [
         "## Token files",
         "",

@@ -379,8 +379,8 @@ class Tokenizer:
     def prefix(self, vocab_size: int) -> Tokenizer:
         """The tokenizer that the same training would have given with a smaller `vocab_size`; this one does not change.
 
-        Exact for every kind of training; superwords with the same `stage1_size`. Raises UsageError for a vocabulary that
-        was not trained in one go, such as a published one.
+        Exact for every kind of training but BoundlessBPE; SuperBPE with the same `stage1_size`. Raises UsageError for
+        BoundlessBPE, and for a vocabulary that was not trained in one go, such as a published one.
 
         >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
         True

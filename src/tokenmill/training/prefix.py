@@ -2,7 +2,7 @@
 
 A training never looks ahead to the number of tokens that is wanted. So a smaller one takes the same steps and ends earlier.
 This is exact for plain BPE, for Picky BPE (its steps until so many tokens are present), for parity-aware BPE, and for
-superwords with the same `stage1_size`.
+SuperBPE with the same `stage1_size`. It is not for BoundlessBPE, whose superwords depend on the size.
 """
 
 from __future__ import annotations
