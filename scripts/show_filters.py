@@ -75,7 +75,7 @@ def main() -> None:
     print("\nIn the examples ⏎ is the end of a line, ⇥ a tab, and ¦ a pipe.\n")
     for name, apply in FILTERS.items():
         print(f"## {name}\n\n{apply.does}\n")
-        print("| sample | texts | changed | characters before | characters fewer |")
+        print("| sample | texts | changed | characters before | characters removed |")
         print("| --- | --- | --- | --- | --- |")
         places: list[tuple[str, str, str]] = []
         for kind, documents in dumps.items():
