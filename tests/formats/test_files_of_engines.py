@@ -7,7 +7,7 @@ import struct
 import pytest
 
 import tokenmill
-from tokenmill.errors import ConversionError, FormatError
+from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats.byte_alphabet import CHARACTERS
 from tokenmill.formats.file_content import read_bytes
 from tokenmill.formats.gguf import parse_gguf
@@ -165,7 +165,6 @@ def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
     ("data", "said"),
     [
         (gguf(**GPT2)[:300], "byte .*: the file ends inside"),
-        (gguf(**GPT2 | {"pre": "nonesuch"}), "tokenizer.ggml.pre: the split pattern 'nonesuch' is not one that tokenmill knows"),
         (gguf(**GPT2 | {"model": "rwkv"}), "tokenizer.ggml.model: 'rwkv' is not one that tokenmill reads: gpt2, llama"),
         (gguf(**BERT | {"tokens": [*BERT["tokens"][:-1], "ing"]}), "token 9: 'ing' is the token 5 already"),
         (gguf(**BERT).replace("\u1112".encode(), b"\xe1\x28\x92"), "token 8: .* is not Unicode text"),
@@ -184,6 +183,17 @@ def test_split_patterns_by_the_names_of_llama_cpp(tmp_path, pre, text, count):
 def test_damaged_gguf_files_are_one_error(tmp_path, data, said):
     with pytest.raises(FormatError, match=said):
         load(tmp_path, data)
+
+
+def test_a_split_pattern_that_is_not_known_can_be_named(tmp_path):
+    known = load(tmp_path, gguf(**GPT2), "known.gguf")
+    with pytest.raises(UsageError, match="the file tells its split pattern"):
+        tokenmill.load(tmp_path / "known.gguf", split="cl100k")
+    with pytest.raises(UsageError, match=r"does not know the split pattern 'nonesuch'.*Name the pattern"):
+        load(tmp_path, gguf(**GPT2 | {"pre": "nonesuch"}))
+    tok = tokenmill.load(tmp_path / "it.gguf", split="cl100k")
+    assert tok.vocabulary.split_patterns == tuple(Splitter("cl100k").patterns)
+    assert tok.encode("low") == known.encode("low") == [257]
 
 
 GEMMA = {

@@ -152,7 +152,10 @@ _KINDS = {Texts: "a list of texts", list: "a list of numbers", str: "a text", bo
 
 
 def parse_gguf(data: bytes, file: str) -> Vocabulary:
-    """The vocabulary in the metadata of a GGUF file; `data` may end after it. FormatError names the key."""
+    """The vocabulary in the metadata of a GGUF file; `data` may end after it. FormatError names the key.
+
+    A byte-level vocabulary without a split pattern is one whose pattern tokenmill does not know; `notes` has its name.
+    """
     values = _Reader(data, file).metadata()
 
     def get(name: str, kind: type, default: Any = None) -> Any:
@@ -214,11 +217,11 @@ def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
 
 
 def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabulary:
-    """The vocabulary of merges: in the byte alphabet (gpt2), or of characters (gemma4)."""
-    patterns = NAMES_OF_PATTERNS.get(pre) if byte_level else ("[^\n]+|\n+",)
-    if patterns is None:
-        known = ", ".join(sorted(NAMES_OF_PATTERNS))
-        fail(held.file, "tokenizer.ggml.pre", f"the split pattern {pre!r} is not one that tokenmill knows: {known}")
+    """The vocabulary of merges: in the byte alphabet (gpt2), or of characters (gemma4).
+
+    It has no split pattern where the name of the patterns is unknown.
+    """
+    patterns = NAMES_OF_PATTERNS.get(pre, ()) if byte_level else ("[^\n]+|\n+",)
     spelling = None if byte_level else MARK, not byte_level and BYTE in held.kinds
     tables = read_tables(held.data, held.tokens[:2], held.merges[:2])
     if tables is not None:
@@ -251,6 +254,7 @@ def _merged(held: _Model, byte_level: bool, pre: str, prefix: bool) -> Vocabular
         byte_tokens=made.byte_tokens,
         add_prefix_space=prefix,
         decode_only=made.decode_only,
+        notes=() if patterns else (f"tokenmill does not know the split pattern {pre!r}, which the file names",),
     )
 
 

@@ -37,7 +37,7 @@ def read(
         merges.ddtok, tokenizer.model of SentencePiece, tekken.json, a .gguf file, or the name of a published encoding
         ("o200k_base") or of a model that uses it ("gpt-4o").
     split: the split pattern, by name or as a regular expression, for a file that does not hold it (an unknown
-        .tiktoken). It is never guessed: without it, reading such a file is a UsageError.
+        .tiktoken, a .gguf with an unknown name of it). It is never guessed: without it, reading such a file is a UsageError.
     special_tokens: text -> id, for a file that does not hold them.
     download: whether a published encoding may be downloaded if it is not on this machine.
 
@@ -67,7 +67,8 @@ def _read_file(place: Path, data: bytes) -> _Found:
     if data.startswith(b"GGUF"):
         from .gguf import parse_gguf
 
-        return parse_gguf(data, str(place)), True
+        vocabulary = parse_gguf(data, str(place))
+        return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
     from . import ddtok, merges_txt, sentencepiece_model, tiktoken_file, unknown_files
 
     if ddtok.looks_like_ddtok(data):
@@ -183,8 +184,9 @@ def _with_options(
             )
         vocabulary = vocabulary.with_settings(split_patterns=patterns)
     elif not told and not vocabulary.split_patterns:
+        why = "the file does not hold its split pattern, and it is not a published encoding"
         raise UsageError(
-            f"{place}: the file does not hold its split pattern, and it is not a published encoding. Name the pattern: "
+            f"{place}: {vocabulary.notes[0] if vocabulary.notes else why}. Name the pattern: "
             f'split="cl100k" (--split cl100k), one of {", ".join(PATTERNS)} or any regular expression.'
         )
     if special_tokens:

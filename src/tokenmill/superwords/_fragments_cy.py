@@ -167,7 +167,7 @@ class SegmentReader:
         False at the end of the block.
         """
         end: cython.size_t
-        newline: cython.p_void
+        newline: cython.p_const_char
         while self.document < self.document_ends.shape[0] and self.position >= self.document_ends[self.document]:
             self.document += 1
         if self.document == self.document_ends.shape[0]:
@@ -177,9 +177,9 @@ class SegmentReader:
         self.line_end = end
         if self.pretokens is not None:
             return True
-        newline = memchr(self.text + self.position, 10, end - self.position)
+        newline = cython.cast(cython.p_const_char, memchr(self.text + self.position, 10, end - self.position))
         if newline != cython.NULL:
-            self.line_end = cython.cast(cython.p_char, newline) - cython.cast(cython.p_char, self.text) + 1
+            self.line_end = newline - cython.cast(cython.p_const_char, self.text) + 1
         return True
 
     @cython.cfunc
