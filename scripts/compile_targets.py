@@ -64,7 +64,7 @@ def compile_all(name: str, sources: list[Path], python_source: Path | None) -> b
         return True
     headers = [python_source / "PC", python_source / "Include"] if windows else [Path(sysconfig.get_path("include"))]
     command = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[name], *FLAGS, "-Isrc"]
-    command += [f"-I{folder}" for folder in headers] + (WINDOWS_FLAGS if windows else [])
+    command += [f"-I{folder}" for folder in headers] + (WINDOWS_FLAGS if windows else ["-fPIC"])
 
     with tempfile.TemporaryDirectory(prefix="tokenmill-") as folder:
 
