@@ -198,8 +198,8 @@ def token_files(results: dict) -> list[str]:
         "",
         *table(["", *heads], rows),
         "",
-        "*What limits Parquet*: PyArrow decodes a column in one thread at 0.9 GB/s, 0.16 s of the 1.0 s of CPU time, and its import with NumPy's "
-        "takes 0.07 s before the first row, when nothing else can run.",
+        "*What limits Parquet*: PyArrow decodes a column in one thread at 0.9 GB/s, 0.16 s of the 1.0 s of CPU time, and its import takes "
+        "0.05 s before the first row, when nothing else can run.",
     ]
 
 
