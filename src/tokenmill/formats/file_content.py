@@ -51,9 +51,8 @@ def read_bytes(path: str | os.PathLike) -> bytes:
             if not suffix and file.seekable():
                 file.seek(0)
                 most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
-                size = os.fstat(
-                    file.fileno()
-                ).st_size  # read() takes memory for all that it is asked for; 0 if not known
+                # read() takes memory for all that it is asked for. The size is 0 where it is not known.
+                size = os.fstat(file.fileno()).st_size
                 return _noted(name, file.read(min(most, size or most)))
     except OSError:
         pass  # the error of ByteStream says what to do
