@@ -26,8 +26,7 @@ reaches it and more merges are wanted, the caller begins a new phase with a lowe
 
 import cython
 from cython.cimports.libc.stdint import int32_t, uint32_t, uint64_t
-from cython.cimports.tokenmill.kernels._platform import tm_prefetch
-from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus, get_place
+from cython.cimports.tokenmill.training._corpus_cy import FREE, Corpus
 from cython.cimports.tokenmill.training._limits_cy import Limits
 from cython.cimports.tokenmill.training._pairs_cy import Pairs, new_pair, set_pair
 from cython.cimports.tokenmill.training._step_cy import Step
@@ -98,7 +97,6 @@ class MergeLoop(Step):
                     if pair == 0:
                         break
                     self._begin(pair)
-                    self._prefetch_next()
                     spent += 8
                 if self.stage == SWEEP:
                     spent += self.sweep(work)
@@ -122,32 +120,6 @@ class MergeLoop(Step):
             left, right = tokens[self.merges[i, 0]], tokens[self.merges[i, 1]]
             tokens.append(left + right)
         return tokens
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def _prefetch_next(self) -> cython.void:
-        """Prefetch the segment of a pair that will be merged soon, and the nodes of one that comes before it.
-
-        Two merges in three visit a handful of positions, and would wait for memory most of the time.
-        """
-        node: cython.pointer(uint32_t) = self.corpus.node
-        coming: uint32_t = self.pairs.near[10].pair
-        places: cython.p_char
-        middle: cython.size_t
-        i: cython.size_t
-        place: cython.size_t
-        if self.pairs.n_near <= 10:
-            return
-        tm_prefetch(self.pairs.places[coming])
-        tm_prefetch(cython.address(self.spans[self.pairs.pair[coming].left]))
-        coming = self.pairs.near[5].pair
-        places = self.pairs.places[coming]
-        middle = self.spans[self.pairs.pair[coming].left]
-        for i in range(min(self.pairs.pair[coming].size, 16)):
-            place = get_place(places, i, self.corpus.wide)
-            tm_prefetch(node + place - 1)
-            tm_prefetch(node + place + middle)
 
     @cython.cfunc
     @cython.nogil

@@ -25,7 +25,6 @@ cdef extern from *:
         uint32_t pair
     size_t heap_push "tm_queue_push" (Item* heap, size_t used, Item item) nogil
     int queue_level "tm_queue_level" (uint64_t count) nogil
-    bint before "TM_QUEUED_BEFORE" (Item* a, Item* b) nogil
     size_t heap_pop "tm_queue_pop" (Item* heap, size_t used) nogil
 
 cdef struct Pair:
@@ -61,8 +60,6 @@ cdef class Pairs:
     cdef Item* heap
     cdef size_t heap_size
     cdef size_t heap_room
-    cdef Item near[16]  # the next pairs in order; those in the heap come after them
-    cdef size_t n_near
     # segment memory: what segments are cut from, other free memory by log2 of its size, and all blocks
     cdef char* free_at
     cdef size_t free_size
@@ -74,8 +71,6 @@ cdef class Pairs:
     cdef int add_ids(self, size_t first) except -1 nogil
     cdef int enqueue(self, uint32_t pair) except -1 nogil
     cdef uint32_t pop(self) except? 0 nogil
-    cdef Item _insert_near(self, Item item) noexcept nogil
-    cdef int _draw_near(self) except -1 nogil
     cdef int _open_next(self) except -1 nogil
     cdef void set_floor(self, size_t most) noexcept nogil
     cdef char* _next_region(self, size_t size) except NULL nogil

@@ -11,7 +11,6 @@ Definitions
 
 Queued pairs wait in buckets by log2 of their count, in steps of a sixteenth. Only the pairs of the highest bucket are ordered,
 in a binary heap. When the heap is empty, the next bucket is moved into it. So most pairs are never compared with any other.
-The first NEAR pairs of the heap are kept in order beside it, so that what their merges read can be prefetched.
 
 Counts change while pairs wait, so the count in the heap may be out of date. That is found when the pair is popped: it is
 queued again with its present count. (To drop it there is a classic mistake: its present count may still be the highest.)
@@ -21,7 +20,7 @@ A pair whose count rises is queued again at once; its older item is found to be 
 import cython
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.libc.string import memcpy, memmove, memset
+from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, no_memory
 from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_free,
@@ -29,12 +28,11 @@ from cython.cimports.tokenmill.kernels._pair_map import (
     tm_pair_map_prefetch,
     tm_pair_map_reserve,
 )
-from cython.cimports.tokenmill.kernels._platform import tm_log2, tm_prefetch
+from cython.cimports.tokenmill.kernels._platform import tm_log2
 from cython.cimports.tokenmill.training._corpus_cy import FREE
 
 BLOCK = cython.declare(cython.size_t, 8 << 20)  # bytes of a block for segments, at least
 LEVELS = cython.declare(cython.int, 976)
-NEAR = cython.declare(cython.size_t, 16)
 SMALLEST_HOLE = cython.declare(cython.size_t, 1 << 12)
 HEAD = cython.declare(cython.size_t, 64)  # bytes at its beginning that hold the Block
 
@@ -71,7 +69,6 @@ class Pairs:
         for i in range(LEVELS):
             self.buckets[i].size = 0
         self.heap_size = 0
-        self.n_near = 0
         self.open = LEVELS - 1
         self.threshold = threshold
         self.n_pairs = 1
@@ -165,8 +162,6 @@ class Pairs:
             item.count = record.count
             item.key = cython.cast(uint64_t, record.left) << 32 | record.right
             item.pair = pair
-            if self.n_near and before(cython.address(item), self.near + self.n_near - 1):
-                item = self._insert_near(item)
             self.heap_size = heap_push(self.heap, self.heap_size, item)
         else:
             bucket.pairs = cython.cast(
@@ -180,36 +175,15 @@ class Pairs:
         """The next pair of the queue; 0 if none reaches the threshold and the floor."""
         item: Item
         count: uint64_t
-        while self._draw_near():
-            item = self.near[0]
-            self.n_near -= 1
-            memmove(self.near, self.near + 1, self.n_near * cython.sizeof(Item))
+        while self.heap_size or self._open_next():
+            item = self.heap[0]
+            self.heap_size = heap_pop(self.heap, self.heap_size)
             count = self.pair[item.pair].count
             if count >= self.threshold:
                 if item.count == count:
                     return item.pair
                 self.enqueue(item.pair)
         return 0
-
-    def _insert_near(self, item):
-        """Put an item where it belongs in `near`; returns the last one, which gives way."""
-        i: cython.size_t = self.n_near - 1
-        last: Item = self.near[i]
-        while i > 0 and before(cython.address(item), self.near + i - 1):
-            self.near[i] = self.near[i - 1]
-            i -= 1
-        self.near[i] = item
-        return last
-
-    def _draw_near(self):
-        """Fill `near` from the heap; 0 if no pair is left."""
-        while self.n_near < NEAR and (self.heap_size or self._open_next()):
-            tm_prefetch(self.pair + self.heap[0].pair)
-            tm_prefetch(self.places + self.heap[0].pair)
-            self.near[self.n_near] = self.heap[0]
-            self.n_near += 1
-            self.heap_size = heap_pop(self.heap, self.heap_size)
-        return self.n_near > 0
 
     def _open_next(self):
         """Move the pairs of the next bucket into the heap, which is empty; 0 if none is left above the floor."""
