@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from .harness import ROOT
-from .tables import table
+from .pages import table
 
 PATH = ROOT / "benchmarks" / "history.jsonl"
 MACHINE = ("cpu", "cores", "flags", "governor", "load", "python", "system")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 
 from .harness import RESULTS, ROOT, median, ratio
+from .pages import replace_section, table
 
 PAGE = ROOT / "docs" / "explanation" / "picky-results.md"
 
@@ -13,28 +13,26 @@ PAGE = ROOT / "docs" / "explanation" / "picky-results.md"
 def refinement() -> list[str]:
     """One row for each corpus, size and threshold."""
     results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]
-    lines = [
-        "| corpus | tokens | T | removals | removed at the end | added | tokens of the text | mean characters "
-        "| word-initial | of the added | of the lost |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for corpus in ("en", "multi"):
         for row in results[corpus]:
             removed = row["removed for good"]
-            cells = [
-                corpus,
-                f"{row['size']:,}",
-                row["threshold"] or "off",
-                f"{row['removals']:,}",
-                f"{removed:,} ({removed / row['size']:.1%})",
-                f"{row['added']:,}",
-                f"{row['tokens']:,} ({row['relative'] - 1:+.2%})" if row["threshold"] else f"{row['tokens']:,}",
-                f"{row['mean characters']:.2f}",
-                f"{row['word-initial']:.1%}",
-                *(f"{row[key]:.0%}" if row[key] else "" for key in ("word-initial, added", "word-initial, lost")),
-            ]
-            lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return lines
+            rows.append(
+                [
+                    corpus,
+                    f"{row['size']:,}",
+                    row["threshold"] or "off",
+                    f"{row['removals']:,}",
+                    f"{removed:,} ({removed / row['size']:.1%})",
+                    f"{row['added']:,}",
+                    f"{row['tokens']:,} ({row['relative'] - 1:+.2%})" if row["threshold"] else f"{row['tokens']:,}",
+                    f"{row['mean characters']:.2f}",
+                    f"{row['word-initial']:.1%}",
+                    *(f"{row[key]:.0%}" if row[key] else "" for key in ("word-initial, added", "word-initial, lost")),
+                ]
+            )
+    head = ["corpus", "tokens", "T", "removals", "removed at the end", "added", "tokens of the text", "mean characters"]
+    return table([*head, "word-initial", "of the added", "of the lost"], rows)
 
 
 def beside() -> list[str]:
@@ -67,42 +65,36 @@ def beside() -> list[str]:
         "the same, 32,768": ("", *(span(c, "mean characters", ".2f", 32_768) for c in corpora)),
         "word-initial, plain BPE to T = 0.6, 32,768": ("", *(span(c, "word-initial", ".1%", 32_768) for c in corpora)),
     }
-    head = ["| | the paper | en | multi |", "| --- | --- | --- | --- |"]
-    return head + ["| " + " | ".join((name, *cells)) + " |" for name, cells in lines.items()]
+    return table(["", "the paper", "en", "multi"], [[name, *cells] for name, cells in lines.items()])
 
 
 def variations() -> list[str]:
     """One row for each change, at 32,768 tokens and T = 0.9."""
     results = json.loads((RESULTS / "picky_paper.json").read_text())["results"]["variations"]
-    lines = [
-        "| 32,768 tokens, T = 0.9 | en, removed at the end | multi, removed at the end | multi, not whole UTF-8 |",
-        "| --- | --- | --- | --- |",
-    ]
+    rows = []
     for en, multi in zip(results["en"], results["multi"], strict=True):
         shares = [f"{row['removed for good']:,} ({row['removed for good'] / 32_768:.1%})" for row in (en, multi)]
-        lines.append(f"| {en['case']} | {shares[0]} | {shares[1]} | {multi['not whole UTF-8']:,} |")
-    return lines
+        rows.append([en["case"], *shares, f"{multi['not whole UTF-8']:,}"])
+    head = ["32,768 tokens, T = 0.9", "en, removed at the end", "multi, removed at the end", "multi, not whole UTF-8"]
+    return table(head, rows)
 
 
 def speed() -> list[str]:
     """One row for each corpus and threshold: the time of Picky BPE and its ratio to plain BPE."""
     saved = json.loads((RESULTS / "picky.json").read_text())
     results, place = saved["results"], saved["environment"]
-    lines = [
-        "| 32,768 tokens | T | from text, seconds | ratio to plain BPE | ratio of CPU time | ratio of merge loop time |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     for corpus in ("en", "multi", "code"):
         kept = results[corpus]
         for threshold in ("0.9", "0.6"):
             text, plain = kept[f"text {threshold}"], kept["text off"]
             loop = ratio(kept[f"counts {threshold}"], kept["counts off"], "thread_seconds")
-            lines.append(
-                f"| {corpus} | {threshold} | {median(text):.2f} | {ratio(text, plain):.2f}x "
-                f"| {ratio(text, plain, 'cpu'):.2f}x | {loop:.2f}x |"
-            )
+            ratios = ratio(text, plain), ratio(text, plain, "cpu"), loop
+            rows.append([corpus, threshold, f"{median(text):.2f}", *(f"{each:.2f}x" for each in ratios)])
     ((_, small),) = results["small"].items()
-    lines += [
+    head = ["32,768 tokens", "T", "from text, seconds", "ratio to plain BPE", "ratio of CPU time"]
+    return [
+        *table([*head, "ratio of merge loop time"], rows),
         "",
         f"20 MB of en at 8,192 tokens and T = 0.9, from text to tokenizer: {median(small, 'seconds'):.2f} s. The whole "
         f"process takes {median(small, 'cpu'):.2f} s of CPU time.",
@@ -110,19 +102,11 @@ def speed() -> list[str]:
         f"Medians of {len(kept['text off'])} alternating rounds on {place['date']}, {place['cores']} cores ({place['cpu']}) "
         f"shared with other work, Python {place['python']}.",
     ]
-    return lines
 
 
 def main() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    for name, table in (("refinement", refinement), ("beside", beside), ("variations", variations), ("speed", speed)):
-        text = re.sub(
-            rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)",
-            lambda found, table=table: found[1] + "\n".join(table()) + "\n" + found[2],
-            text,
-            flags=re.DOTALL,
-        )
-    PAGE.write_text(text, encoding="utf-8")
+    for name, lines in (("refinement", refinement), ("beside", beside), ("variations", variations), ("speed", speed)):
+        replace_section(PAGE, name, lines())
 
 
 if __name__ == "__main__":

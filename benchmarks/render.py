@@ -6,11 +6,11 @@ docs/benchmarks.md gets one section for each topic that has results. The README 
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 
+from . import history
 from .harness import RESULTS, ROOT, median, ratio
-from .tables import FILE_ROWS, TOPICS, TRAINERS, best, rate, table
+from .pages import replace_section, table
+from .tables import FILE_ROWS, TOPICS, TRAINERS, best, rate
 
 
 def saved(topic: str) -> dict | None:
@@ -92,28 +92,10 @@ def figures() -> str:
     )
 
 
-def history_page() -> str:
-    """The body of docs/history.md."""
-    from . import history  # which imports this module
-
-    return history.page(history.read(history.PATH))
-
-
-def replace_between(path: Path, name: str, body: str) -> None:
-    """Replace what is between the markers `name:begin` and `name:end` of a page."""
-    text = re.sub(
-        rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)",
-        lambda found: f"{found[1]}{body}\n{found[2]}",
-        path.read_text(encoding="utf-8"),
-        flags=re.DOTALL,
-    )
-    path.write_text(text, encoding="utf-8")
-
-
 def main() -> None:
-    replace_between(ROOT / "docs" / "benchmarks.md", "speeds", sections())
-    replace_between(ROOT / "docs" / "history.md", "history", history_page())
-    replace_between(ROOT / "README.md", "figures", figures())
+    replace_section(ROOT / "docs" / "benchmarks.md", "speeds", [sections()])
+    replace_section(ROOT / "docs" / "history.md", "history", [history.page(history.read(history.PATH))])
+    replace_section(ROOT / "README.md", "figures", [figures()])
 
 
 if __name__ == "__main__":

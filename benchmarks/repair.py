@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 from .harness import CACHE, RESULTS, ROOT, SHARED, corpus_file, save
+from .pages import replace_section, table
 
 SIZE = 32_768
 THRESHOLDS = (0.9, 0.8, 0.7, 0.6)
@@ -109,11 +109,6 @@ def replaced() -> list[dict]:
     return rows
 
 
-def table(head: list[str], rows: list[list]) -> list[str]:
-    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join(["---"] * len(head)) + " |"]
-    return lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]
-
-
 def against(value: int, base: int) -> str:
     return f"{value:,} ({value / base - 1:+.2%})"
 
@@ -172,16 +167,9 @@ TABLES = {
 def page() -> None:
     """Put the tables between their markers."""
     results = json.loads((RESULTS / "repair.json").read_text())["results"]
-    for name, tables in TABLES.items():
-        path = Path(ROOT / name)
-        text = path.read_text(encoding="utf-8")
-        for marker, rendered in tables.items():
-            body = "\n".join(rendered(results)) + "\n"
-            begin, rest = text.split(f"<!-- {marker}:begin -->\n")
-            text = (
-                f"{begin}<!-- {marker}:begin -->\n{body}<!-- {marker}:end -->{rest.split(f'<!-- {marker}:end -->')[1]}"
-            )
-        path.write_text(text, encoding="utf-8")
+    for path, tables in TABLES.items():
+        for name, rendered in tables.items():
+            replace_section(ROOT / path, name, rendered(results))
 
 
 if __name__ == "__main__":

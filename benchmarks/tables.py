@@ -7,17 +7,13 @@ import statistics
 from tokenmill.quality.languages import gini
 
 from .harness import median, ratio
+from .pages import table
 from .stages import STAGES
 
 TRAINERS = {"rustbpe": "tokenmill", "gigatoken": "tokenmill_gpt2"}
 TRAINERS |= dict.fromkeys(("tokenizers", "bpeasy", "sentencepiece"), "tokenmill")
 CORPORA = ("en", "multi", "code")
 FILE_ROWS = {"file": "a text file", "lines": "text by lines", "jsonl": "JSON lines", "parquet": "Parquet"}
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def best(rounds: list[dict], key: str = "mb_per_s") -> str:

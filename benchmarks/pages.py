@@ -1,0 +1,26 @@
+"""Markdown tables, and the marked sections of pages that they replace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Return the lines of a Markdown table."""
+    return [f"| {' | '.join(map(str, cells))} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+def replace_section(path: Path, name: str, body: Iterable[str]) -> None:
+    """Replace the lines between the markers `name:begin` and `name:end` of a page. A missing marker raises ValueError."""
+    pattern = rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)"
+    text, n_sections = re.subn(
+        pattern,
+        lambda section: section[1] + "\n".join(body) + "\n" + section[2],
+        path.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    if n_sections != 1:
+        raise ValueError(f"{path} has {n_sections} sections {name!r}; expected one")
+    path.write_text(text, encoding="utf-8")
