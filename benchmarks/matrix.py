@@ -1,0 +1,126 @@
+"""Families of vocabularies by scripts, to lists of ids: the protocol of Hugging Face's tokbench.
+
+python -m benchmarks matrix
+
+A text is cut into chunks of 10 kB and the chunks into slices that share nothing. The first slice warms the library up; the
+figure of a round is the median of the next five, so every chunk is new to the library. One process on one core has one
+library, one vocabulary and one text. The ids of all libraries are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import sys
+import time
+
+from .encode_jobs import digest
+from .encoders import tokenizer_json
+from .harness import CACHE, alternate, corpus_file, version_of
+
+MODELS = (
+    "llama3.1", "qwen3", "deepseek-v3", "gpt2", "gemma2", "mistral-v3", "gpt-neox-20b", "command-r-plus", "claude1",
+    "whisper-tiny", "phi3",
+)  # fmt: skip
+PEERS = ("gigatoken", "tokenizers", "tokenizers_next")
+CHUNK = 10_000  # bytes
+SLICES = 6
+MOST_CHUNKS = 50  # in a slice
+SCRIPTS = {
+    "Cyrillic": "\u0400-\u04ff",
+    "Greek": "\u0370-\u03ff",
+    "Arabic": "\u0600-\u06ff",
+    "Devanagari": "\u0900-\u097f",
+    "Han": "\u4e00-\u9fff",
+    "kana": "\u3040-\u30ff",
+    "Hangul": "\uac00-\ud7a3",
+}
+TEXTS = ("en", "code", *SCRIPTS)
+
+
+def text_file(name: str) -> str:
+    """Return the path of a text: 3 MB of a corpus, or as many lines of *multi* of which a third of the characters is of a script."""
+    if name not in SCRIPTS:
+        return str(corpus_file(name, MOST_CHUNKS * SLICES * CHUNK))
+    path = CACHE / f"{name}.txt"
+    if not path.exists():
+        letters = re.compile(f"[{SCRIPTS[name]}]")
+        lines, size = [], 0
+        with open(corpus_file("multi"), encoding="utf-8", newline="") as file:
+            for line in file:
+                if not line.isascii() and 3 * len(letters.findall(line)) > len(line):
+                    lines.append(line)
+                    size += len(line.encode())
+                if size > MOST_CHUNKS * SLICES * CHUNK:
+                    break
+        path.write_text("".join(lines), encoding="utf-8", newline="")
+    return str(path)
+
+
+def slices_of(path: str) -> list[list[str]]:
+    """Return the slices of a text, each a list of chunks, which end at white space where there is some."""
+    with open(path, encoding="utf-8", newline="") as file:
+        text = file.read()
+    per_chunk = CHUNK * len(text) // len(text.encode())
+    chunks = [text[at : at + per_chunk] for at in range(0, len(text), per_chunk)]
+    n = min(MOST_CHUNKS, len(chunks) // SLICES)
+    return [chunks[n * i : n * (i + 1)] for i in range(SLICES)]
+
+
+def encoder_of(library: str, model: str):
+    """Return the fastest call of a library from a str to a list of ids without special tokens."""
+    path = str(tokenizer_json(model))
+    if library.startswith("tokenmill"):
+        import tokenmill
+
+        return tokenmill.load(path).encode_ordinary
+    if library == "gigatoken":
+        import gigatoken
+
+        tok = gigatoken.Tokenizer(path)
+        return lambda text: tok.encode_batch_list([text], parallel=False)[0]
+    import tokenizers
+
+    tok = tokenizers.Tokenizer.from_file(path)
+    return lambda text: tok.encode(text, add_special_tokens=False).ids
+
+
+def measure(library: str, model: str, path: str) -> dict:
+    """Return MB/s of the median slice, and a digest of all ids."""
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    encode = encoder_of(library, model)
+    ids: list[int] = []
+    speeds = []
+    for chunks in slices_of(path):
+        start = time.process_time()
+        rows = [encode(chunk) for chunk in chunks]
+        speeds.append(sum(len(chunk.encode()) for chunk in chunks) / 1e6 / (time.process_time() - start))
+        for row in rows:
+            ids += row
+    return {"mb_per_s": statistics.median(speeds[1:]), "ids": digest(ids)}
+
+
+def run(quick: bool = False, models: tuple[str, ...] = MODELS, texts: tuple[str, ...] = TEXTS) -> dict:
+    """Run all; with quick, one round of each."""
+    libraries = ["tokenmill", *(peer for peer in PEERS if version_of(peer))]
+    results: dict = {}
+    for model in models:
+        results[model] = {}
+        for text in texts:
+            print(f"matrix: {model} {text}", file=sys.stderr)
+            jobs = {library: ["benchmarks.matrix", library, model, text_file(text)] for library in libraries}
+            results[model][text] = alternate(jobs, rounds=1 if quick else 5)
+    return results
+
+
+if __name__ == "__main__":
+    try:
+        result = measure(*sys.argv[1:])
+    except Exception as error:  # a peer that cannot open a file or encode a text has no figure
+        if sys.argv[1] == "tokenmill":
+            raise
+        result = {"error": f"{type(error).__name__}: {error}"[:200]}
+    print(json.dumps(result))
