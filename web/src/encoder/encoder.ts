@@ -290,8 +290,8 @@ function mergeOf(pack: Pack): Merge {
   if (header.order === "events") {
     return eventMerge(new EventList(left.subarray(0, events), right.subarray(0, events), made.subarray(0, events)));
   }
-  if (header.order === "ranks") return rankMerge(new PairRanks(tokens, header.size, 1 << 16), null);
-  const pairs = new PairRanks(null, 0, left.length);
+  if (header.order === "ranks") return rankMerge(new PairRanks(tokens, header.size), null);
+  const pairs = new PairRanks(null, 0);
   for (let row = 0, rank = 0; row < left.length; row++) {
     if (header.order !== "scores" || made[row] !== made[rank]) rank = row;
     pairs.add(left[row]!, right[row]!, rank);

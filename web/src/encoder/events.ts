@@ -25,7 +25,7 @@ export class EventList {
     readonly made: Int32Array,
   ) {
     const count = left.length;
-    this.merges = new PairRanks(null, 0, count);
+    this.merges = new PairRanks(null, 0);
     const groups: number[] = []; // by event
     const first = new Map<number, [number, number]>();
     const gone = new Set<number>();

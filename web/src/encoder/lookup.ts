@@ -57,7 +57,7 @@ export class Lookup {
   private sortedIds: Int32Array | null = null;
 
   constructor(private readonly pack: Pack) {
-    this.pairs = new PairRanks(pack.tokens, pack.header.size, 1 << 10);
+    this.pairs = new PairRanks(pack.tokens, pack.header.size);
   }
 
   bytesOf(id: number): Uint8Array {

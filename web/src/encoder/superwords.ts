@@ -18,7 +18,7 @@ export class Superwords {
 
   /** The merges by rank, as columns. */
   constructor(left: Int32Array, right: Int32Array, made: Int32Array) {
-    const pairs = new PairRanks(null, 0, left.length);
+    const pairs = new PairRanks(null, 0);
     const ends: [first: number, last: number][] = []; // by id
     for (let rank = 0; rank < left.length; rank++) {
       const [a, b, id] = [left[rank]!, right[rank]!, made[rank]!];

@@ -1,10 +1,10 @@
 // The Compare view: two to four tokenizers on one text, aligned, with a table of counts.
 
-import { type Aligned, align, breakLines, type Line, nextWhole } from "../compare";
+import { align, breakLines, type Line, nextWhole } from "../compare";
 import { toBytes, toText } from "../encoder/bytes";
 import type { Encoded } from "../encoder/encoder";
 import { directionOf, hasRtl, visualRuns } from "./bidi";
-import { NAMES, table } from "./comparetable";
+import { type Comparison, NAMES, table } from "./comparetable";
 import { byId, fill, firstAbove, grouped, h, latest } from "./dom";
 import type { Notify } from "./notices";
 import { drawParity } from "./parity";
@@ -16,15 +16,12 @@ const LANE = 26; // pixels; as in the style sheet
 const GAP = 22;
 const PRINTED = 72; // columns
 
-export interface Shown {
-  keys: string[];
-  encodings: Encoded[];
-  aligned: Aligned;
+/** A comparison and its lines as they are drawn. */
+interface Drawn extends Comparison {
   /** All lines, broken for `columns`, and the lines that are shown. */
   broken: Line[];
   columns: number;
   lines: Line[];
-  text: string;
   bytes: Uint8Array;
 }
 
@@ -37,7 +34,7 @@ interface Part {
 }
 
 export class CompareTab {
-  private shown: Shown | null = null;
+  private shown: Drawn | null = null;
   private readonly rows = new Rows(byId("compare-lines"));
   private readonly only = byId<HTMLInputElement>("compare-only");
   private at = -1; // the line that "next difference" went to
@@ -166,7 +163,7 @@ export class CompareTab {
     rows.set(shown.lines.length, height, (row) => this.drawLine(shown, shown.lines[row]!, row));
   }
 
-  private drawLine(shown: Shown, line: Line, row: number): HTMLElement {
+  private drawLine(shown: Drawn, line: Line, row: number): HTMLElement {
     const parts = partsOf(shown, line);
     const lanes = shown.encodings.map((_, lane) =>
       h(
@@ -217,7 +214,7 @@ export class CompareTab {
 }
 
 /** The parts of a line from left to right. A range between two cuts that goes in two directions has several. */
-function partsOf(shown: Shown, line: Line): Part[] {
+function partsOf(shown: Drawn, line: Line): Part[] {
   const { aligned, text } = shown;
   const { units } = aligned;
   const start = units[line.from]!;
@@ -241,12 +238,12 @@ function partsOf(shown: Shown, line: Line): Part[] {
 }
 
 /** The number of the token of a tokenizer that begins at a cut or goes on there. */
-function tokenAt({ aligned, encodings }: Shown, lane: number, cut: number): number {
+function tokenAt({ aligned, encodings }: Drawn, lane: number, cut: number): number {
   return firstAbove(encodings[lane]!.ends, aligned.cuts[cut]!);
 }
 
 /** Whether a token of a tokenizer ends at the left edge of part `i`; the last edge is that on the right of the line. */
-function hasEdge(shown: Shown, line: Line, parts: readonly Part[], i: number, lane: number): boolean {
+function hasEdge(shown: Drawn, line: Line, parts: readonly Part[], i: number, lane: number): boolean {
   const [before, after] = [parts[i - 1], parts[i]];
   if (before && after) {
     const [left, right] = [before.rtl ? before.from : before.to - 1, after.rtl ? after.to - 1 : after.from];
@@ -259,7 +256,7 @@ function hasEdge(shown: Shown, line: Line, parts: readonly Part[], i: number, la
 }
 
 /** One part as a tokenizer cuts it: one cell with text, or several with bytes. */
-function drawPart(shown: Shown, line: Line, parts: readonly Part[], i: number, lane: number): HTMLElement {
+function drawPart(shown: Drawn, line: Line, parts: readonly Part[], i: number, lane: number): HTMLElement {
   const { aligned, bytes } = shown;
   const { from, to, text, rtl } = parts[i]!;
   const all = (1 << aligned.lanes) - 1;

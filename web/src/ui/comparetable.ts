@@ -1,11 +1,19 @@
 // The table of counts of the Compare view.
 
-import { figures } from "../compare";
-import type { Shown } from "./comparetab";
+import { type Aligned, figures } from "../compare";
+import type { Encoded } from "../encoder/encoder";
 import { grouped, h } from "./dom";
 import type { Session } from "./session";
 
 export const NAMES = "ABCD";
+
+/** One text encoded by several tokenizers. */
+export interface Comparison {
+  keys: string[];
+  encodings: Encoded[];
+  aligned: Aligned;
+  text: string;
+}
 
 const NOTHING = "\u2013";
 
@@ -20,7 +28,7 @@ interface Column {
 }
 
 /** The contents of the table: one row for each tokenizer, and one for the text. */
-export function table(session: Session, shown: Shown): HTMLElement[] {
+export function table(session: Session, shown: Comparison): HTMLElement[] {
   const all = columns(session, shown);
   const rows = shown.keys.map((key, lane) =>
     h(
@@ -46,7 +54,7 @@ export function table(session: Session, shown: Shown): HTMLElement[] {
   ];
 }
 
-function columns(session: Session, shown: Shown): Column[] {
+function columns(session: Session, shown: Comparison): Column[] {
   const { encodings, keys, text } = shown;
   const found = figures(shown.aligned, encodings);
   const tokens = found.map((one) => one.tokens);
