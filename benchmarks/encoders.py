@@ -20,6 +20,9 @@ CL100K = r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 
+FILE_NAMES = {"mistral-v1": "llama2"}  # of published files whose name says something else than their content
+
+
 def tokenizer_json(name: str) -> Path:
     """A tokenizer.json in the cache: gpt2 as published, or cl100k as converted by tokenmill."""
     path = CACHE / name / "tokenizer.json"
@@ -37,7 +40,7 @@ def tokenizer_json(name: str) -> Path:
         else:
             import zstandard
 
-            with zstandard.open(SHARED / "vocab" / f"{name}-tokenizer.json.zst", "rb") as packed:
+            with zstandard.open(SHARED / "vocab" / f"{FILE_NAMES.get(name, name)}-tokenizer.json.zst", "rb") as packed:
                 path.write_bytes(packed.read())
     return path
 

@@ -18,9 +18,9 @@ from .harness import CACHE, SHARED, alternate, corpus_file, run_job
 
 FILES = (
     "cl100k", "gpt2", "gpt-neox-20b", "claude1", "llama3.1", "qwen3", "deepseek-v3", "command-r-plus", "whisper-tiny",
-    "llama2", "mistral-v3", "phi3", "yi", "gemma2",
+    "mistral-v1", "mistral-v3", "phi3", "yi", "gemma2",
 )  # fmt: skip
-VOCABULARIES = ("llama2", "mistral-v3", "gemma2")
+VOCABULARIES = ("mistral-v1", "mistral-v3", "gemma2")
 SIZES = {"tokenmill": 20_000_000, "gigatoken": 20_000_000, "tokenizers": 2_000_000, "sentencepiece": 2_000_000}
 ONE_LINE = "Hello world, this is one line."
 
@@ -109,7 +109,7 @@ def run(quick: bool = False) -> dict:
     results["commands"] = compare("command", names, "-", rounds=rounds)
     for name in VOCABULARIES:
         results["encode"][name] = {}
-        peers = tuple(SIZES)[: 3 if name == "gemma2" else 4]
+        peers = tuple(SIZES)[: 4 if name == "mistral-v3" else 3]
         for corpus in ("en", "multi", "code"):
             path = str(corpus_file(corpus, 20_000_000))
             kept = {}
