@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tokenmill import Tokenizer, Vocabulary
-from tokenmill.errors import UnknownTokenError
+from tokenmill.errors import UnknownTokenError, UsageError
 
 
 @pytest.mark.parametrize("wrong", [-1, 500, 2**31, 2**63, 2**64, -(2**70)])
@@ -140,3 +140,31 @@ def test_stream_that_ends_inside_a_character(tok):
 def test_stream_takes_numpy(tok):
     stream = tok.stream_decoder()
     assert stream.feed(np.int64(97)) + stream.feed(np.array([98, 99])) == "abc"
+
+
+@pytest.mark.parametrize("method", ["decode", "decode_bytes"])
+def test_a_list_that_its_own_item_shortens(tok, method):
+    """An item's __index__ may run any code, so the kernel must not trust the length that it read before."""
+
+    class Shortens:
+        def __index__(self):
+            ids.clear()
+            return 97
+
+    ids = [Shortens(), *[97] * 1_000_000]
+    with pytest.raises(UsageError, match="had 1000001 ids and has 0 now"):
+        getattr(tok, method)(ids)
+
+
+def test_an_unknown_id_that_shortens_its_list_is_named(tok):
+    class Unknown:
+        def __index__(self):
+            ids.clear()
+            return -5
+
+        def __str__(self):
+            return "minus five"
+
+    ids = [Unknown()]
+    with pytest.raises(UnknownTokenError, match="minus five is not an id"):
+        tok.decode(ids)

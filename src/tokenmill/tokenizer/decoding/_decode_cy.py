@@ -21,7 +21,7 @@ from cython.cimports.tokenmill.kernels._memory import tm_alloc, tm_free
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_decode
 from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_small_int
 
-from ...errors import UnknownTokenError
+from ...errors import UnknownTokenError, UsageError
 
 # Tokens are copied 16 bytes at a time, whatever their length: both sides have that much room at the end.
 SLACK = cython.declare(cython.size_t, 16)
@@ -166,6 +166,8 @@ class Decoder:
         if wanted.ids == cython.NULL:
             raise MemoryError
         while i < wanted.n:
+            if len(ids) != wanted.n:  # by an item's __index__ or a signal's handler
+                raise UsageError(f"the list had {wanted.n} ids and has {len(ids)} now; it must not change during decoding")
             stop = min(i + SLICE, wanted.n)
             sums: Wanted = wanted[0]  # a local copy, which the compiler keeps in registers
             if kind == "I":
@@ -180,8 +182,9 @@ class Decoder:
                     i += 1
             wanted[0] = sums
             if i < stop:  # a large int, another integer type, or no id
-                if kind != "" or not self._add(wanted, i, _number(index(ids[i]))):
-                    self._unknown(ids[i])
+                id = ids[i]
+                if kind != "" or not self._add(wanted, i, _number(index(id))):
+                    self._unknown(id)
                 i += 1
             if i < wanted.n:
                 PyErr_CheckSignals()
