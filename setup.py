@@ -5,6 +5,7 @@ from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 SRC = Path("src")
 CORES = os.cpu_count() or 1
@@ -17,10 +18,23 @@ DIRECTIVES = {
     "freethreading_compatible": True,  # a Python without the GIL keeps it off
 }
 
-# `make fuzz`: TOKENMILL_SANITIZE=address,undefined builds kernels that tell of every bad access.
+# `make fuzz`: TOKENMILL_SANITIZE=address,undefined builds kernels that report every bad access.
 SANITIZE = os.environ.get("TOKENMILL_SANITIZE")
-FLAGS = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-O1", "-g"] if SANITIZE else ["-O3", "-g0"]
-FLAGS += ["-Wno-unused-function", "-Wno-sign-compare"]  # a kernel uses a part of its headers; Cython mixes signs
+SANITIZER = [f"-fsanitize={SANITIZE}"] if SANITIZE else []
+UNIX_FLAGS = [*SANITIZER, "-fno-omit-frame-pointer", "-O1", "-g"] if SANITIZE else ["-O3", "-g0"]
+UNIX_FLAGS += ["-fno-strict-aliasing", "-Wno-unused-function", "-Wno-sign-compare"]  # Cython mixes signs
+MSVC_FLAGS = ["/O2", "/utf-8", "/std:c11", "/wd4244", "/wd4267", "/wd4018", "/wd4146"]  # conversions that Cython writes
+
+
+class BuildKernels(build_ext):
+    """Compile with the flags of the compiler at hand, which is known only now."""
+
+    def build_extensions(self) -> None:
+        flags = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
+        for extension in self.extensions:
+            extension.extra_compile_args = flags
+        super().build_extensions()
+
 
 kernels = [
     Extension(
@@ -28,8 +42,7 @@ kernels = [
         [path.as_posix()],
         include_dirs=["src"],
         depends=[p.as_posix() for p in sorted(SRC.rglob("*.h"))],
-        extra_compile_args=[*FLAGS, "-fno-strict-aliasing"],
-        extra_link_args=FLAGS if SANITIZE else [],
+        extra_link_args=SANITIZER,
     )
     for path in sorted(SRC.rglob("_*_cy.py"))
 ]
@@ -47,5 +60,6 @@ setup(
         nthreads=CORES,
         annotate=bool(os.environ.get("TOKENMILL_ANNOTATE")),  # HTML of each kernel in build/cython
     ),
+    cmdclass={"build_ext": BuildKernels},
     options={"build_ext": {"parallel": CORES}},
 )

@@ -1,0 +1,32 @@
+"""setup.py gives each compiler flags that it knows."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FLAGS_OF = """
+import json, sys, types
+from setuptools import Extension
+from setuptools.command.build_ext import build_ext
+from distutils.core import run_setup
+command = run_setup("setup.py", ["build_ext"], "init").get_command_obj("build_ext")
+command.extensions = [Extension("kernel", ["kernel.c"])]
+command.compiler = types.SimpleNamespace(compiler_type=sys.argv[1])
+build_ext.build_extensions = lambda self: print(json.dumps(self.extensions[0].extra_compile_args))
+command.build_extensions()
+"""
+
+
+@pytest.mark.parametrize(("compiler", "first"), [("msvc", "/"), ("unix", "-"), ("mingw32", "-")])
+def test_flags_are_those_of_the_compiler(compiler, first, monkeypatch):
+    if not (ROOT / "setup.py").exists():
+        pytest.skip("needs the source tree")
+    monkeypatch.setenv("TOKENMILL_COMPILED", "1")  # no kernel is compiled here
+    command = [sys.executable, "-c", FLAGS_OF, compiler]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    flags = json.loads(result.stdout.splitlines()[-1])
+    assert flags and all(flag.startswith(first) for flag in flags)
