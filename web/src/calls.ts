@@ -14,6 +14,8 @@ export interface Summary {
   family: string;
   order: Header["order"];
   tokens: number;
+  /** How many merges or events there are, superwords of whole pretokens left out. */
+  merges: number;
   patterns: string[];
   special: string[];
   counted: string | null;
@@ -29,7 +31,10 @@ export interface Calls {
   unload(key: string): void;
   /** The data for an encoder in the page; see `received`. */
   pack(key: string): Pack;
-  encode(keys: string[], text: string, special: boolean): EncodeResult[];
+  /** Encode a text with each tokenizer; `merges`: with the first merges only, null for all. */
+  encode(keys: string[], text: string, special: boolean, merges: number | null): EncodeResult[];
+  /** The number of tokens of a text with the first merges only, for each number of merges. */
+  sizes(key: string, text: string, special: boolean, merges: number[]): number[];
   /** The pretokens that the tokenizer's split pattern cuts a text into. */
   pretokens(key: string, text: string): string[];
   search(key: string, query: string, kind: SearchKind, where: Where, order: Order): Int32Array;

@@ -53,7 +53,7 @@ Object.assign(globalThis, {
     async encode(text: string, options: { tokenizer?: string; special?: boolean } = {}): Promise<number[]> {
       const key = options.tokenizer ?? session.current;
       await session.ready(key);
-      const [result] = await session.line.ask("encode", [key], text, options.special ?? false);
+      const [result] = await session.line.ask("encode", [key], text, options.special ?? false, null);
       if (result === undefined || "error" in result) throw new Error(result?.error ?? "no tokenizer is chosen");
       return Array.from(result.ids);
     },

@@ -1,7 +1,7 @@
 // The worker holds the vocabularies and does all slow work, so that the page never blocks.
 
 import type { Answer, Calls, Request, Summary } from "./calls";
-import { Encoder } from "./encoder/encoder";
+import { Encoder, mergeCount } from "./encoder/encoder";
 import { Lookup } from "./encoder/lookup";
 import { type Pack, readPack } from "./encoder/pack";
 import { splitterOf } from "./encoder/split";
@@ -10,6 +10,8 @@ import { trace } from "./encoder/trace";
 interface Loaded {
   pack: Pack;
   encoder: Encoder;
+  /** For encoding with some of the merges. */
+  limited: Encoder | null;
   lookup: Lookup;
 }
 
@@ -34,7 +36,7 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
       file = source;
     }
     const pack = await readPack(file);
-    loaded.set(key, { pack, encoder: new Encoder(pack, splitterOf(pack)), lookup: new Lookup(pack) });
+    loaded.set(key, { pack, encoder: new Encoder(pack, splitterOf(pack)), limited: null, lookup: new Lookup(pack) });
     return summary(pack);
   },
   unload(key) {
@@ -43,15 +45,18 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
   pack(key) {
     return { ...find(key).pack, counts: null, ios: null };
   },
-  encode(keys, text, special) {
+  encode(keys, text, special, merges) {
     return keys.map((key) => {
       try {
-        const result = find(key).encoder.encode(text, special);
+        const result = encoderOf(find(key), merges).encode(text, special);
         return { ...result, text: result.text === text ? null : result.text };
       } catch (error) {
         return { error: message(error) };
       }
     });
+  },
+  sizes(key, text, special, merges) {
+    return merges.map((number) => encoderOf(find(key), number).encode(text, special).ids.length);
   },
   pretokens(key, text) {
     return find(key).encoder.pretokens(text);
@@ -75,6 +80,13 @@ const calls: { [Name in keyof Calls]: (...args: Parameters<Calls[Name]>) => unkn
   },
 };
 
+function encoderOf(one: Loaded, merges: number | null): Encoder {
+  if (merges === null) return one.encoder;
+  one.limited ??= new Encoder(one.pack, splitterOf(one.pack));
+  one.limited.stopAfter(merges);
+  return one.limited;
+}
+
 function summary(pack: Pack): Summary {
   const { header } = pack;
   return {
@@ -84,6 +96,7 @@ function summary(pack: Pack): Summary {
     family: family(pack),
     order: header.order,
     tokens: header.n_vocab,
+    merges: mergeCount(pack),
     patterns: header.split_patterns,
     special: header.added_tokens.filter((token) => token.special).map((token) => token.content),
     counted: header.counted,

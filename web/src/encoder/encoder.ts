@@ -35,12 +35,16 @@ export class EncodeError extends Error {}
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const LONGEST_CACHED = 512;
 const ENDS = 4096;
+const FIRST_MERGE = 256; // in rank order, the id of the first token that is not a byte
 
 export class Encoder {
   readonly pack: Pack;
   private readonly splitter: Splitter;
-  private readonly merge: Merge;
-  private readonly superwords: Superwords | null;
+  private readonly pairs: PairRanks | null; // null in event order
+  private merge: Merge;
+  private superwords: Superwords | null;
+  private merges: number; // how many merges or events are used
+  private firstMerge: Int32Array | null = null; // of each id: the first merge that makes it
   private readonly added: AddedTokens;
   private readonly lengths: Int32Array;
   private readonly byteParts = new Int32Array(256);
@@ -70,9 +74,32 @@ export class Encoder {
       const ranks = header.order === "ranks";
       this.byteParts[byte] = id >= 0 ? id : ranks ? tokens.add(one, 0, 1, hashBytes(one, 0, 1), false) : header.size;
     }
-    this.merge = mergeOf(pack);
-    const [left, right, made] = [pack.left, pack.right, pack.made].map((column) => column.subarray(pack.events));
-    this.superwords = header.superwords > 0 ? new Superwords(left!, right!, made!) : null;
+    this.pairs = pairsOf(pack);
+    this.merges = mergeCount(pack);
+    this.merge = mergeOf(pack, this.pairs, this.merges);
+    this.superwords = superwordsOf(pack);
+  }
+
+  /** Use the first `merges` merges or events only, as if training had stopped there. */
+  stopAfter(merges: number): void {
+    if (merges === this.merges) return;
+    const { pack } = this;
+    this.merges = merges;
+    this.merge = mergeOf(pack, this.pairs, merges);
+    this.superwords = merges === mergeCount(pack) ? superwordsOf(pack) : null;
+    this.cache.clear();
+    this.hasOld = false;
+  }
+
+  /** Whether the merges in use make a token. */
+  private isMade(id: number): boolean {
+    const { header, left, right, made } = this.pack;
+    if (header.order === "ranks") return id < FIRST_MERGE + this.merges;
+    if (this.firstMerge === null) {
+      this.firstMerge = new Int32Array(header.size);
+      for (let row = left.length - 1; row >= 0; row--) if (right[row]! >= 0) this.firstMerge[made[row]!] = row;
+    }
+    return this.firstMerge[id]! < this.merges;
   }
 
   /** Encode `text`. `special`: whether control tokens that the text spells become control tokens. */
@@ -211,7 +238,7 @@ export class Encoder {
     const { header, tokens } = this.pack;
     const { bytes } = this.buffer;
     const whole = header.whole_pretokens ? tokens.lookUp(bytes, start, end) : -1;
-    if (whole >= 0 && whole < header.size) {
+    if (whole >= 0 && whole < header.size && this.isMade(whole)) {
       cache.add(bytes, start, end, whole);
       return whole;
     }
@@ -285,18 +312,31 @@ export class Encoder {
   }
 }
 
-function mergeOf(pack: Pack): Merge {
-  const { header, tokens, left, right, made, events } = pack;
-  if (header.order === "events") {
-    return eventMerge(new EventList(left.subarray(0, events), right.subarray(0, events), made.subarray(0, events)));
-  }
-  if (header.order === "ranks") return rankMerge(new PairRanks(tokens, header.size), null);
+/** The number of merges or events of a vocabulary, superwords of whole pretokens left out. In rank order, each id after the bytes is one. */
+export function mergeCount({ header, events }: Pack): number {
+  return header.order === "ranks" ? Math.max(0, header.size - FIRST_MERGE) : events;
+}
+
+function pairsOf({ header, tokens, left, right, made }: Pack): PairRanks | null {
+  if (header.order === "events") return null;
+  if (header.order === "ranks") return new PairRanks(tokens, header.size);
   const pairs = new PairRanks(null, 0);
   for (let row = 0, rank = 0; row < left.length; row++) {
     if (header.order !== "scores" || made[row] !== made[rank]) rank = row;
     pairs.add(left[row]!, right[row]!, rank);
   }
-  return rankMerge(pairs, made);
+  return pairs;
+}
+
+function mergeOf({ header, left, right, made }: Pack, pairs: PairRanks | null, merges: number): Merge {
+  if (pairs !== null && header.order === "ranks") return rankMerge(pairs, null, FIRST_MERGE + merges);
+  if (pairs !== null) return rankMerge(pairs, made, merges);
+  return eventMerge(new EventList(left.subarray(0, merges), right.subarray(0, merges), made.subarray(0, merges)));
+}
+
+function superwordsOf(pack: Pack): Superwords | null {
+  const [left, right, made] = [pack.left, pack.right, pack.made].map((column) => column.subarray(pack.events));
+  return pack.header.superwords > 0 ? new Superwords(left!, right!, made!) : null;
 }
 
 function missing(pretoken: Uint8Array, byteParts: Int32Array, size: number): string {

@@ -10,14 +10,21 @@ const LONGEST_ON_ARRAY = 96;
 /** Merges `parts` (in place) and appends the resulting ids to `out`. */
 export type Merge = (parts: Int32Array, count: number, out: IdList) => void;
 
-/** `made`: the id that the merge of a rank makes; null if the rank is the id. */
-export function rankMerge(pairs: PairRanks, made: Int32Array | null): Merge {
+/**
+ * `made`: the id that the merge of a rank makes; null if the rank is the id. Pairs of rank `limit` and later do not merge,
+ * as if training had stopped before.
+ */
+export function rankMerge(pairs: PairRanks, made: Int32Array | null, limit = NEVER): Merge {
+  const rankOf = (left: number, right: number) => {
+    const rank = pairs.rank(left, right);
+    return rank < limit ? rank : NEVER;
+  };
   const ranks = new Int32Array(LONGEST_ON_ARRAY);
   const heap = new OrderHeap();
 
   function onArray(parts: Int32Array, count: number, out: IdList): void {
     let last = count - 1; // ranks[i] is that of parts i and i + 1, for i < last
-    for (let i = 0; i < last; i++) ranks[i] = pairs.rank(parts[i]!, parts[i + 1]!);
+    for (let i = 0; i < last; i++) ranks[i] = rankOf(parts[i]!, parts[i + 1]!);
     while (last > 0) {
       let best = NEVER;
       let at = 0;
@@ -35,8 +42,8 @@ export function rankMerge(pairs: PairRanks, made: Int32Array | null): Merge {
         ranks[i] = ranks[i + 1]!;
       }
       last--;
-      if (at > 0) ranks[at - 1] = pairs.rank(parts[at - 1]!, parts[at]!);
-      if (at < last) ranks[at] = pairs.rank(parts[at]!, parts[at + 1]!);
+      if (at > 0) ranks[at - 1] = rankOf(parts[at - 1]!, parts[at]!);
+      if (at < last) ranks[at] = rankOf(parts[at]!, parts[at + 1]!);
     }
     for (let i = 0; i <= last; i++) out.push(parts[i]!);
   }
@@ -46,7 +53,7 @@ export function rankMerge(pairs: PairRanks, made: Int32Array | null): Merge {
     const next = new Int32Array(count);
     const previous = new Int32Array(count);
     const look = (at: number) => {
-      const rank = next[at]! < count ? pairs.rank(parts[at]!, parts[next[at]!]!) : NEVER;
+      const rank = next[at]! < count ? rankOf(parts[at]!, parts[next[at]!]!) : NEVER;
       rankAt[at] = rank;
       if (rank !== NEVER) heap.push(rank, at);
     };

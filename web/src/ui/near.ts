@@ -18,8 +18,8 @@ export class NearEncoder {
 
   /** The tokens of the text, or null if the worker must encode it: the text is long, or the tokenizer is not here yet. */
   encode(): Encoded | null {
-    const { current, text, special } = this.session;
-    if (this.encoder === null || this.key !== current || text.length > LONGEST) return null;
+    const { current, text, special, merges } = this.session;
+    if (this.encoder === null || merges !== null || this.key !== current || text.length > LONGEST) return null;
     return this.encoder.encode(text, special);
   }
 

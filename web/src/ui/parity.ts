@@ -14,7 +14,7 @@ function count(session: Session, key: string): Promise<number[]> {
     counts = session.ready(key).then(() =>
       Promise.all(
         LANGUAGES.map(async ({ text }) => {
-          const [result] = await session.line.ask("encode", [key], text, false);
+          const [result] = await session.line.ask("encode", [key], text, false, null);
           return result === undefined || "error" in result ? 0 : result.ids.length;
         }),
       ),

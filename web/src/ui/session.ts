@@ -12,7 +12,7 @@ export interface Choice {
   summary: Summary | null;
 }
 
-export type Change = "choices" | "tokenizer" | "text" | "special" | "view" | "words" | "token";
+export type Change = "choices" | "tokenizer" | "text" | "special" | "merges" | "view" | "words" | "token";
 
 export const MOST_COMPARED = 4;
 
@@ -24,6 +24,8 @@ export class Session {
   compared: string[] = [];
   text = "";
   special = false;
+  /** Encode with the first merges only, as if training had stopped there; null for all. */
+  merges: number | null = null;
   view = "tokens";
   words = "";
   /** The id that the Vocabulary view shows; -1 for none. */
@@ -66,11 +68,11 @@ export class Session {
     return loading;
   }
 
-  /** Encode the text with each of some tokenizers. */
-  async encode(keys: string[]): Promise<(Encoded | { error: string })[]> {
+  /** Encode the text with each of some tokenizers; with all merges unless `merges` is given. */
+  async encode(keys: string[], merges: number | null = null): Promise<(Encoded | { error: string })[]> {
     await Promise.all(keys.map((key) => this.ready(key)));
     const { text } = this;
-    const results = await this.line.ask("encode", keys, text, this.special);
+    const results = await this.line.ask("encode", keys, text, this.special, merges);
     return results.map((result) => ("error" in result ? result : { ...result, text: result.text ?? text }));
   }
 
@@ -86,6 +88,7 @@ export class Session {
   }
 
   choose(key: string): void {
+    this.merges = null;
     this.current = key;
     if (!this.compared.includes(key) && this.compared.length < 2) this.compared = [...this.compared, key];
     this.tell("tokenizer");

@@ -10,6 +10,7 @@ import type { Notify } from "./notices";
 import { GROUPS, SAMPLES, type Sample } from "./samples";
 import type { Session } from "./session";
 import { hex, label, quoted, visible } from "./show";
+import { SizeSlider } from "./sizes";
 import { showSteps } from "./steps";
 import { isAdded, pretokenOf, spansWords, tokenBytes, tokenText, wordsOf } from "./tokentext";
 import { TokenView } from "./tokenview";
@@ -60,7 +61,8 @@ export class TokensTab {
     ]);
     this.near = new NearEncoder(session);
     this.askWorker = latest(() => this.encodeFar());
-    session.on(["text", "tokenizer", "special"], () => this.encode());
+    session.on(["text", "tokenizer", "special", "merges"], () => this.encode());
+    new SizeSlider(session);
 
     const samples = byId<HTMLSelectElement>("sample");
     const option = (sample: Sample) => h("option", { value: SAMPLES.indexOf(sample) }, sample.name);
@@ -133,7 +135,7 @@ export class TokensTab {
       panel.removeAttribute("aria-busy");
     };
     try {
-      const [result] = await session.encode([key]);
+      const [result] = await session.encode([key], session.merges);
       if (result === undefined || key !== session.current || overtaken !== this.overtaken) return;
       if ("error" in result) this.fail(result.error);
       else {
@@ -202,7 +204,7 @@ export class TokensTab {
         { class: "facts" },
         fact("Token", h("code", { class: "shown" }, label(bytes))),
         fact("Id", h("code", {}, String(encoded.ids[token]))),
-        isAdded(encoded, token) ? null : fact("Why it is here", why),
+        isAdded(encoded, token) || this.session.merges !== null ? null : fact("Why it is here", why),
         fact(
           "Bytes",
           h("code", {}, bytes.length > 48 ? `${hex(bytes.subarray(0, 48))} … (${bytes.length})` : hex(bytes)),
@@ -224,7 +226,7 @@ export class TokensTab {
   /** Show why a token is here. */
   private ask(token: number): void {
     const { encoded } = this;
-    if (encoded === null || isAdded(encoded, token)) return;
+    if (encoded === null || isAdded(encoded, token) || this.session.merges !== null) return;
     const [first, after] = pretokenOf(encoded, token);
     const parts = Array.from({ length: Math.min(after, first + 500) - first }, (_, i) =>
       tokenBytes(encoded, first + i),

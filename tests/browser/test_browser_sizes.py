@@ -1,0 +1,52 @@
+"""The slider over the merges: the ids are those of the library with the first merges only."""
+
+import dataclasses
+
+import pytest
+from playground_examples import TEXT
+from playground_page import ids, set_text
+
+from tokenmill.tokenizer import Tokenizer
+
+SLIDER = "value => { const s = document.getElementById('size-slider'); s.value = value; s.dispatchEvent(new Event('input')); }"
+
+
+def stopped_after(vocabulary, merges):
+    """Return the vocabulary as training left it after its first merges or events."""
+    if vocabulary.order == "ranks":
+        return dataclasses.replace(vocabulary, tokens=vocabulary.tokens[: 256 + merges])
+    events = vocabulary.events[:merges]
+    made = {*range(256), *events[:, 2].tolist()}
+    return dataclasses.replace(
+        vocabulary,
+        tokens=tuple(token if id in made else None for id, token in enumerate(vocabulary.tokens)),
+        events=events,
+        event_counts=(),
+        whole_pretokens=False,
+    )
+
+
+@pytest.mark.parametrize("name", ["ranks", "merges", "picky"])
+def test_fewer_merges(open_page, local, small_tokenizers, name):
+    vocabulary = dict(small_tokenizers)[name]
+    page = open_page(local.address)
+    set_text(page, TEXT)
+    page.select_option("#tokenizer", name)
+    n_merges = len(vocabulary.tokens) - 256 if vocabulary.order == "ranks" else len(vocabulary.events)
+    kind = "merges and removals" if vocabulary.order == "events" else "merges"
+    page.wait_for_selector(f"#size-merges:text-is('all {n_merges:,} {kind}')")
+    everything = ids(page)
+    for position in (0, 90, 150, 199):
+        page.evaluate(SLIDER, position)
+        merges = round((n_merges + 1) ** (position / 200)) - 1
+        expected = Tokenizer(stopped_after(vocabulary, merges)).encode_ordinary(TEXT)
+        page.wait_for_function(
+            "n => document.getElementById('count-tokens').textContent.replaceAll(',', '') == n", arg=str(len(expected))
+        )
+        assert page.inner_text("#size-merges") == f"{merges:,} {kind}"
+        assert ids(page) == expected
+    page.evaluate(SLIDER, 200)
+    page.wait_for_function(
+        "n => document.getElementById('count-tokens').textContent.replaceAll(',', '') == n", arg=str(len(everything))
+    )
+    assert ids(page) == everything
