@@ -29,10 +29,10 @@ for _byte, _character in enumerate(CHARACTERS):
     BYTES[ord(_character)] = _byte
 
 
-def spelt_pairs(texts: list, order: list) -> bytes:
-    """Each two texts that spell a text, as int32 rows (left id, right id, new id).
+def spelt_pairs(texts: list, order: list):
+    """Each two texts that spell a text, as int32 rows (left id, right id, new id); None if two texts are equal.
 
-    texts: by id, as UTF-8, all different; None for an id without one. order: the ids whose pairs are wanted, in this order. Of the
+    texts: by id, as UTF-8; None for an id without one. order: the ids whose pairs are wanted, in this order. Of the
     pairs of one text, that with the longest left part is first.
     """
     tables: BpeTables = BpeTables(sum(map(len, filter(None, texts))))
@@ -46,7 +46,8 @@ def spelt_pairs(texts: list, order: list) -> bytes:
         if text is not None:
             memcpy(tables.text + tables.used, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
             tables.add(PyBytes_GET_SIZE(text), id)
-    tables.index()
+    if not tables.index():
+        return None
     for id in order:
         entry = tables.entries + (tables.by_id[id] - 1)
         for cut in range(entry.size - 1, 0, -1):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -147,12 +147,13 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
 
     added = tuple(AddedToken(content, id) for content, id in known.special_tokens.items())
     if len(contents) == 2:
-        tokens: Sequence[bytes | None] = parse_pair(contents[0], contents[1], file, file, added).tokens
+        packed = parse_pair(contents[0], contents[1], file, file, added).packed
     else:
-        tokens = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
+        packed = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
     empty = () if known.empty is None else ((known.empty, b""),)
-    return PackedVocabulary.of_ranks(
-        tokens,
+    return PackedVocabulary.of(
+        packed,
+        b"",
         split_patterns=(PATTERNS[known.split],),
         added_tokens=added,
         normalizers=known.normalizers,

@@ -127,7 +127,7 @@ def _read_tiktoken(place: Path, data: bytes) -> _Found:
     beside = tokenmill_json.read_companion(companion_path(place), data)
     if beside is None and (known := published_encodings.known_by_hash(data)) is not None:
         return published_encodings.published_vocabulary(known, [data], str(place)), True
-    vocabulary = PackedVocabulary.of_ranks(parse_tiktoken(data, str(place)), split_patterns=())
+    vocabulary = PackedVocabulary.of(parse_tiktoken(data, str(place)), b"", split_patterns=())
     return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
 
 
