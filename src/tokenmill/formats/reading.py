@@ -113,11 +113,17 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
 
         patterns = beside.fields["split_patterns"] if beside else None
         vocabulary = parse_events(listed, str(events), vocabulary, patterns)
-    if beside and (counts := read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))) is not None:
-        from .events_file import parse_counts
+    if beside is None:
+        return vocabulary, True
+    read_counts = None
+    if (counts := read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))) is not None:
 
-        beside.fields["event_counts"] = parse_counts(counts, vocabulary)
-    return beside.complete(vocabulary) if beside else vocabulary, True
+        def read_counts(vocabulary: Vocabulary) -> list[tuple[int, int]]:
+            from .events_file import parse_counts  # late: only reports and further training ask for them
+
+            return parse_counts(counts, vocabulary)
+
+    return beside.complete(vocabulary, read_counts), True
 
 
 def _read_tiktoken(place: Path, data: bytes) -> _Found:
