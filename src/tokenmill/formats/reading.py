@@ -69,16 +69,20 @@ def _read_file(place: Path, data: bytes) -> _Found:
 
         vocabulary = parse_gguf(data, str(place))
         return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
-    from . import ddtok, merges_txt, sentencepiece_model, tiktoken_file, unknown_files
+    from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
+
+    if looks_like_sentencepiece(data):
+        return parse_sentencepiece(data, str(place)), True
+    from .tiktoken_file import looks_like_tiktoken
+
+    if looks_like_tiktoken(data):
+        return _read_tiktoken(place, data)
+    from . import ddtok, merges_txt, unknown_files
 
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
     if merges_txt.looks_like_merges(data):
         return _read_pair(place, merges_txt.parse_pair)
-    if tiktoken_file.looks_like_tiktoken(data):
-        return _read_tiktoken(place, data)
-    if sentencepiece_model.looks_like_sentencepiece(data):
-        return sentencepiece_model.parse_sentencepiece(data, str(place)), True
     found = unknown_files.describe(data) or "not a vocabulary"
     raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
 

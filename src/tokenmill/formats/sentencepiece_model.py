@@ -14,12 +14,11 @@ from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.vocabulary import Step
-from ._bpe_tables_cy import spelt_pairs
+from ._bpe_tables_cy import scored_pieces
 from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
 
 MARK = "\u2581"  # stands for a space
-_MARK = MARK.encode()
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)  # kinds of pieces
 UNIGRAM, BPE = 1, 2
 _ALGORITHMS = {3: "word", 4: "character"}
@@ -67,7 +66,7 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
     fallback = bool(training.get(35))
     pieces = Pieces(texts, scores, kinds, file)
-    kept = [text for text, kind in zip(texts, kinds, strict=True) if kind == USER_DEFINED]
+    kept = [texts[id] for id in special_ids(pieces) if kinds[id] == USER_DEFINED]
     if algorithm == UNIGRAM:
         return _unigram(pieces, normalizer_steps(normalizer, kept), fallback, normalizer.add_dummy_prefix)
     added = added_tokens(pieces)
@@ -168,9 +167,14 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
     kinds = {CONTROL: True, UNKNOWN: True, USER_DEFINED: False}
     return [
         AddedToken(text, id, special=kinds[kind], normalized=not kinds[kind])
-        for id, (text, kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True))
+        for id, text, kind in ((id, pieces.texts[id], pieces.kinds[id]) for id in special_ids(pieces))
         if kind in kinds and text and not (kind == USER_DEFINED and " " in text)
     ]
+
+
+def special_ids(pieces: Pieces) -> list[int]:
+    """The ids of the pieces that merges do not make: those of another kind, and empty ones."""
+    return [id for id, kind in enumerate(pieces.kinds) if kind != NORMAL or not pieces.texts[id]]
 
 
 def scored_vocabulary(pieces: Pieces, added: Sequence[AddedToken], *, fallback: bool, **fields: Any) -> Vocabulary:
@@ -184,28 +188,23 @@ def scored_vocabulary(pieces: Pieces, added: Sequence[AddedToken], *, fallback: 
             f"piece {kinds.index(UNUSED)}",
             "is unused: SentencePiece takes it apart again, tokenmill does not",
         )
-    try:
-        pieces_by_id = [text.encode() for text in pieces.texts]
-    except UnicodeEncodeError:
-        fail(pieces.file, "", "holds a piece that is not Unicode text")
-    # The pieces that merges make, and with spaces the tokens.
-    texts = [text if kind == NORMAL and text else None for text, kind in zip(pieces_by_id, kinds, strict=True)]
-    tokens = [text and text.replace(_MARK, b" ") for text in texts]
+    texts: list[str | None] = list(pieces.texts)  # of the pieces that merges make
     byte_tokens: list[int | None] = [None] * 256
+    bytes_of: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}
-    for id, kind in enumerate(kinds):
-        if kind == NORMAL:
-            continue
+    for id in special_ids(pieces):
+        text, kind, texts[id] = pieces.texts[id], kinds[id], None
         if kind == BYTE:
-            byte = _byte_of(pieces.texts[id], id, pieces.file)
-            tokens[id], byte_tokens[byte] = bytes([byte]), id
-        elif kind == USER_DEFINED and " " in pieces.texts[id]:
-            decode_only[id] = pieces_by_id[id]
+            bytes_of[id] = _byte_of(text, id, pieces.file)
+            byte_tokens[bytes_of[id]] = id
+        elif kind == USER_DEFINED and " " in text:
+            decode_only[id] = text.encode()
+    packed, rows = _tables(pieces, texts, bytes_of)
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
     return PackedVocabulary.of(
-        pack_tokens(tuple(tokens)),
-        _pairs(pieces, texts),
+        packed,
+        rows,
         split_patterns=(),
         order="scores",
         added_tokens=tuple(added),
@@ -229,14 +228,19 @@ def _byte_of(text: str, id: int, file: str) -> int:
     fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
 
 
-def _pairs(pieces: Pieces, texts: list[bytes | None]) -> bytes:
-    """Each two pieces that spell a piece, the highest score first, as int32 rows (left id, right id, new id)."""
+def _tables(
+    pieces: Pieces, texts: list[str | None], bytes_of: dict[int, int]
+) -> tuple[tuple[bytes, bytes], bytes]:
+    """The packed tokens, and each two pieces that spell a piece, the highest score first."""
     order = [id for id, text in enumerate(texts) if text is not None]
     order.sort(key=pieces.scores.__getitem__, reverse=True)  # stable, so that of equal scores the lowest id is first
-    rows = spelt_pairs(texts, order)
-    if rows is None:
-        ids: dict[bytes, int] = {}
+    try:
+        tables = scored_pieces(texts, order, bytes_of, MARK.encode())
+    except ValueError as error:
+        fail(pieces.file, f"piece {error}", f"{show(texts[int(str(error))])} is not Unicode text")
+    if tables is None:
+        ids: dict[str | None, int] = {}
         for id in sorted(order):
-            if (first := ids.setdefault(texts[id] or b"", id)) != id:
-                fail(pieces.file, f"piece {id}", f"{show(pieces.texts[id])} is piece {first} already")
-    return rows
+            if (first := ids.setdefault(texts[id], id)) != id:
+                fail(pieces.file, f"piece {id}", f"{show(texts[id])} is piece {first} already")
+    return tables

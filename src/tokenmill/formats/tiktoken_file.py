@@ -15,12 +15,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from ..errors import ConversionError
-from ..split.compiler import covers_all_text
 from ..vocabulary import Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ._tiktoken_cy import read_ranks
 from .file_content import fail, place_tokens, show
-from .rank_merges import ranks_of
 
 _decode = partial(binascii.a2b_base64, strict_mode=True)
 
@@ -80,6 +78,8 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
     def refuse(ours: str) -> NoReturn:
         raise ConversionError(f"{ours}. Write tokenizer.json instead.")
 
+    from .rank_merges import ranks_of  # late: to read a file needs no merges
+
     if vocabulary.alphabet != "bytes":
         refuse("tiktoken begins with bytes, and this vocabulary with characters")
     tokens, notes = ranks_of(vocabulary, "tiktoken")
@@ -99,6 +99,8 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
 def covering_pattern(pattern: str) -> str:
     """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
+    from ..split.compiler import covers_all_text  # late: to read a file, nothing is compiled
+
     if covers_all_text(pattern):
         return pattern
     from ..split.reference import to_regex  # late: the regex module takes longer to import than a file to read
