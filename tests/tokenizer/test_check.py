@@ -60,7 +60,7 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
         {"normalizers": ("NFKD",)},
         {"add_prefix_space": True},
         {"added_tokens": ()},
-        {"added_tokens": (dataclasses.replace(END, id=301),)},
+        {"added_tokens": (END._replace(id=301),)},
         {"added_tokens": (dataclasses.replace(END, special=False),)},
         {"added_tokens": (dataclasses.replace(END, rstrip=True),)},
         {"events": np.array([(116, 104, 256)], np.int32)},
