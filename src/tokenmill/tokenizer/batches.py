@@ -83,8 +83,7 @@ def _encode_together(
     core: Core, texts: tuple[str, ...], plan: Plan, threads: int, collect: Callable[[Batch], Result]
 ) -> Result:
     """The result of `collect`, which runs in this thread. It encodes too, beside as many threads as the text is worth."""
-    finders = plan.refused_finder, plan.token_finder
-    batch = Batch(core.kernel, texts, *finders, lambda text: core.encode(text, plan), threads)
+    batch = Batch(core.kernel, texts, plan.refused_finder, plan.sections, lambda text: core.encode(text, plan), threads)
     if batch.threads == 1:
         return collect(batch)
     with _pool(batch.threads - 1) as pool:

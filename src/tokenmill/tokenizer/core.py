@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError
-from ..sources._cut_cy import not_utf8
 from ..split import Splitter
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
@@ -110,10 +109,10 @@ class Core:
         """Cuts a text that is one pretoken where no token spans; None if there is a split pattern."""
         return self.pipeline or _cutter(self.vocabulary)
 
-    @lazy
+    @property
     def whole_texts(self) -> bool:
         """Whether the kernel takes whole texts; otherwise they are cut into sections first."""
-        return self.scanner is not None and self.added.simple
+        return self.scanner is not None
 
     @lazy
     def ids_by_token(self) -> dict[bytes, int]:
@@ -199,9 +198,8 @@ class Core:
 
     def encode(self, text: str | bytes, plan: Plan) -> list[int]:
         """The ids of `text`. Raises SpecialTokenError for a text that the plan refuses."""
-        found = self._by_kernel("encode", text, plan)
-        if found is not None:
-            return found
+        if self.whole_texts:
+            return self._by_kernel("encode", text, plan)
         text = repair(text)
         self.added.check(text, plan.refused)
         ids: list[int] = []
@@ -218,16 +216,14 @@ class Core:
 
     def encode_to_array(self, text: str | bytes, plan: Plan) -> Any:
         """The ids of `text` as an object with the buffer protocol, unsigned 32-bit."""
-        found = self._by_kernel("encode_to_ids", text, plan)
-        return array("I", self.encode(text, plan)) if found is None else found
+        return self._by_kernel("encode_to_ids", text, plan) if self.whole_texts else array("I", self.encode(text, plan))
 
     def encode_documents(
         self, text: Any, ends: Any, plan: Plan, goes_on: bool = False, end_of_text: int = -1, width: int = 4
     ) -> tuple[bytearray, memoryview]:
         """The ids of the documents of a block, and where each ends in them: see _documents_cy.encode_documents."""
-        marked = bool(self.added.mark) and self.added.mark.encode() in bytes(text)
-        if self.whole_texts and not plan.refused and not marked:
-            return encode_documents(self.kernel, text, ends, plan.token_finder, goes_on, end_of_text, width)
+        if self.whole_texts and not plan.refused:
+            return encode_documents(self.kernel, text, ends, plan.sections, goes_on, end_of_text, width)
         bounds = [0, *ends]
         texts = (bytes(text[start:end]) for start, end in itertools.pairwise(bounds))
         found = [memoryview(self.encode_to_array(each, plan)).cast("B") for each in texts]
@@ -237,33 +233,16 @@ class Core:
 
     def count(self, text: str, plan: Plan) -> int:
         """The number of ids of `text`."""
-        found = self._by_kernel("count", text, plan)
-        return len(self.encode(text, plan)) if found is None else found
+        return self._by_kernel("count", text, plan) if self.whole_texts else len(self.encode(text, plan))
 
     def _by_kernel(self, method: str, text: str | bytes, plan: Plan) -> Any:
-        """What a method of the kernel returns, or None for a text that the kernel does not take."""
-        if not self.whole_texts:
-            if not self.added.plain or plan.token_finder is not None or self.scanner is None:
-                return None
-            if isinstance(text, bytes) and not_utf8(text, array("Q", [len(text)])):
-                return None
-            text = self._with_prefix(text)
+        """What a method of the kernel returns."""
         try:
-            return getattr(self.kernel, method)(text, plan.refused_finder, plan.token_finder)
+            return getattr(self.kernel, method)(text, plan.refused_finder, plan.sections)
         except ForbiddenText as found:
-            if str(found) != self.added.mark:
-                refuse(str(found))
-        except UnicodeEncodeError:
-            pass  # lone surrogates
-        return None
-
-    def _with_prefix(self, text: str | bytes) -> str | bytes:
-        """A text that is one section, with the space that is put before it."""
-        rule = self.vocabulary.add_prefix_space
-        bare = self.added.prepends or rule == "text" or (rule and text[:1] not in (" ", b" "))
-        if not text or not bare:
-            return text
-        return f" {text}" if isinstance(text, str) else b" " + text
+            refuse(str(found))
+        except UnicodeEncodeError:  # lone surrogates
+            return getattr(self.kernel, method)(repair(text), plan.refused_finder, plan.sections)
 
     def sections(self, text: str, allowed: frozenset[str]) -> Iterator[tuple[str, AddedToken | None, bytes]]:
         """Each section of `text`, its added token if it is one, and the prefix bytes to encode before it.

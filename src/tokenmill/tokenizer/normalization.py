@@ -37,6 +37,16 @@ if TYPE_CHECKING:
 
 Change = Callable[[str], str]
 
+# Steps that change characters one by one or, in Unicode's forms, with their neighbours: see `character_classes`.
+CHARACTER_STEPS = {*NORMALIZERS, "Lowercase", "StripAccents"}
+# The characters up to Unicode 9.0 that may compose with the one before, beside the vowels and the final consonants of Hangul.
+_COMPOSES = (
+    "\u0300-\u0304\u0306-\u030c\u030f\u0311\u0313-\u0314\u031b\u0323-\u0328\u032d-\u032e\u0330-\u0331\u0338\u0342\u0345"
+    "\u0653-\u0655\u093c\u09be\u09d7\u0b3e\u0b56-\u0b57\u0bbe\u0bd7\u0c56\u0cc2\u0cd5-\u0cd6\u0d3e\u0d57\u0dca\u0dcf\u0ddf"
+    "\u102e\u1b35\u3099-\u309a\U000110ba\U00011127\U0001133e\U00011357\U000114b0\U000114ba\U000114bd\U000115af"
+    "\u1161-\u1175\u11a8-\u11c2"
+)
+
 _STEP = 1 << 16  # characters looked up at once
 # Unicode's White_Space, as `\s` in Rust; Python's str.isspace() also has U+001C to U+001F.
 WHITE_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -59,6 +69,21 @@ def normalizer_of(steps: Iterable[Step]) -> Change:
     """
     changes = [_change_of(*((step,) if isinstance(step, str) else step)) for step in steps]
     return lambda text: reduce(lambda found, change: change(found), changes, text)
+
+
+def character_classes(change: Change, steps: Iterable[Step], mark: str, number: int) -> bytes:
+    """Return the classes of the 128 code points from 128 * `number` on, as `NormalizationCheck` takes them.
+
+    change: applies `steps`, which are CHARACTER_STEPS. mark: a character that always changes; "" for none.
+    """
+    composes = re.compile(f"[{_COMPOSES}]") if any(step in NORMALIZERS for step in steps) else None
+    classes = bytearray()
+    for character in map(chr, range(128 * number, 128 * number + 128)):
+        if character == mark or change(character) != character or (composes and composes.match(character)):
+            classes.append(255)
+        else:
+            classes.append(1 + unicodedata.combining(character) if composes else 1)
+    return bytes(classes)
 
 
 def _change_of(name: str, *arguments) -> Change:

@@ -8,15 +8,18 @@ that are not special are found in any text, with Hugging Face's flags.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from functools import cache, lru_cache
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, lru_cache, partial
 from typing import NamedTuple, NoReturn
 
 from ..errors import SpecialTokenError, UsageError
 from ..vocabulary import AddedToken, Vocabulary
 from .encoding._finder_cy import Finder
-from .normalization import STRIPPED, WHITE_SPACE, normalizer_of
+from .encoding._sections_cy import Sections
+from .normalization import CHARACTER_STEPS, STRIPPED, WHITE_SPACE, character_classes, normalizer_of
 
+STRETCH_START = 4  # the rules of _sections_cy.pxd for a space before a text
+PREFIXES: dict[object, int] = {False: 0, True: 1, "first": 2, "text": 3}
 _Heads = tuple[re.Pattern[str], dict[str, list[int]]]
 _Table = tuple[dict[str, AddedToken], _Heads]
 
@@ -37,38 +40,33 @@ class Plan(NamedTuple):
     """What to do with the texts of tokens in a text.
 
     allowed: the control tokens to find. refused: the texts that are an error.
-    refused_finder, token_finder: the same for the kernel, the second with the tokens that are not special. None where
-        there is nothing to find.
+    refused_finder, sections: the same for the kernel, the second with the tokens that are not special, the normalization
+        and the space before a text. None where there is nothing to do.
     """
 
     allowed: frozenset[str]
     refused: frozenset[str]
     refused_finder: Finder | None
-    token_finder: Finder | None
+    sections: Sections | None
 
 
 class AddedTokens:
     """Finds the added tokens of a vocabulary in text.
 
-    plain: whether nothing in a text changes except for spaces, and no token has a flag about the text beside it.
-    simple: whether the kernel's search is enough besides: no space is put before a text.
-    Texts with the mark for a space in them are neither; the finders of a Plan refuse them.
+    plain: whether nothing in a text changes except for spaces. simple: whether nothing at all changes.
     """
 
     def __init__(self, vocabulary: Vocabulary):
         self.normalize = normalizer_of(vocabulary.normalizers)
-        steps, mark = vocabulary.normalizers, vocabulary.space_mark
-        self.prepends = bool(mark) and ("Prepend", mark) in steps
+        self.normalizers, self.mark = vocabulary.normalizers, vocabulary.space_mark
+        self.prefix_rule = vocabulary.add_prefix_space
+        self.of_mark = {("Prepend", self.mark), ("Replace", " ", self.mark)} if self.mark else set()
+        self.plain = {*self.normalizers} <= self.of_mark and vocabulary.pipeline is None
+        self.simple = self.plain and not self.mark and not self.prefix_rule
+        self.prepends = bool(self.mark) and ("Prepend", self.mark) in self.normalizers
         self.by_content = {token.content: token for token in vocabulary.added_tokens if token.content}
         self.special = frozenset(content for content, token in self.by_content.items() if token.special)
         self.always = frozenset(self.by_content) - self.special
-        tokens = self.by_content.values()
-        flags = any(token.lstrip or token.rstrip or token.single_word for token in tokens)
-        one_pass = len({token.normalized for token in tokens}) <= 1
-        self.mark = mark
-        of_spaces = {("Prepend", mark), ("Replace", " ", mark)} if mark else set()
-        self.plain = not flags and one_pass and {*steps} <= of_spaces and vocabulary.pipeline is None
-        self.simple = self.plain and not self.prepends and not vocabulary.add_prefix_space
         self._tables = lru_cache(maxsize=64)(self._make_tables)
         self._plan = lru_cache(maxsize=64)(self._make_plan)
 
@@ -87,9 +85,38 @@ class AddedTokens:
         return self._plan(allowed, self.special - allowed)
 
     def _make_plan(self, allowed: frozenset[str], refused: frozenset[str]) -> Plan:
-        tokens = {content.encode(): self.by_content[content].id for content in self.always | allowed}
-        texts = {content.encode(): 0 for content in {*refused, self.mark} if content}
-        return Plan(allowed, refused, Finder(texts) if texts else None, Finder(tokens) if tokens else None)
+        refused_finder = Finder({content.encode(): 0 for content in refused}) if refused else None
+        return Plan(allowed, refused, refused_finder, self._sections(self.always | allowed))
+
+    def _sections(self, contents: frozenset[str]) -> Sections | None:
+        """What the kernel does with the text beside the tokens `contents`; None for nothing."""
+        tokens = [self.by_content[content] for content in contents]
+        raw = _finder_of({token.content: token for token in tokens if not token.normalized})
+        steps = tuple(step for step in self.normalizers if step not in self.of_mark)
+        prefix = PREFIXES[self.prefix_rule]
+        normal = {self._spaced(self.normalize(token.content)): token for token in tokens if token.normalized}
+        if self.prepends and (steps or normal):  # the mark before a text may be part of a token
+            return Sections(raw, _finder_of(normal), self._change_of(self.normalize), None, prefix)
+        if self.prepends:
+            prefix = STRETCH_START
+        if not steps and not self.mark:
+            return Sections(raw, _finder_of(normal), None, None, prefix) if tokens or prefix else None
+        changes_characters = all(step in CHARACTER_STEPS for step in steps)
+        change = normalizer_of(steps)
+        page_of = partial(character_classes, change, steps, self.mark) if changes_characters else None
+        return Sections(raw, _finder_of(normal), self._change_of(change), page_of, prefix)
+
+    def _spaced(self, text: str) -> str:
+        return text.replace(self.mark, " ") if self.mark else text
+
+    def _change_of(self, change: Callable[[str], str]) -> Callable[[bytes], bytes]:
+        """Return the function that changes UTF-8. Bytes that are not UTF-8 stay as they are."""
+
+        def change_bytes(data: bytes) -> bytes:
+            text = self._spaced(change(data.decode("utf-8", "surrogateescape")))
+            return text.encode("utf-8", "surrogateescape")
+
+        return change_bytes
 
     def check(self, text: str, refused: frozenset[str]) -> None:
         """Raise SpecialTokenError if `text` has one of `refused` in it."""
@@ -139,6 +166,19 @@ class AddedTokens:
             yield Section(text[done:], None)
 
 
+def _finder_of(tokens: Mapping[str, AddedToken]) -> Finder | None:
+    """The kernel's finder of tokens by the text that they are found as; None without tokens."""
+    if not tokens:
+        return None
+    ids = {text.encode(): token.id for text, token in tokens.items()}
+    flags = {
+        text.encode(): token.lstrip | token.rstrip << 1 | token.single_word << 2
+        for text, token in tokens.items()
+        if token.lstrip or token.rstrip or token.single_word
+    }
+    return Finder(ids, flags, has_word_character)
+
+
 @cache
 def _spaces() -> re.Pattern[str]:
     """Compiled when a tokenizer needs it: most do not."""
@@ -183,9 +223,13 @@ def _word_table() -> tuple[memoryview, bytes]:
 
 def _touches_word(text: str, start: int, end: int) -> bool:
     """Whether a word character stands right before `start` or right after `end`."""
+    return has_word_character(text[max(start - 1, 0) : start] + text[end : end + 1])
+
+
+def has_word_character(text: str) -> bool:
+    """Whether a text has a word character."""
     pages_of, pages = _word_table()
-    codes = map(ord, text[max(start - 1, 0) : start] + text[end : end + 1])
-    return any(pages[pages_of[code >> 7] * 128 + (code & 127)] for code in codes)
+    return any(pages[pages_of[code >> 7] * 128 + (code & 127)] for code in map(ord, text))
 
 
 def refuse(token: str) -> NoReturn:

@@ -30,6 +30,7 @@ from cython.cimports.tokenmill.tokenizer._objects import tm_items, tm_text_units
 from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
+from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import Sections
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY, SIGNALLED
 
 # Characters of a job: about a millisecond of work, so that the threads end together.
@@ -54,7 +55,7 @@ class Batch:
     """Texts to encode, once, by `work` in some threads and `lists` or `flat` in one.
 
     texts: str or bytes.
-    refused: finds strings that a text must not contain. finder: finds added tokens.
+    refused: finds strings that a text must not contain. sections: as for Encoder.encode.
     fallback: returns the ids, as a list, of a text that the kernel cannot encode, or raises what is wrong with it.
     threads: the most that may work; afterwards the number that the texts are worth.
     """
@@ -64,7 +65,7 @@ class Batch:
     item: cython.pointer(cython.pointer(PyObject))
     n: cython.Py_ssize_t
     refused: Finder
-    finder: Finder
+    sections: Sections
     fallback: object
     threads = cython.declare(cython.Py_ssize_t, visibility="readonly")
     most: cython.size_t
@@ -80,7 +81,7 @@ class Batch:
     next: cython.Py_ssize_t  # the first text that is in no job
     stopped: cython.bint
 
-    def __cinit__(self, encoder: Encoder, texts: tuple, refused: Finder | None, finder: Finder | None, fallback,
+    def __cinit__(self, encoder: Encoder, texts: tuple, refused: Finder | None, sections: Sections | None, fallback,
                   threads: cython.Py_ssize_t):
         tm_lock_init(cython.address(self.lock))
         self.encoder = encoder
@@ -88,7 +89,7 @@ class Batch:
         self.item = tm_items(texts)
         self.n = len(texts)
         self.refused = refused
-        self.finder = finder
+        self.sections = sections
         self.fallback = fallback
         self.ends = PyByteArray_FromStringAndSize(cython.NULL, (self.n + 1) * 8)
         self.end = cython.cast(cython.pointer(int64_t), PyByteArray_AS_STRING(self.ends))
@@ -247,6 +248,7 @@ class Batch:
         size: cython.size_t = 0
         text: cython.pointer(cython.const[uint8_t])
         code: cython.Py_ssize_t
+        which: cython.Py_ssize_t = 0
         width: cython.int = tm_text_units(item, cython.address(data), cython.address(size))
         if width < 0:
             return FALLBACK
@@ -259,13 +261,13 @@ class Batch:
             size = code
             data = state.text
         text = cython.cast(cython.pointer(cython.const[uint8_t]), data)
-        if self.refused is not None and self.refused.search(text, 0, size, cython.address(state.which)) < size:
+        if self.refused is not None and self.refused.search(text, 0, size, cython.address(which)) < size:
             return FALLBACK
         state.at = 0
         while state.at < size:
             if self.stopped:
                 return SIGNALLED
-            code = self.encoder.sections(state, text, state.at, size, state.at + SLICE, self.finder)
+            code = self.encoder.sections(state, text, state.at, size, state.at + SLICE, self.sections)
             if code < 0:
                 return code
             if state.at < size and signalled():

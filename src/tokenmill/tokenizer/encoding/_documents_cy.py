@@ -14,7 +14,7 @@ from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.tokenmill.split._scan_cy import TM_SIMD_ROOM
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN
 from cython.cimports.tokenmill.tokenizer.encoding._encode_cy import Encoder, State
-from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
+from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import Sections
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_MEMORY
 
 SLICE = cython.declare(cython.size_t, 4 << 20)  # bytes between two checks for signals
@@ -34,10 +34,10 @@ Work = cython.struct(
 
 
 def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: cython.const[uint64_t][::1],
-                     finder: Finder | None, goes_on: cython.bint, end_of_text: int64_t, width: cython.size_t):
+                     sections: Sections | None, goes_on: cython.bint, end_of_text: int64_t, width: cython.size_t):
     """The ids of documents as a token file holds them, and where each document ends in them, as int64.
 
-    text: UTF-8; document i is text[ends[i - 1]:ends[i]]. finder: as for Encoder.encode.
+    text: UTF-8; document i is text[ends[i - 1]:ends[i]]. sections: as for Encoder.encode.
     goes_on: whether the last document does not end here. end_of_text: follows each document that ends; -1 for nothing.
     width: bytes of an id, 2 or 4.
     """
@@ -48,7 +48,12 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
     state: State = encoder.take()
     state.cache.set_limit(min(state.cache.limit, CACHE))
     # Joined pretokens are cut again while they are encoded, and the cuts depend on where the document ends.
-    together: cython.bint = finder is None and encoder._scanner.joined == cython.NULL
+    together: cython.bint = encoder._scanner.joined == cython.NULL
+    if sections is not None:  # a block of normalized documents needs only one check
+        size: cython.size_t = text.shape[0]
+        together = together and sections.only_check and (
+            sections.check is None or size == 0 or sections.check.passes(cython.address(text[0]), size)
+        )
     try:
         memset(cython.address(work), 0, cython.sizeof(Work))
         work.n = ends.shape[0]
@@ -62,9 +67,9 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
                 if together:
                     code = _together(encoder, state, cython.address(work), work.at + SLICE)
                 else:
-                    code = _in_turn(encoder, state, cython.address(work), work.at + SLICE, finder)
+                    code = _in_turn(encoder, state, cython.address(work), work.at + SLICE, sections)
             if code < 0:
-                encoder._check(code, bytes(text))
+                encoder._check(state, code, bytes(text))
             PyErr_CheckSignals()
         id_ends = id_ends[:work.n - goes_on]
         return _written(state.ids.data, state.ids.used, id_ends, end_of_text, width), memoryview(found)[:work.n - goes_on]
@@ -76,7 +81,7 @@ def encode_documents(encoder: Encoder, text: cython.const[uint8_t][::1], ends: c
 @cython.nogil
 @cython.exceptval(check=False)
 def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: cython.size_t,
-             finder: Finder | None) -> cython.Py_ssize_t:
+             sections: Sections | None) -> cython.Py_ssize_t:
     """Encode one document after the other until `stop` or a little further. Returns 0, or a negative number."""
     first: cython.size_t
     size: cython.size_t
@@ -84,7 +89,7 @@ def _in_turn(encoder: Encoder, state: State, work: cython.pointer(Work), stop: c
     while work.document < work.n and work.at < stop:
         first = work.ends[work.document - 1] if work.document > 0 else 0
         size = work.ends[work.document] - first
-        code = encoder.sections(state, work.text + first, work.at - first, size, stop - first, finder)
+        code = encoder.sections(state, work.text + first, work.at - first, size, stop - first, sections)
         if code < 0:
             return code
         work.at = first + state.at

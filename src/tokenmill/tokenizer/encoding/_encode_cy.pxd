@@ -6,6 +6,7 @@ from tokenmill.tokenizer.encoding._cache_cy cimport PretokenCache
 from tokenmill.tokenizer.encoding._cutter_cy cimport Cutter
 from tokenmill.tokenizer.encoding._finder_cy cimport Finder
 from tokenmill.tokenizer.encoding._ids_cy cimport Ids
+from tokenmill.tokenizer.encoding._sections_cy cimport Found, Sections
 from tokenmill.tokenizer.merging._merger_cy cimport Merger
 
 
@@ -25,8 +26,14 @@ cdef class State:
     cdef uint8_t* text  # the UTF-8 of a str
     cdef size_t text_size
     cdef size_t at  # the position in the text
-    cdef size_t section  # where the next added token begins
-    cdef Py_ssize_t which  # which one it is
+    cdef Found raw  # the next added token of the text
+    cdef Found normal  # the next added token of the stretch
+    cdef int first  # 2 if the next part begins the text, 1 if it begins a stretch, else 0
+    cdef bint in_stretch, in_part  # whether the position is inside
+    cdef uint8_t* prefixed  # a space and the start of a part
+    cdef size_t prefixed_size
+    cdef bytes changed  # a normalized stretch
+    cdef object error  # what `change` raised
     cdef Py_ssize_t counted  # ids that were counted and dropped from `ids`
 
 
@@ -49,16 +56,24 @@ cdef class Encoder:
     # Make room in state.text for the UTF-8 of n characters of `width` bytes after `used` bytes. False if memory runs out.
     cdef bint reserve_text(self, State state, size_t used, size_t n, int width) noexcept nogil
     # Encode a whole text into state.ids; or with keep=False only count the ids, in state.counted and state.ids.used.
-    cdef int _run(self, State state, text, Finder refused, Finder finder, ends, bint keep) except -1
-    cdef int _run_windows(self, State state, text, Finder refused, Finder finder, bint keep) except -1
+    cdef int _run(self, State state, text, Finder refused, Sections sections, ends, bint keep) except -1
+    cdef int _run_windows(self, State state, text, Finder refused, Sections sections, bint keep) except -1
     cdef Py_ssize_t _next_window(self, State state, Window* window, Finder refused, Finder finder) noexcept nogil
     cdef size_t _certain_cut(self, const uint8_t* text, size_t length, Finder refused, Finder finder) noexcept nogil
     cdef size_t _cut(self, const uint8_t* text, size_t length) noexcept nogil
     cdef int _slice_done(self, State state, bint keep) except -1
-    # Encode text[at:length] with the added tokens that `finder` finds, if it is not None, until `stop` or a little
-    # further, and set state.at to the end. A text begins where `at` is 0. Returns 0, or a negative number of _merger_cy.
+    # Encode text[at:length] by `sections` until `stop` or a little further, and set state.at to the end. A text begins
+    # where `at` is 0. Returns 0, or a negative number.
     cdef Py_ssize_t sections(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
-                             Finder finder) noexcept nogil
+                             Sections sections) noexcept nogil
+    # The same for text[at:length] inside a stretch.
+    cdef Py_ssize_t _parts(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
+                           Sections sections) noexcept nogil
+    # Encode text[at:length], a stretch that may not be normalized yet, whole.
+    cdef Py_ssize_t _changed(self, State state, const uint8_t* text, size_t length, Sections sections) noexcept nogil
+    # Encode the start of the part text[at:length] with a space before it.
+    cdef Py_ssize_t _prefixed(self, State state, const uint8_t* text, size_t at, size_t length) noexcept nogil
+    cdef Py_ssize_t _token(self, State state, uint32_t id) noexcept nogil
     cdef Py_ssize_t _encode(self, State state, const uint8_t* text, size_t at, size_t length, size_t stop,
                             const size_t* given, Py_ssize_t n_given) noexcept nogil
-    cdef int _check(self, Py_ssize_t code, text) except -1
+    cdef int _check(self, State state, Py_ssize_t code, text) except -1

@@ -15,7 +15,7 @@ from cython.cimports.cpython.object import PyObject
 from cython.cimports.libc.stdint import uint8_t, uint32_t
 from cython.cimports.libc.string import memcpy, memmove, memset
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new, tm_pages_populate
-from cython.cimports.tokenmill.kernels._signals import raise_signalled
+from cython.cimports.tokenmill.kernels._signals import raise_signalled, signalled
 from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_encode
 from cython.cimports.tokenmill.split._scan_cy import Scanner
 from cython.cimports.tokenmill.tokenizer._objects import tm_incref, tm_is_ascii, tm_items, tm_text_units
@@ -23,6 +23,7 @@ from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import BATCH, SCAN, 
 from cython.cimports.tokenmill.tokenizer.encoding._cutter_cy import Cutter
 from cython.cimports.tokenmill.tokenizer.encoding._finder_cy import Finder
 from cython.cimports.tokenmill.tokenizer.encoding._ids_cy import Ids
+from cython.cimports.tokenmill.tokenizer.encoding._sections_cy import TEXT_START, Sections
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     NO_MEMORY,
     NO_TOKEN,
@@ -50,6 +51,7 @@ KEPT = cython.declare(cython.size_t, 1 << 20)  # ids, or bytes of UTF-8, that a 
 # Beside the negative numbers of _merger_cy:
 NOT_UTF8 = cython.declare(cython.Py_ssize_t, -11)
 FORBIDDEN = cython.declare(cython.Py_ssize_t, -12)
+RAISED = cython.declare(cython.Py_ssize_t, -13)  # State.error
 
 
 @cython.cclass
@@ -62,6 +64,7 @@ class State:
 
     def __dealloc__(self):
         tm_pages_free(self.text, self.text_size)
+        tm_pages_free(self.prefixed, self.prefixed_size)
 
 
 @cython.cclass
@@ -118,34 +121,34 @@ class Encoder:
 
     # ------------------------------------------------------------------ texts
 
-    def encode(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> list:
+    def encode(self, text, refused: Finder | None = None, sections: Sections | None = None, ends=None) -> list:
         """The ids of a str or of bytes.
 
         refused: finds strings that the text must not contain: ForbiddenText with the first of them.
-        finder: finds added tokens, which become their ids; the text between two of them is split on its own.
-        ends: where the pretokens end, for an encoder without a scanner; not together with a finder.
+        sections: the added tokens to find and how the text between them changes; None to encode the text as it is.
+        ends: where the pretokens end, for an encoder without a scanner; not together with `sections`.
         """
         state: State = self.take()
         try:
-            self._run(state, text, refused, finder, ends, True)
+            self._run(state, text, refused, sections, ends, True)
             return self.list_of(state.ids.data, state.ids.used)
         finally:
             self.give(state)
 
-    def encode_to_ids(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None):
+    def encode_to_ids(self, text, refused: Finder | None = None, sections: Sections | None = None, ends=None):
         """The same as an array, which has the buffer protocol."""
         state: State = self.take()
         try:
-            self._run(state, text, refused, finder, ends, True)
+            self._run(state, text, refused, sections, ends, True)
             return _array(state)
         finally:
             self.give(state)
 
-    def count(self, text, refused: Finder | None = None, finder: Finder | None = None, ends=None) -> int:
+    def count(self, text, refused: Finder | None = None, sections: Sections | None = None, ends=None) -> int:
         """The number of ids."""
         state: State = self.take()
         try:
-            self._run(state, text, refused, finder, ends, False)
+            self._run(state, text, refused, sections, ends, False)
             return state.counted + state.ids.used
         finally:
             self.give(state)
@@ -157,7 +160,7 @@ class Encoder:
         p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(pretoken))
         try:
             if end > 0:
-                self._check(self._encode(state, p, 0, end, end, cython.address(end), 1), pretoken)
+                self._check(state, self._encode(state, p, 0, end, end, cython.address(end), 1), pretoken)
             return self.list_of(state.ids.data, state.ids.used)
         finally:
             self.give(state)
@@ -174,7 +177,7 @@ class Encoder:
                 state.ids.used = 0
                 with cython.nogil:
                     code = self._encode(state, p, start, length, start + 1, cython.NULL, 0)
-                self._check(code, data)
+                self._check(state, code, data)
                 if done + state.ids.used > limit:
                     return done, start, self.list_of(state.ids.data, state.ids.used)
                 done += state.ids.used
@@ -237,12 +240,13 @@ class Encoder:
 
     # ------------------------------------------------------------------ the loops
 
-    def _run(self, state, text, refused, finder, ends, keep):
+    def _run(self, state, text, refused, sections, ends, keep):
         size: cython.Py_ssize_t = 0
         p: cython.pointer(cython.const[uint8_t])
         code: cython.Py_ssize_t
-        if ends is None and isinstance(text, str) and len(text) > WINDOW and not tm_is_ascii(text):
-            return self._run_windows(state, text, refused, finder, keep)
+        in_windows: cython.bint = ends is None and (sections is None or sections.only_tokens)
+        if in_windows and isinstance(text, str) and len(text) > WINDOW and not tm_is_ascii(text):
+            return self._run_windows(state, text, refused, sections, keep)
         p = self._bytes(state, text, cython.address(size))
         length: cython.size_t = size
         if refused is not None and refused.is_in(p, size):
@@ -252,24 +256,25 @@ class Encoder:
                 given: cython.const[cython.size_t][::1] = ends
                 with cython.nogil:
                     code = self._encode(state, p, 0, length, length, cython.address(given[0]), given.shape[0])
-                return self._check(code, text)
+                return self._check(state, code, text)
             return 0
         if length <= HOLD:
-            return self._check(self.sections(state, p, 0, length, length, finder), text)
+            return self._check(state, self.sections(state, p, 0, length, length, sections), text)
         state.at = 0
         while state.at < length:
             with cython.nogil:
-                code = self.sections(state, p, state.at, length, state.at + SLICE, finder)
-            self._check(code, text)
+                code = self.sections(state, p, state.at, length, state.at + SLICE, sections)
+            self._check(state, code, text)
             self._slice_done(state, keep)
         return 0
 
-    def _run_windows(self, state, text, refused, finder, keep):
+    def _run_windows(self, state, text, refused, sections, keep):
         """The same for a long str, with one window of UTF-8 at a time: all of it at once would take fresh memory."""
         window: Window
         code: cython.Py_ssize_t = 0
         start: cython.size_t
         since: cython.size_t
+        finder: Finder = None if sections is None else sections.raw
         memset(cython.address(window), 0, cython.sizeof(Window))
         window.width = tm_text_units(
             cython.cast(cython.pointer(PyObject), text), cython.address(window.data), cython.address(window.n)
@@ -284,13 +289,13 @@ class Encoder:
                         if code < 0 or window.cut == 0:
                             break
                     start = state.at
-                    code = self.sections(state, state.text, start, window.cut, start + SLICE - since, finder)
+                    code = self.sections(state, state.text, start, window.cut, start + SLICE - since, sections)
                     since += state.at - start
             if code == FORBIDDEN:
                 _refuse(text, refused)
             if code == NOT_UTF8:
                 text.encode()  # raises
-            self._check(code, text)
+            self._check(state, code, text)
             if window.cut == 0:
                 return 0
             self._slice_done(state, keep)
@@ -362,27 +367,133 @@ class Encoder:
             state.ids.used = 0
         return PyErr_CheckSignals()
 
-    def sections(self, state, text, at, length, stop, finder):
+    def sections(self, state, text, at, length, stop, sections):
         code: cython.Py_ssize_t
+        end: cython.size_t
+        if sections is None:
+            return self._encode(state, text, at, length, stop, cython.NULL, 0)
         if at == 0:
-            state.section = 0
-            state.which = -1
+            state.in_stretch = False
+            state.first = 2
+            state.raw.at = 0
+            state.raw.start = length
+            if sections.raw is not None:
+                sections.next_token(sections.raw, text, 0, length, cython.address(state.raw))
         while at < length and at < stop:
-            if at == state.section:
-                state.section = length if finder is None else finder.search(text, at, length, cython.address(state.which))
-            if at < state.section:
-                code = self._encode(state, text, at, state.section, stop, cython.NULL, 0)
+            end = state.raw.start
+            if at < end:
+                if not state.in_stretch and sections.changes(text + at, end - at):
+                    code = self._changed(state, text + at, end - at, sections)
+                    state.at = end
+                else:
+                    code = self._parts(state, text, at, end, stop, sections)
                 if code < 0:
                     return code
                 at = state.at
-            if at == state.section and at < length:
-                if not state.ids.reserve(1, 0):
-                    return NO_MEMORY
-                state.ids.data[state.ids.used] = finder.strings[state.which].id
-                state.ids.used += 1
-                at += finder.strings[state.which].length
-                state.section = at
+                if at < end:
+                    break  # it is time to stop
+            state.in_stretch = False
+            state.first = 1
+            if end < length:
+                code = self._token(state, state.raw.id)
+                if code < 0:
+                    return code
+                at = state.raw.end
+                sections.next_token(sections.raw, text, at, length, cython.address(state.raw))
         state.at = at
+        return 0
+
+    def _parts(self, state, text, at, length, stop, sections):
+        code: cython.Py_ssize_t
+        end: cython.size_t
+        if not state.in_stretch:
+            state.in_stretch = True
+            state.in_part = False
+            state.normal.at = at
+            state.normal.start = length
+            if sections.normal is not None:
+                sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
+        while at < length and at < stop:
+            end = state.normal.start
+            if at < end:
+                if not state.in_part:
+                    state.in_part = True
+                    if sections.prefixed(text, at, state.first):
+                        code = self._prefixed(state, text, at, end)
+                        if code < 0:
+                            return code
+                        at = state.at
+                code = self._encode(state, text, at, end, stop, cython.NULL, 0)
+                if code < 0:
+                    return code
+                at = state.at
+                if at < end:
+                    break  # it is time to stop
+            elif sections.prefix == TEXT_START and state.first == 2:
+                code = self._prefixed(state, text, at, at)
+                if code < 0:
+                    return code
+            state.in_part = False
+            state.first = 0
+            if end < length:
+                code = self._token(state, state.normal.id)
+                if code < 0:
+                    return code
+                at = state.normal.end
+                sections.next_token(sections.normal, text, at, length, cython.address(state.normal))
+        state.at = at
+        return 0
+
+    def _changed(self, state, text, length, sections):
+        code: cython.Py_ssize_t = 0
+        at: cython.size_t = 0
+        size: cython.size_t = 0
+        changed: cython.pointer(cython.const[uint8_t]) = cython.NULL
+        with cython.gil:
+            try:
+                state.changed = sections.change(cython.cast(cython.p_char, text)[:length])
+                size = len(state.changed)
+                changed = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(state.changed))
+            except BaseException as error:
+                state.error = error
+                code = RAISED
+        while at < size and code == 0:
+            code = self._parts(state, changed, at, size, at + SLICE, sections)
+            at = state.at
+            if code == 0 and at < size and signalled():
+                code = SIGNALLED
+        return code
+
+    def _prefixed(self, state, text, at, length):
+        size: cython.size_t = length - at
+        cut: cython.size_t = size
+        look: cython.size_t = 1024
+        code: cython.Py_ssize_t
+        fresh: cython.pointer(uint8_t)
+        while size > look:  # only as much as is on its own: the rest is encoded in place
+            cut = self._cut(text + at, look)
+            if cut > 0:
+                break
+            cut = size
+            look *= 2
+        if state.prefixed_size < cut + 1 + 16:
+            fresh = cython.cast(cython.pointer(uint8_t), tm_pages_new(2 * cut + 4096))
+            if fresh == cython.NULL:
+                return NO_MEMORY
+            tm_pages_free(state.prefixed, state.prefixed_size)
+            state.prefixed = fresh
+            state.prefixed_size = 2 * cut + 4096
+        state.prefixed[0] = 32
+        memcpy(state.prefixed + 1, text + at, cut)
+        code = self._encode(state, state.prefixed, 0, cut + 1, cut + 1, cython.NULL, 0)
+        state.at = at + cut
+        return code
+
+    def _token(self, state, id):
+        if not state.ids.reserve(1, 0):
+            return NO_MEMORY
+        state.ids.data[state.ids.used] = id
+        state.ids.used += 1
         return 0
 
     def _encode(self, state, text, at, length, stop, given, n_given):
@@ -419,16 +530,21 @@ class Encoder:
         state.at = at
         return 0
 
-    def _check(self, code, text):
+    def _check(self, state, code, text):
         """Raise the exception that a negative number of the kernels stands for."""
         if code >= 0:
             return 0
+        if code == RAISED:
+            error, state.error = state.error, None
+            raise error
         if code == SIGNALLED:
             raise_signalled()
         if code == TOO_LONG:
             raise UsageError("a pretoken of the text has 1 GiB or more; the split pattern does not cut it")
         if code == NO_TOKEN:
             missing = self._merger.first_missing(text.encode() if isinstance(text, str) else text)
+            if missing is None and state.changed is not None:
+                missing = self._merger.first_missing(state.changed)
             raise UsageError(f"the vocabulary has no token for {missing!r} and no unknown token, so it cannot encode this text")
         raise MemoryError
 

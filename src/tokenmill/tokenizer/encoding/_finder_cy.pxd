@@ -3,9 +3,15 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from tokenmill.kernels._pair_map cimport tm_pair_map
 
 
+cdef enum:
+    LSTRIP = 1
+    RSTRIP = 2
+    SINGLE_WORD = 4
+
 cdef struct String:
     size_t length
     uint32_t id
+    int flags
 
 
 cdef class Finder:
@@ -19,9 +25,13 @@ cdef class Finder:
     cdef uint8_t heads[16][2]  # the distinct first two bytes; few_heads if there are no more
     cdef Py_ssize_t n_heads
     cdef bint few_heads
+    cdef readonly bint flagged  # any string has a flag
+    cdef object is_word  # str -> bool: whether it has a word character
 
     # Find the leftmost of the strings in text[at:length], the longest where several begin there. Returns where it begins, or
     # `length`; stores which it is.
     cdef size_t search(self, const uint8_t* text, size_t at, size_t length, Py_ssize_t* which) noexcept nogil
+    # Whether a word character stands right before `start` or right after `end`.
+    cdef bint touches_word(self, const uint8_t* text, size_t start, size_t end, size_t length) noexcept nogil
     cdef Py_ssize_t match(self, const uint8_t* text, size_t left) noexcept nogil
     cdef bint is_in(self, const uint8_t* text, size_t length) noexcept  # whether the text contains any; releases the GIL

@@ -21,11 +21,14 @@ BLOCK = cython.declare(cython.size_t, 64)
 class Finder:
     """A set of strings to find, each with its id.
 
+    flags: LSTRIP, RSTRIP and SINGLE_WORD of those that have some, for `Sections`. is_word: whether a str has a word character;
+        needed for SINGLE_WORD.
+
     >>> Finder({b"<|a|>": 7}).find("low <|a|> lower")
     b'<|a|>'
     """
 
-    def __cinit__(self, ids: dict):
+    def __cinit__(self, ids: dict, flags: dict = {}, is_word=None):
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         node: uint32_t
@@ -39,6 +42,7 @@ class Finder:
         if self.strings == cython.NULL or self.ends == cython.NULL or not tm_pair_map_reserve(cython.address(self.children), room):
             raise MemoryError
         memset(self.ends, 0xFF, room * 4)
+        self.is_word = is_word
         heads = {content[:2] for content in self.contents}
         self.few_heads = len(heads) <= 16 and min(map(len, heads), default=0) == 2
         for i in range(self.n):
@@ -46,6 +50,8 @@ class Finder:
             p: cython.pointer(cython.const[uint8_t]) = cython.cast(cython.pointer(cython.const[uint8_t]), PyBytes_AS_STRING(content))
             self.strings[i].length = PyBytes_GET_SIZE(content)
             self.strings[i].id = ids[content]
+            self.strings[i].flags = flags.get(content, 0)
+            self.flagged |= self.strings[i].flags != 0
             node = 0
             for k in range(cython.cast(cython.Py_ssize_t, self.strings[i].length)):
                 node = tm_pair_map_get_or_put(cython.address(self.children), node, p[k], nodes)
@@ -111,6 +117,21 @@ class Finder:
                         return i
             at = stop
         return length
+
+    def touches_word(self, text, start, end, length):
+        first: cython.size_t = start
+        last: cython.size_t = end
+        while first > 0 and start - first < 4:
+            first -= 1
+            if text[first] & 0xC0 != 0x80:
+                break
+        if last < length:
+            last += 1
+            while last < length and text[last] & 0xC0 == 0x80:
+                last += 1
+        with cython.gil:
+            around: bytes = cython.cast(cython.p_char, text)[first:start] + cython.cast(cython.p_char, text)[end:last]
+            return self.is_word(around.decode("utf-8", "replace"))
 
     def match(self, text, left):
         """The longest string that text[0:left] begins with, or -1."""

@@ -1,0 +1,44 @@
+from libc.stdint cimport uint8_t, uint32_t
+
+from tokenmill.tokenizer.encoding._finder_cy cimport Finder
+
+cdef enum:
+    NO_PREFIX = 0
+    EVERY_PART = 1  # a space before each part that does not begin with one
+    FIRST_PART = 2  # the same, only where the text begins
+    TEXT_START = 3  # a space where the text begins, whatever is there
+    STRETCH_START = 4  # a space at the start of each stretch
+
+
+# An added token in a text: text[start:end], with the white space that it takes in. `start` is the length of the text if there
+# is none. The search for the next one goes on at `at`.
+cdef struct Found:
+    size_t at, start, end
+    uint32_t id
+
+
+cdef class NormalizationCheck:
+    cdef uint8_t* classes  # by code point: 0 not known yet, 255 may change, else the combining class + 1
+    cdef object page_of
+    cdef bint ascii  # no character of ASCII changes
+
+    cdef bint passes(self, const uint8_t* text, size_t length) noexcept nogil
+    cdef int fill(self, uint32_t point) noexcept nogil
+
+
+cdef class Sections:
+    cdef Finder raw  # the tokens that are found before normalization; None for none
+    cdef Finder normal  # those that are found after it; None for none
+    cdef NormalizationCheck check  # None if a stretch never changes, or always may
+    cdef readonly object change  # bytes -> bytes: normalizes a stretch
+    cdef bint always  # every stretch is normalized
+    cdef int prefix
+    cdef readonly bint only_tokens  # nothing but `raw`, whose tokens have no flags
+    cdef readonly bint only_check  # nothing but `check`
+
+    # Find the next added token of text[done:length] from found.at on, where the last one ended at `done`.
+    cdef void next_token(self, Finder finder, const uint8_t* text, size_t done, size_t length, Found* found) noexcept nogil
+    # Whether the stretch text[0:length] must be normalized.
+    cdef bint changes(self, const uint8_t* text, size_t length) noexcept nogil
+    # Whether a space is put before the part text[at:...] of a stretch. first: 2 if the text begins there, 1 if the stretch does.
+    cdef bint prefixed(self, const uint8_t* text, size_t at, int first) noexcept nogil
