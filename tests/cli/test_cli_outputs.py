@@ -1,6 +1,7 @@
 """Every command refuses an output that exists, says what is there, and writes over it with --force."""
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import tokenmill
 from tokenmill.cli import _console
 from tokenmill.cli.main import app
 from tokenmill.errors import OutputError
-from tokenmill.jobs.outputs import refuse_existing
+from tokenmill.jobs.outputs import refuse_existing, refuse_folder
 from tokenmill.jobs.work import JobOptions
 from tokenmill.jobs.working_folder import path_beside, working_folder
 
@@ -84,14 +85,18 @@ def test_an_output_that_exists_is_refused_without_force(folder, arguments, outpu
 def test_what_is_there_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"x" * 1234)
     (tmp_path / "folder").mkdir()
-    refuse_existing(tmp_path / "nothing", tmp_path / "folder")
+    refuse_existing(tmp_path / "nothing")
+    refuse_folder(tmp_path / "folder", Path.is_file)
     for name in "abcd":
         (tmp_path / "folder" / name).touch()
     with pytest.raises(OutputError, match=r"file exists: a file of 1,234 bytes. .*overwrite=True \(--force\)"):
         refuse_existing(tmp_path / "file")
     with pytest.raises(OutputError, match=r"folder exists: a folder with a, b, c, \.\.\."):
-        refuse_existing(tmp_path / "folder")
-    refuse_existing(tmp_path / "file", tmp_path / "folder", overwrite=True)
+        refuse_folder(tmp_path / "folder", Path.is_file)
+    refuse_existing(tmp_path / "file", overwrite=True)
+    refuse_folder(tmp_path / "folder", Path.is_file, overwrite=True)
+    with pytest.raises(OutputError, match="a folder has that name"):
+        refuse_existing(tmp_path / "folder", overwrite=True)
 
 
 def test_in_python(folder):
@@ -140,9 +145,9 @@ def test_resuming_is_not_overwriting(folder):
     with pytest.raises(KeyError), working_folder(path_beside(output), output, {}) as job:
         job.save("state", 1)
         raise KeyError
-    JobOptions().check_output(output)
+    JobOptions().check_output(output, Path.is_file)
     with pytest.raises(OutputError):
-        JobOptions(resume=False).check_output(output)
+        JobOptions(resume=False).check_output(output, Path.is_file)
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(folder, monkeypatch):

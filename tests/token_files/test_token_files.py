@@ -288,26 +288,6 @@ def test_arrays_have_the_headers_that_numpy_writes():
         assert output._npy_header(kind, n) == file.getvalue()
 
 
-def test_ids_go_to_the_disk_meanwhile_and_an_error_there_is_raised(tok, sources, tmp_path, monkeypatch):
-    paths, _ = sources
-    monkeypatch.setattr(parts, "JOB_BYTES", 1000)
-    expected = tokenmill.encode_files(tok, paths, tmp_path / "t.bin").path.read_bytes()
-    monkeypatch.setattr(parts, "SYNC_BYTES", 100)
-    again = tokenmill.encode_files(tok, paths, tmp_path / "again.bin").path.read_bytes()
-    assert again == expected
-    main, fsync = threading.get_ident(), os.fsync
-
-    def full(descriptor):
-        if threading.get_ident() != main:
-            raise OSError(errno.ENOSPC, "no space left")
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OutputError, match="no space left"):
-        tokenmill.encode_files(tok, paths, tmp_path / "full.bin")
-    assert not (tmp_path / "full.bin").exists()
-
-
 def test_caches_stay_small_however_many_pretokens_there_are(tmp_path):
     tok = tokenizer()
     (tmp_path / "a.txt").write_text(" ".join(map(str, range(10**6, 10**6 + 600_000))))

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UsageError, require
-from ..jobs.outputs import sync_files
+from ..jobs.outputs import open_output, sync
 from ..tokenizer.encoding._documents_cy import ends_of
 from .megatron import write_index
 from .parts import Part
-from .settings import Metadata, Settings, index_path, metadata_path, offsets_path
+from .settings import ROLES, Metadata, Settings, index_path, metadata_path, offsets_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,11 +34,11 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
         _write_parquet(folder / ids, part, settings)
     elif settings.format == "megatron":
         beside = index_path(output).name
-        with open(folder / "beside", "wb") as file:
+        with open_output(folder / "beside") as file:
             write_index(file, _lengths(part), settings.dtype)
     else:
         beside = offsets_path(output).name
-        with open(folder / "beside", "wb") as file, open(folder / "lengths", "rb") as lengths:
+        with open_output(folder / "beside") as file, open(folder / "lengths", "rb") as lengths:
             file.write(_npy_header("<i8", counts.documents + 1) + bytes(8))
             end = 0
             while data := lengths.read(8 * BLOCK):
@@ -46,7 +46,7 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
                 file.write(ends)
                 end = ends[-1]
     if settings.format == "npy":
-        with open(folder / ids, "r+b") as file:
+        with open_output(folder / ids, "r+b") as file:
             file.write(_npy_header({"uint16": "<u2", "uint32": "<u4"}[settings.dtype], counts.tokens))
     files = [[ids, output.name]] + ([["beside", beside]] if beside else [])
     metadata = Metadata(
@@ -58,12 +58,12 @@ def build(part: Part, tok: Tokenizer, settings: Settings, output: Path) -> list[
         counts.documents,
         counts.tokens,
         counts.text_bytes,
-        {final: (folder / name).stat().st_size for name, final in files},
+        {role: (folder / name).stat().st_size for role, (name, _) in zip(ROLES, files, strict=False)},
     )
-    with open(folder / "metadata", "wb") as file:
+    with open_output(folder / "metadata") as file:
         file.write(metadata.dumps().encode())
     files.append(["metadata", metadata_path(output).name])
-    sync_files(folder / name for name, _ in files)
+    sync(*(folder / name for name, _ in files), folder)
     return [[f"{folder.name}/{name}", final] for name, final in files]
 
 
@@ -98,7 +98,7 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
     begin = 0
     with (
         open(part.folder / "names", "rb") as names,
-        open(path, "wb") as file,
+        open_output(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
         for first, last in _row_groups(lengths):
