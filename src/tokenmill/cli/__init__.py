@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import NoReturn
+
+TYPE_CHECKING = False  # typing would be imported before Ctrl-C is caught
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 own_process = False  # whether this process runs one command, and nothing else
 
@@ -29,12 +32,45 @@ def entry() -> None:
 
         print(f"tokenmill {__version__}")
         return
-    from .main import app
-
+    _clean_up_at_signals()
     try:
+        from .main import app
+
         app(prog_name="tokenmill", complete_var="_TOKENMILL_COMPLETE")
     except SystemExit as end:
         _leave(end)
+    except KeyboardInterrupt:  # before the command has begun
+        sys.exit(130)
+
+
+def _clean_up_at_signals() -> None:
+    """Let SIGTERM, and SIGHUP from a terminal that is closed, end the command as Ctrl-C does: nothing half-written is left.
+
+    Python drops a KeyboardInterrupt where no exception can be raised: in callbacks of weak references, as imports and thread
+    pools have, and in finalizers. There it is raised again, a moment later.
+    """
+    import _thread
+    import signal
+    import time
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt(*[number][: number != signal.SIGINT])
+
+    def again(number: int) -> None:
+        time.sleep(0.001)
+        _thread.interrupt_main(number)
+
+    def unraisable(dropped: Any) -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            _thread.start_new_thread(again, dropped.exc_value.args or (signal.SIGINT,))
+        else:
+            sys.__unraisablehook__(dropped)
+
+    sys.unraisablehook = unraisable
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, stop)
 
 
 def _leave(end: SystemExit) -> NoReturn:

@@ -53,9 +53,9 @@ def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> A
             traceback.print_exc()
         fail(name_options(str(error), verb()))
         sys.exit(2 if isinstance(error, UsageError) else 1)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         fail("stopped; nothing was left half-written")
-        sys.exit(130)
+        sys.exit(128 + stop.args[0] if stop.args else 130)  # the number of a signal other than that of Ctrl-C
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:

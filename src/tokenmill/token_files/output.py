@@ -11,7 +11,7 @@ from ..errors import UsageError, require
 from ..jobs.outputs import open_output, sync
 from ..tokenizer.encoding._documents_cy import ends_of
 from .megatron import write_index
-from .parts import Part
+from .parts import Part, read_names
 from .settings import ROLES, Metadata, Settings, index_path, metadata_path, offsets_path
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
         open_output(path) as file,
         pq.ParquetWriter(file, schema, compression="zstd") as writer,
     ):
+        blocks = read_names(names)
+        source, keys = "", pa.array([], pa.string())
         for first, last in _row_groups(lengths):
             offsets = np.zeros(last - first + 1, np.int64)
             np.cumsum(lengths[first:last], out=offsets[1:])
@@ -111,22 +113,29 @@ def _write_parquet(path: Path, part: Part, settings: Settings) -> None:
                 )
             values = pa.array(ids[begin : begin + int(offsets[-1])])
             begin += int(offsets[-1])
-            rows = [json.loads(next(names)) for _ in range(first, last)]
             lists = pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values).cast(schema.field("ids").type)
-            sources, keys = (pa.array(column, pa.string()) for column in zip(*rows, strict=True))
-            writer.write_batch(pa.record_batch([lists, sources, keys], schema=schema), row_group_size=last - first)
+            columns: tuple[list, list] = [], []
+            missing = last - first
+            while missing:
+                if not len(keys):
+                    source, keys = next(blocks)
+                n = min(missing, len(keys))
+                columns[0].append(pa.repeat(pa.scalar(source, pa.string()), n))
+                columns[1].append(keys[:n])
+                keys, missing = keys[n:], missing - n
+            batch = pa.record_batch([lists, *map(pa.concat_arrays, columns)], schema=schema)
+            writer.write_batch(batch, row_group_size=last - first)
 
 
 def _row_groups(lengths: np.ndarray) -> Iterator[tuple[int, int]]:
-    first, tokens = 0, 0
-    for start in range(0, len(lengths), BLOCK):
-        for i, length in enumerate(lengths[start : start + BLOCK].tolist(), start):
-            if i > first and (tokens + length > ROW_GROUP_TOKENS or i - first == ROW_GROUP_DOCUMENTS):
-                yield first, i
-                first, tokens = i, 0
-            tokens += length
-    if first < len(lengths):
-        yield first, len(lengths)
+    import numpy as np
+
+    first = 0
+    while first < len(lengths):
+        tokens = np.cumsum(lengths[first : first + ROW_GROUP_DOCUMENTS])
+        last = first + max(1, int(np.searchsorted(tokens, ROW_GROUP_TOKENS, "right")))
+        yield first, last
+        first = last
 
 
 def _mapped(path: Path, dtype: Any, length: int) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Documents to a part of a token file: raw ids, the length of each document, and for Parquet their names.
 
+The names of each block are a JSON line [source, documents, bytes], then the int32 offsets of Arrow's strings, and the strings.
 A part is three plain files that only grow. One that was cut off is truncated to its last checkpoint and goes on. Parts
 made by several machines are joined by writing one after the other.
 """
@@ -16,7 +17,7 @@ from operator import add
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import OutputError
+from ..errors import OutputError, require
 from ..jobs.in_order import map_in_order
 from ..jobs.outputs import make_folder, open_output, sync
 from ..jobs.progress import Meter
@@ -70,7 +71,7 @@ class Encoded(NamedTuple):
 
     ids: as the file holds them; so many tokens, end-of-text tokens included.
     ends: int64; where documents end in the ids.
-    names: a JSON line for each of these documents: its source and id.
+    names: of these documents, as the file of names has them.
     """
 
     ids: bytearray
@@ -89,10 +90,33 @@ def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     plan = tok.core.plan("all" if settings.special else frozenset(), ())
     mark = -1 if settings.end_of_text is None else settings.end_of_text
     ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, mark, settings.width)
-    names = ""
-    if settings.format == "parquet":
-        names = "".join(json.dumps([block.source, block.name(i)]) + "\n" for i in range(len(ends)))
-    return Encoded(ids, len(ids) // settings.width, ends, names.encode(), block.nbytes, block.skips)
+    names = _names(block, len(ends)) if settings.format == "parquet" and len(ends) else b""
+    return Encoded(ids, len(ids) // settings.width, ends, names, block.nbytes, block.skips)
+
+
+def _names(block: Block, n: int) -> bytes:
+    """The names of the first `n` documents of a block: its source and their ids."""
+    pa: Any = require("pyarrow", "corpus", "writing Parquet")
+    if block.names is None and block.numbers is not None:
+        import numpy as np
+
+        ids = pa.array(np.asarray(block.numbers[:n], np.uint64)).cast(pa.string())
+    else:
+        ids = pa.array([block.name(i) for i in range(n)], pa.string())
+    _, offsets, data = ids.buffers()
+    bounds = memoryview(offsets)[: 4 * (n + 1)]
+    text = memoryview(data or b"")[: bounds.cast("i")[n]]
+    return b"".join([json.dumps([block.source, n, text.nbytes]).encode(), b"\n", bounds, text])
+
+
+def read_names(file: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    """The source and the Arrow array of ids of each block."""
+    import pyarrow as pa
+
+    while head := file.readline():
+        source, n, nbytes = json.loads(head)
+        buffers = [None, pa.py_buffer(file.read(4 * (n + 1))), pa.py_buffer(file.read(nbytes))]
+        yield source, pa.Array.from_buffers(pa.string(), n, buffers)
 
 
 class PartWriter:
