@@ -46,25 +46,35 @@ def entry() -> None:
 def _clean_up_at_signals() -> None:
     """Let SIGTERM, and SIGHUP from a terminal that is closed, end the command as Ctrl-C does: nothing half-written is left.
 
-    Python drops a KeyboardInterrupt where no exception can be raised: in callbacks of weak references, as imports and thread
-    pools have, and in finalizers. There it is raised again, a moment later.
+    An exception is lost in an import that catches all (those of Cython's modules do), in a callback of a weak reference, as
+    imports and thread pools have, and in a finalizer. There the signal comes again, a moment later.
     """
     import _thread
     import signal
     import time
 
-    def stop(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt(*[number][: number != signal.SIGINT])
+    main = _thread.get_ident()
 
     def again(number: int) -> None:
-        time.sleep(0.001)
-        _thread.interrupt_main(number)
-
-    def unraisable(dropped: Any) -> None:
-        if isinstance(dropped.exc_value, KeyboardInterrupt):
-            _thread.start_new_thread(again, dropped.exc_value.args or (signal.SIGINT,))
+        time.sleep(0.005)
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(main, number)  # which wakes the thread up
         else:
-            sys.__unraisablehook__(dropped)
+            _thread.interrupt_main(number)
+
+    def stop(number: int, frame: Any) -> None:
+        while frame is not None:
+            if frame.f_code.co_filename.startswith("<frozen importlib"):
+                _thread.start_new_thread(again, (number,))
+                return
+            frame = frame.f_back
+        raise KeyboardInterrupt(number)
+
+    def unraisable(lost: Any) -> None:
+        if isinstance(lost.exc_value, KeyboardInterrupt) and lost.exc_value.args:
+            _thread.start_new_thread(again, lost.exc_value.args)
+        else:
+            sys.__unraisablehook__(lost)
 
     sys.unraisablehook = unraisable
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):

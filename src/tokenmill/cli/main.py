@@ -55,7 +55,7 @@ def run(command: Callable[[], Any], verb: Callable[[], Any] = lambda: None) -> A
         sys.exit(2 if isinstance(error, UsageError) else 1)
     except KeyboardInterrupt as stop:
         fail("stopped; nothing was left half-written")
-        sys.exit(128 + stop.args[0] if stop.args else 130)  # the number of a signal other than that of Ctrl-C
+        sys.exit(128 + stop.args[0] if stop.args else 130)  # the number of the signal
     except BrokenPipeError:
         sys.exit(1)
     except OSError as error:
