@@ -197,3 +197,84 @@ def test_one_default_unit(folder):
             json.loads(run(folder, *command.split(), *"--json --force --unit line".split()).stdout)["documents"] == 40
         )
     assert json.loads(run(folder, *"clean text a.txt -o cleaned --json".split()).stdout)["documents_in"] == 1
+
+
+def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
+    """Not a folder with a source in it, or with anything else; not the current folder, a link or a device."""
+    (folder / "cp").mkdir()
+    (folder / "cp" / "a.txt").write_text(TEXT)
+    (folder / "link").symlink_to(folder / "counts")
+    (folder / "model").mkdir()
+    (folder / "model" / "weights").write_text("w")
+    commands = {
+        "count cp -o cp --force": "cp is one of the sources, or holds",
+        "count a.txt -o cp --force": "cp is a folder with other files: a.txt",
+        "count --merge counts -o . --force": "is the current folder",
+        "count a.txt -o link --force": "link is a symbolic link",
+        "count a.txt -o tok --force": "tok is a folder with other files: ",
+        "count a.txt -o /dev/null --force": "a file has that name",
+        "count --merge counts -o cp --force": "cp is a folder with other files: a.txt",
+        "clean text a.txt -o cp --force": "cp is a folder with other files: a.txt",
+        "clean text cp -o cp --force": "cp is",
+        "play tok --export cp --force": "cp is a folder with other files: a.txt",
+        "encode a.txt --tokenizer tok --no-end-of-text -o a.txt --format bin --force": "one of the sources",
+        "encode a.txt --tokenizer tok -o cp --force": "a folder has that name",
+        "train a.txt --vocab-size 260 -o ": "the name is empty",
+        "encode a.txt --tokenizer tok --no-end-of-text -o x.npy --format bin": "suffix of another format",
+        "encode a.txt --tokenizer tok --no-end-of-text -o x.idx --format bin": "suffix of another format",
+    }
+    before = contents(folder)
+    for command, message in commands.items():
+        result = run(folder, *command.split(" "))
+        assert result.exit_code in (1, 2) and message in " ".join(result.stderr.split()), (command, result.output)
+        assert contents(folder) == before, command
+    assert run(folder, *"train a.txt --vocab-size 260 -o model".split()).exit_code == 0  # a tokenizer goes beside a model
+    assert (folder / "model" / "weights").read_text() == "w"
+
+
+def test_clean_replaces_its_own_shards_only(folder):
+    command = "clean text a.txt -o out --format text"
+    assert run(folder, *command.split()).exit_code == 0
+    shards = contents(folder / "out")
+    again = run(folder, *command.split(), *"--min-chars 3 --force".split())
+    assert again.exit_code == 0 and contents(folder / "out") == shards
+    refused = run(folder, "clean", "text", *map(str, (folder / "out").glob("shard*")), "-o", "out", "--force")
+    assert refused.exit_code == 2 and "one of the sources" in refused.stderr
+    (folder / "out" / "notes").write_text("mine")
+    refused = run(folder, *command.split(), *"--min-chars 4 --force".split())
+    assert refused.exit_code == 1 and "other files: notes" in refused.stderr
+    assert contents(folder / "out") == shards | {folder / "out" / "notes": b"mine"}
+
+
+def test_text_goes_to_a_device(folder):
+    for command in ("encode a.txt --tokenizer tok -o /dev/null", "decode ids --tokenizer tok -o /dev/null"):
+        assert run(folder, *command.split()).exit_code == 0
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_replacement_appears_whole(folder, monkeypatch):
+    """The tokenizer, the id map and the rows for new tokens come in one step."""
+
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tokenmill.jobs.outputs.publish", stop)
+    stopped = run(folder, *"replace tok a.txt -o out".split())
+    assert stopped.exit_code == 130 and not (folder / "out").exists()
+    monkeypatch.undo()
+    assert run(folder, *"replace tok a.txt -o out".split()).exit_code == 0
+    assert {"tokenizer.json", "id_map.npy", "new_rows.json"} <= {path.name for path in (folder / "out").iterdir()}
+
+
+def test_a_source_that_cannot_be_read_is_not_called_an_output(folder):
+    mem = Path("/proc/self/mem")
+    if not mem.exists():
+        pytest.skip("needs a file whose first byte cannot be read")
+    for command in (
+        f"count {mem} -o c",
+        f"encode {mem} --tokenizer tok --no-end-of-text -o t.bin",
+        f"encode {mem} --tokenizer tok -o t.txt",
+        f"train {mem} --vocab-size 260 -o t",
+    ):
+        result = run(folder, *command.split())
+        assert result.exit_code == 1 and "cannot write" not in result.stderr and str(mem) in result.stderr, result.output
