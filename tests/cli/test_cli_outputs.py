@@ -228,7 +228,9 @@ def test_force_replaces_only_an_earlier_output_of_the_same_verb(folder):
         result = run(folder, *command.split(" "))
         assert result.exit_code in (1, 2) and message in " ".join(result.stderr.split()), (command, result.output)
         assert contents(folder) == before, command
-    assert run(folder, *"train a.txt --vocab-size 260 -o model".split()).exit_code == 0  # a tokenizer goes beside a model
+    assert (
+        run(folder, *"train a.txt --vocab-size 260 -o model".split()).exit_code == 0
+    )  # a tokenizer goes beside a model
     assert (folder / "model" / "weights").read_text() == "w"
 
 
@@ -262,6 +264,10 @@ def test_a_replacement_appears_whole(folder, monkeypatch):
     stopped = run(folder, *"replace tok a.txt -o out".split())
     assert stopped.exit_code == 130 and not (folder / "out").exists()
     monkeypatch.undo()
+    monkeypatch.setattr("tokenmill.quality.certificate.certify", stop)
+    stopped = run(folder, *"replace tok a.txt -o elsewhere --id-map map.npy".split())
+    assert stopped.exit_code == 130 and "elsewhere" in stopped.stderr.partition("finished before: ")[2], stopped.stderr
+    monkeypatch.undo()
     assert run(folder, *"replace tok a.txt -o out".split()).exit_code == 0
     assert {"tokenizer.json", "id_map.npy", "new_rows.json"} <= {path.name for path in (folder / "out").iterdir()}
 
@@ -277,4 +283,6 @@ def test_a_source_that_cannot_be_read_is_not_called_an_output(folder):
         f"train {mem} --vocab-size 260 -o t",
     ):
         result = run(folder, *command.split())
-        assert result.exit_code == 1 and "cannot write" not in result.stderr and str(mem) in result.stderr, result.output
+        assert result.exit_code == 1 and "cannot write" not in result.stderr and str(mem) in result.stderr, (
+            result.output
+        )

@@ -67,7 +67,9 @@ class Recorder:
             if status.st_ino in self._open:
                 self._sync(status.st_ino, stat.S_ISDIR(status.st_mode))
         root = self._inode(self.root)
-        contents = {inode: os.pread(file, 1 << 30, 0) for inode, (file, is_folder) in self._open.items() if not is_folder}
+        contents = {
+            inode: os.pread(file, 1 << 30, 0) for inode, (file, is_folder) in self._open.items() if not is_folder
+        }
         synced = lambda inode: self._data.get(inode, b"")  # noqa: E731
         for kind, tree in (
             ("killed", self._tree(root, now.__getitem__, contents.__getitem__)),

@@ -64,7 +64,10 @@ def test_token_file(root_folder, source, monkeypatch, format, is_old):
         tokenmill.encode_files(tok, source, path, format, job=FORCED)
 
     for when, old, now, new in replay(root_folder, job, names, every=3):
-        if now not in (old, new):  # the metadata come last: what has none is not taken for a token file of this tokenizer
+        if now not in (
+            old,
+            new,
+        ):  # the metadata come last: what has none is not taken for a token file of this tokenizer
             assert now[1] is None, when
 
 
@@ -105,7 +108,9 @@ def test_clean(root_folder, tmp_path, monkeypatch):
     def job():
         clean("text", source, root_folder / "out", options, job=JobOptions(num_workers=1))
 
-    for when, _, (folder, report), (shards, new_report) in replay(root_folder, job, ["out", "out.report.json"], every=4):
+    for when, _, (folder, report), (shards, new_report) in replay(
+        root_folder, job, ["out", "out.report.json"], every=4
+    ):
         assert report in (None, new_report), when
         assert (folder or {}).items() <= shards.items(), when
         assert report is None or folder == shards, when

@@ -225,7 +225,10 @@ def test_an_error_of_a_source_is_not_one_of_the_output(tmp_path):
     with pytest.raises(OSError) as caught, atomic_file(tmp_path / "a"):
         raise OSError(5, "Input/output error")
     assert not isinstance(caught.value, OutputError)
-    with pytest.raises(OutputError, match=r"cannot write .*/folder/a: No such file"), open_output(tmp_path / "folder" / "a"):
+    with (
+        pytest.raises(OutputError, match=r"cannot write .*/folder/a: No such file"),
+        open_output(tmp_path / "folder" / "a"),
+    ):
         pass
 
 

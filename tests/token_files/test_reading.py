@@ -103,6 +103,12 @@ def test_a_token_file_is_renamed_with_its_companions(tok, tmp_path, kind):
 
 def test_the_suffix_of_another_format_is_refused(tok, tmp_path):
     (tmp_path / "a.txt").write_text("low")
-    for name, format in (("x.npy", "bin"), ("x.bin", "npy"), ("x.parquet", "megatron"), ("x.idx", "bin"), ("x.bin", "parquet")):
+    for name, format in (
+        ("x.npy", "bin"),
+        ("x.bin", "npy"),
+        ("x.parquet", "megatron"),
+        ("x.idx", "bin"),
+        ("x.bin", "parquet"),
+    ):
         with pytest.raises(UsageError, match="suffix of another format"):
             tokenmill.encode_files(tok, tmp_path / "a.txt", tmp_path / name, format)

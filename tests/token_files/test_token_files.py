@@ -1,17 +1,14 @@
 """Token files: what is in them, in every format, by readers that are not tokenmill's; and how they are read back."""
 
-import errno
 import io
 import json
-import os
-import threading
 
 import numpy as np
 import pytest
 from token_file_examples import corpus, expected_ids, read_megatron, stream_of, text, tokenizer, wide_tokenizer
 
 import tokenmill
-from tokenmill.errors import FormatError, InputError, OutputError, UsageError
+from tokenmill.errors import FormatError, InputError, UsageError
 from tokenmill.jobs.work import JobOptions
 from tokenmill.sources import blocks, jsonl, parquet
 from tokenmill.sources.documents import ReadOptions

@@ -60,7 +60,7 @@ def _clean_up_at_signals() -> None:
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(main, number)  # which wakes the thread up
         else:
-            _thread.interrupt_main(number)
+            _thread.interrupt_main(signal.Signals(number))
 
     def stop(number: int, frame: Any) -> None:
         while frame is not None:

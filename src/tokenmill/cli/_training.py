@@ -259,7 +259,11 @@ def _counts(
 
     if not is_saved(sources):
         splitter = options.splitter(split or "cl100k")
-        running: dict[str, Any] = {"num_threads": options.num_threads, "spill_folder": spill_folder, "progress": progress}
+        running: dict[str, Any] = {
+            "num_threads": options.num_threads,
+            "spill_folder": spill_folder,
+            "progress": progress,
+        }
         if folder is None:
             return count(sources, splitter, given.reading, **running)
         saved = folder.path / "counts"

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from ..jobs.progress import Meter, Progress
 from ..jobs.work import JobOptions

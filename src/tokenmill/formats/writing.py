@@ -55,7 +55,8 @@ def write(
             "text encoded by longest match gets other ids than by events. Pass lossy=True (--lossy) to write it."
         )
     check_output(path, format, overwrite=overwrite)
-    target, notes = Path(path), []
+    target = Path(path)
+    notes: list[str] = []
     if format == LONGEST_MATCH:
         main, notes = longest_match_json(vocabulary)
         files = {"tokenizer.json": main, "tokenizer_config.json": tokenizer_config_json(vocabulary)}

@@ -19,6 +19,7 @@ from ..errors import OutputError, UsageError
 from ..kernels.machine import exchange_paths, sync_path
 
 StrPath = str | os.PathLike[str]
+written: list[Path] = []  # the outputs that this process has finished, for the message of one that is stopped
 
 
 @contextlib.contextmanager
@@ -135,6 +136,7 @@ def atomic_folder(path: StrPath, is_own: Callable[[Path], bool]) -> Iterator[Pat
         refuse_folder(path, is_own, overwrite=True)
         if target.is_dir() and exchange_paths(beside, target):
             sync(target.parent)  # the old folder has the name beside now, and is deleted
+            written.append(target)
         else:
             publish([(beside, target)])
 
@@ -178,6 +180,7 @@ def publish(files: Iterable[tuple[Path, Path]]) -> None:
             os.replace(path, target)
             remove(replaced)
     sync(*{target.parent for _, target in files})
+    written.extend(target for _, target in files if ".unfinished" not in f"{target.parent}")
 
 
 def remove(path: Path) -> None:

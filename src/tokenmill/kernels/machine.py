@@ -104,13 +104,13 @@ def exchange_paths(one: Path, other: Path) -> bool:
     """Swap two files or folders in one step; False where the system cannot do it."""
     import ctypes
 
-    library = ctypes.CDLL(None) if sys.platform in ("linux", "darwin") else None
+    if sys.platform not in ("linux", "darwin"):
+        return False
+    library = ctypes.CDLL(None)
     names = os.fsencode(one), os.fsencode(other)
     if sys.platform == "linux" and hasattr(library, "renameat2"):
         return library.renameat2(-100, names[0], -100, names[1], 2) == 0  # AT_FDCWD, RENAME_EXCHANGE
-    if sys.platform == "darwin" and hasattr(library, "renamex_np"):
-        return library.renamex_np(*names, 2) == 0  # RENAME_SWAP
-    return False
+    return hasattr(library, "renamex_np") and library.renamex_np(*names, 2) == 0  # RENAME_SWAP
 
 
 def limit_memory_growth(extra: int) -> None:

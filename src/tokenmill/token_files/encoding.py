@@ -217,4 +217,3 @@ def _joined(parts: Sequence[Part], folder: Path, settings: Settings) -> Part:
     finally:
         writer.close()
     return Part(folder, writer.counts)
-

@@ -8,7 +8,6 @@ made by several machines are joined by writing one after the other.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
