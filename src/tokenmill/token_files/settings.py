@@ -120,9 +120,12 @@ def end_of_text_id(tok: Tokenizer, text: str | None) -> int:
 
 
 def output_path(output: Path, format: str) -> Path:
-    """The file with the ids: `output`, for Megatron with its suffix. UsageError for the suffix of another format."""
+    """The file with the ids: `output`, for Megatron with its suffix. UsageError for the suffix of another format.
+
+    format: one of FORMATS, or "text".
+    """
     suffix = SUFFIXES.get(format, "")
-    if is_device(output) or output.name.endswith(suffix):
+    if is_device(output) or (suffix and output.name.endswith(suffix)):
         return output
     if output.suffix in (*SUFFIXES.values(), ".idx") and (format, output.suffix) != ("megatron", ".idx"):
         raise UsageError(f"{output} has the suffix of another format than {format}. Name the output NAME{suffix}")
