@@ -55,6 +55,7 @@ def encode(
     """
     from ..jobs.outputs import atomic_file, refuse_existing
     from ..sources.documents import read_documents
+    from ..token_files.settings import output_path
 
     tok = opening.load(tokenizer)
     format = format or FORMAT_OF.get(output.suffix if output else "", "text")
@@ -83,7 +84,7 @@ def encode(
         _converse(tok, special)
         return
     if output is not None:
-        refuse_existing(output, overwrite=result.force)
+        refuse_existing(output_path(output, format), overwrite=result.force)
     allowed = "all" if special else frozenset()
     skips: list[Skip] = []
     with atomic_file(output, "w") if output else contextlib.nullcontext(sys.stdout) as out:

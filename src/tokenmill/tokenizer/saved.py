@@ -161,7 +161,7 @@ class Saved:
             text = json.dumps(head, ensure_ascii=False).encode("utf-8", "surrogatepass")  # escapes are slow to read
             body = b"".join([len(text).to_bytes(8, "little"), text, *blocks])
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with atomic_file(self.path, sync=False) as file:
+            with atomic_file(self.path) as file:
                 if hasattr(os, "fchmod"):
                     os.fchmod(file.fileno(), 0o600)
                 file.write(MAGIC + hashlib.sha256(body).digest())
