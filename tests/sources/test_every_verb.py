@@ -23,7 +23,7 @@ from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.counting.estimate import estimate
 from tokenmill.jobs.work import JobOptions
 from tokenmill.quality.evaluation_text import EvaluationText
-from tokenmill.sources import blocks, jsonl, read_ahead, xml
+from tokenmill.sources import blocks, decompress, jsonl, xml
 from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.token_files import EncodeOptions, encode_files, parts
@@ -162,8 +162,7 @@ def test_no_output_depends_on_blocks_or_threads(tmp_path, tok, monkeypatch, bloc
     for module in (blocks, jsonl, parquet_source, xml):
         monkeypatch.setattr(module, "BLOCK", block)
     monkeypatch.setattr(parts, "JOB_BYTES", 10 * block)
-    monkeypatch.setattr(read_ahead, "AHEAD_FROM", 0)
-    monkeypatch.setattr(read_ahead, "STEP", block)
+    monkeypatch.setattr(decompress, "THREADS_FROM", 0)
     assert outputs(tmp_path / "blocks", paths, tok, threads) == expected
 
 

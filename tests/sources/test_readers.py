@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tokenmill.corpus import read_documents
 from tokenmill.errors import InputError, UsageError
+from tokenmill.sources import parquet as parquet_source
 
 
 def read(*sources, **options):
@@ -133,7 +134,9 @@ def parquet(path, rows=10, kind=None, **options):
 @pytest.mark.parametrize(
     "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int32(), pa.string())]
 )
-def test_parquet_columns_of_every_kind_of_string(tmp_path, kind):
+@pytest.mark.parametrize("most", [1, 1 << 26])
+def test_parquet_columns_of_every_kind_of_string(tmp_path, kind, most, monkeypatch):
+    monkeypatch.setattr(parquet_source, "MOST_BYTES", most)
     try:
         file = parquet(tmp_path / "a.parquet", kind=kind, row_group_size=3)
     except pa.ArrowNotImplementedError:
@@ -161,6 +164,15 @@ def test_parquet_without_the_column_names_those_it_has(tmp_path):
         ["a.parquet: no column 'content'; the columns are text, id, n. Name the column of the text (--field)."],
     )
     assert "holds int64, not text" in read(file, field="n")[1][0]
+
+
+def test_parquet_with_two_columns_of_one_name(tmp_path):
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], names=["text", "text", "other"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet", field="other") == (["c"], [])
+    assert read(tmp_path / "a.parquet")[1] == [
+        "a.parquet: 2 columns are called 'text'. Rename all but one, or name another column (--field)."
+    ]
 
 
 def test_a_damaged_row_group_is_skipped_and_the_others_read(tmp_path):

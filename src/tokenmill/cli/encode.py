@@ -150,11 +150,8 @@ def _encode_to_token_file(
     skip_damaged: bool,
     as_json: bool,
 ) -> None:
-    from ..sources import parquet
     from ..token_files import encode_files
     from ..token_files.encoding import output_path
-
-    parquet.arrow_alone = cli.own_process and format != "parquet" and job.engine == "local"
 
     skips: list[Skip] = []
     start = time.perf_counter()
