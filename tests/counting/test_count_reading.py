@@ -138,13 +138,15 @@ def test_a_bad_json_line_is_named(tmp_path, line, message):
         count(path, WORDS)
 
 
-def test_invalid_utf8_is_counted_as_bytes(tmp_path):
+def test_invalid_utf8_is_counted_as_bytes_where_binary_files_are(tmp_path):
     path = tmp_path / "latin1.txt"
     data = "un café à la crème ".encode("latin-1") * 10 + b"\xff \xed\xa0\x80 \xc3"
     path.write_bytes(data)
-    counts = count(path, WORDS)
+    counts = count(path, WORDS, CountOptions(binary="count"))
     assert sum(len(pretoken) * n for pretoken, n in counts.items()) == len(data)
     assert items(counts)[" café".encode("latin-1")] == 10
+    with pytest.raises(InputError, match="not UTF-8: the byte 0xe9 at 6"):
+        count(path, WORDS)
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,8 @@ class ByteStream:
                 reason = f"{error.strerror} (after {self.position:,} bytes)"
                 raise InputError(f"{self.name}: cannot be read: {reason}") from error
             known = (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError)
-            if not isinstance(error, known) and type(error).__name__ != "ZstdError" and not is_url(self.name):
+            library_error = type(error).__name__ in ("ZstdError", "IsalError")
+            if not isinstance(error, known) and not library_error and not is_url(self.name):
                 raise  # such as what `pause` raises
             why = str(error) or type(error).__name__
             raise InputError(
