@@ -124,9 +124,9 @@ def test_json_lines_in_small_blocks(tmp_path, monkeypatch):
     ("line", "message"),
     [
         ("{", r"line 3: not JSON"),
-        ('"text"', r"line 3: a JSON str; expected an object with the field 'text'"),
+        ('"text"', r"line 3: JSON, but a string; expected an object with the field 'text'"),
         ('{"body": "x"}', r"line 3: the field 'text' is missing; the fields are 'body'"),
-        ('{"text": 5}', r"line 3: the field 'text' holds a int, not text"),
+        ('{"text": 5}', r"line 3: the field 'text' is a number, not text"),
         ("\udcff", r"line 3: not UTF-8"),
         ("[" * 100_000, r"line 3: JSON that is nested too deeply"),
     ],

@@ -98,12 +98,12 @@ def test_without_a_listener_damage_stops(tmp_path):
     [
         ("{'text': 1}", "not JSON"),
         ('{"text": "a"', "not JSON"),
-        ('["text"]', "a JSON list; expected an object"),
+        ('["text"]', "JSON, but an array; expected an object"),
         ('{"body": "a", "n": 1}', "the field 'text' is missing; the fields are 'body', 'n'"),
-        ('{"text": 7}', "holds a int, not text"),
-        ('{"text": null}', "holds a NoneType, not text"),
+        ('{"text": 7}', "is a number, not text"),
+        ('{"text": null}', "is null, not text"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"text": ' + "9" * 10_000 + "}", "holds a int, not text"),
+        ('{"text": ' + "9" * 10_000 + "}", "is a number, not text"),
     ],
 )
 def test_a_line_that_is_no_json_document_is_skipped(tmp_path, line, why):
@@ -113,6 +113,21 @@ def test_a_line_that_is_no_json_document_is_skipped(tmp_path, line, why):
     assert len(skipped) == 1
     assert skipped[0].startswith("a.jsonl, line 2: ")
     assert why in skipped[0]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{\n  "text": "a"\n}\n', "a.json, line 1: not JSON: the value goes on in the next line. Write each object on one line"),
+        ('{"text": "a",}\n', "a.json, line 1: not JSON: a comma after the last value, at 13. Remove it"),
+        ('{"text": "a"},\n{"text": "b"}\n', "a.json, line 1: not JSON: a comma after the last value, at 13. Remove it"),
+        ('[{"text": "a"}, {"text": "b"},\n]\n', "a.json: not JSON: a comma after item 2, which is the last. Remove it."),
+        ('[{"text": "a",}]', "a.json, item 1: not JSON: a comma after the last value, at 13. Remove it"),
+    ],
+)
+def test_json_with_a_comma_too_many_or_over_many_lines_is_called_that(tmp_path, content, why):
+    skipped = read(write(tmp_path / "a.json", content))[1]
+    assert skipped[0].startswith(why)
 
 
 def test_jsonl_fields(tmp_path):
