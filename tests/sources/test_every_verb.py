@@ -310,4 +310,6 @@ def test_a_file_cut_inside_a_character_is_one_error_in_every_verb(tmp_path, tok)
     write(bad, b"good\nb\xe5d\nalso good\n")
     skips = []
     assert count(folder, WHOLE, CountOptions(read=ReadOptions("line")), on_skip=skips.append).documents == 2
-    assert [str(skip).rpartition("/")[2] for skip in skips] == ["bad.txt, line 2: not UTF-8: the byte 0xe5 at 1 (invalid continuation byte)"]
+    assert [str(skip).rpartition("/")[2] for skip in skips] == [
+        "bad.txt, line 2: not UTF-8: the byte 0xe5 at 1 (invalid continuation byte)"
+    ]

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .. import cli
 from ..errors import InputError, UnknownTokenError, UsageError
 from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips

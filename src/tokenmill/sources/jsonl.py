@@ -74,7 +74,7 @@ def _read(data: bytes, field: str) -> tuple[str, int, dict[str, Any]]:
 def _why_not_json(line: str, error: ValueError) -> str:
     """What is wrong with a line, by Python's json or better."""
     before, after = (line[: error.pos], line[error.pos :]) if isinstance(error, json.JSONDecodeError) else (line, "")
-    if re.search(r",\s*\Z", before) and re.match(r"\s*[]}]", after) or re.match(r"\s*,\s*([]}]|\Z)", after):
+    if (re.search(r",\s*\Z", before) and re.match(r"\s*[]}]", after)) or re.match(r"\s*,\s*([]}]|\Z)", after):
         return f"a comma after the last value, at {len(before):,}. Remove it"
     if line.rstrip()[-1:] in ("{", "[", ","):
         return "the value goes on in the next line. Write each object on one line, or all in one array in a .json file"
@@ -142,7 +142,9 @@ class ArraySource(LinesSource):
             if start < length and buffer[start] == 0x5D:
                 if self._next > 1:
                     last = self._next - 1
-                    raise InputError(f"{self.name}: not JSON: a comma after item {last:,}, which is the last. Remove it.")
+                    raise InputError(
+                        f"{self.name}: not JSON: a comma after item {last:,}, which is the last. Remove it."
+                    )
                 return start + 1, True
             end = self._item_end(buffer, start, length)
             after = _after_space(buffer, end, length) if end else length
