@@ -371,7 +371,7 @@ def test_weights_and_the_share_of_each_source(corpus, tmp_path):
 
 @pytest.mark.parametrize(
     ("weight", "message"),
-    [("corpus.txt", "write it like SRC=3/2"), ("{}=x", "write a number above 0"), ("{}=2", "tokenmill count --merge")],
+    [("corpus.txt", "write it like SRC=3/2"), ("{}=x", "write a number from"), ("{}=2", "tokenmill count --merge")],
 )
 def test_wrong_weights(weight, message, corpus, tmp_path):
     tokenmill.WordCounts.from_mapping({b"low": 1}, ("[a-z]+",)).save(tmp_path / "counts")

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from .. import cli
 from ..errors import InputError, UnknownTokenError, UsageError
 from . import _options as opt
 from ._console import progress_bar, report, resumable, say_long_documents, say_skips
@@ -151,11 +150,8 @@ def _encode_to_token_file(
     skip_damaged: bool,
     as_json: bool,
 ) -> None:
-    from ..sources import parquet
     from ..token_files import encode_files
     from ..token_files.encoding import output_path
-
-    parquet.arrow_alone = cli.own_process and format != "parquet" and job.engine == "local"
 
     skips: list[Skip] = []
     start = time.perf_counter()

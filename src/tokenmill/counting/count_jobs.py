@@ -164,7 +164,7 @@ def count_in_shards(
     """Count `sources` in three steps of independent parts, to the folder `output` in the working folder."""
     limit = memory_limit_of(options.memory_limit or RAY_MEMORY)
     total = sum(map(size_of, sources))
-    shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS))
+    shards = plan_shards(sources, splitter, options, max(SHARD, total // MAX_SHARDS), whole=on_skip is not None)
     skips: list[Skip] = []
     may_skip = None if on_skip is None else skips.append
     weighing = Weighing(sources, options.weights)
@@ -227,7 +227,7 @@ class CountShards:
             counter = threads.counters[0]
             counter.set_factors(weighing.factors)
             block = Block()
-            open = opener(cut_of(self._splitter), options.read, options.binary)
+            open = opener(cut_of(self._splitter), options.read, options.binary, task.on_skip is not None)
             for path, span in self._shards[part].sources:
                 source = open(path, span=span)
                 try:
@@ -283,14 +283,17 @@ class WriteFiles:
 
 
 def plan_shards(
-    sources: Sequence[Source], splitter: Splitter, options: CountOptions, shard_bytes: int = SHARD
+    sources: Sequence[Source], splitter: Splitter, options: CountOptions, shard_bytes: int = SHARD, whole: bool = False
 ) -> list[Shard]:
-    """Divide sources into shards of about `shard_bytes` on disk: small files together, large ones in spans."""
+    """Divide sources into shards of about `shard_bytes` on disk: small files together, large ones in spans.
+
+    whole: do not divide a document, since a damaged one is left out whole.
+    """
     shards: list[Shard] = []
     waiting: list[tuple[Source, Span | None]] = []
     held = 0
     for source in sources:
-        for span, size in spans_of(source, options.read, shard_bytes, cut_of(splitter)):
+        for span, size in spans_of(source, options.read, shard_bytes, None if whole else cut_of(splitter)):
             waiting.append((source, span))
             held += size
             if held >= shard_bytes:

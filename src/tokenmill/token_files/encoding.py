@@ -165,8 +165,6 @@ class EncodeParts:
     def do(self, part: int, task: Task) -> dict[str, Any]:
         folder = self.folder(task.folder, part)
         state = task.load()
-        if state and state["part"]["counts"]["begun"] and task.on_skip is not None:
-            state = None  # a damaged document is left out whole, and this one has been written in part
         for name, size in zip(PartWriter.NAMES, state["part"]["sizes"] if state else (), strict=False):
             if not (folder / name).is_file() or (folder / name).stat().st_size < size:
                 raise task.working_folder.missing(folder / name)

@@ -84,8 +84,6 @@ class Encoded(NamedTuple):
 def encode_block(tok: Tokenizer, settings: Settings, block: Block) -> Encoded:
     """Encode the documents of a block."""
     block.finish()
-    if block.format in ("text", "parquet"):
-        block.leave_out_not_utf8()
     plan = tok.core.plan("all" if settings.special else frozenset(), ())
     mark = -1 if settings.end_of_text is None else settings.end_of_text
     ids, ends = tok.core.encode_documents(block.data, block.ends, plan, block.goes_on, mark, settings.width)
@@ -205,8 +203,8 @@ def encode_sources(
     after: called with the place up to which all has been written.
     """
     meter = Meter(lambda done, total: task.show(done), [size for _, size in sources])
-    cut = certain_cut(tok, settings.special) if task.on_skip is None else None  # a damaged document is left out whole
-    jobs = _jobs([source for source, _ in sources], settings, cut, start)
+    cut = certain_cut(tok, settings.special)
+    jobs = _jobs([source for source, _ in sources], settings, cut, task.on_skip is not None, start)
     with closing(_in_threads(tok, settings, jobs, threads_for(num_threads))) as results:
         for job, blocks in results:
             for encoded in blocks:
@@ -230,12 +228,12 @@ def certain_cut(tok: Tokenizer, special: bool) -> Cut | None:
     return scanner.certain_cut
 
 
-def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, start: Place) -> Iterator[Job]:
+def _jobs(sources: Sequence[Source], settings: Settings, cut: Cut | None, whole: bool, start: Place) -> Iterator[Job]:
     """The blocks of `sources` from `start` on, in jobs of at least half a megabyte."""
     blocks: list[Block] = []
     size = 0
     for number in range(start.source, len(sources)):
-        source = open_source(sources[number], settings.read, cut=cut, ids=settings.format == "parquet")
+        source = open_source(sources[number], settings.read, cut=cut, whole=whole, ids=settings.format == "parquet")
         if number == start.source and start.at is not None:
             source.resume(start.at)
         buffer = bytearray()

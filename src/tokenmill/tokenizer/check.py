@@ -146,7 +146,7 @@ def document_texts(sources: Iterable[str | os.PathLike], read: ReadOptions | Non
 def _parts_of_file(opened: FileSource) -> Iterator[tuple[str, str]]:
     block, line = Block(), 1
     while opened.draw(block):
-        block.leave_out_not_utf8()
+        block.finish()
         report_skips(block.skips, None)
         text, start = str(memoryview(block.data)[: block.nbytes], "utf-8"), 0
         while start < len(text):
