@@ -201,9 +201,7 @@ def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     steps: tuple = (("Replace", " ", MARK),)
     # llama.cpp finds added tokens in the text as it is, those that the user defined too.
     added = [
-        token._replace(
-            normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>")
-        )
+        token._replace(normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>"))
         for token in added_tokens(pieces)
     ]
     return scored_vocabulary(
