@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from .encoders import CL100K, RANKS, tokenizer_json
-from .harness import CACHE, alternate, run_job
+from .harness import alternate, run_job
 
 LIBRARIES = ("tokenmill", "tiktoken", "tokenizers")
 LINES = ("Hello world, this is one line.", "And this is the second one.")
@@ -58,7 +58,7 @@ def steps(library: str) -> dict:
 
 def run(quick: bool = False) -> dict:
     """Run all; with quick, one round of each."""
-    os.environ |= {"TOKENMILL_CACHE": str(CACHE / "tables"), "TIKTOKEN_CACHE_DIR": ""}
+    os.environ |= {"TIKTOKEN_CACHE_DIR": ""}
     tokenizer_json("cl100k")
     run_job(["benchmarks.calls", "tokenmill"])  # this one saves
     return alternate({name: ["benchmarks.calls", name] for name in LIBRARIES}, rounds=1 if quick else 9)

@@ -14,7 +14,7 @@ import sys
 
 from .encode_jobs import cold_and_warm
 from .encoders import RANKS, tokenizer_json
-from .harness import CACHE, SHARED, alternate, corpus_file, run_job
+from .harness import CACHE, SHARED, alternate, corpus_file
 
 FILES = (
     "cl100k", "gpt2", "gpt-neox-20b", "claude1", "llama3.1", "qwen3", "deepseek-v3", "command-r-plus", "whisper-tiny",
@@ -26,8 +26,7 @@ ONE_LINE = "Hello world, this is one line."
 
 
 def first(library: str, name: str) -> dict:
-    """Load one file and encode one line. tokenmill_unsaved: the first load of all, which saves nothing."""
-    os.environ["TOKENMILL_CACHE"] = "" if library == "tokenmill_unsaved" else str(CACHE / "tables")
+    """Load one file and encode one line."""
     path = str(RANKS if name == "cl100k" else tokenizer_json(name))
     if library == "tokenizers":
         import tokenizers
@@ -42,7 +41,6 @@ def first(library: str, name: str) -> dict:
 
 def command(name: str, _: str) -> dict:
     """A command in this process, or only the import."""
-    os.environ["TOKENMILL_CACHE"] = str(CACHE / "tables")
     if name == "import tokenmill":
         import tokenmill  # noqa: F401
     elif name != "python":
@@ -63,7 +61,7 @@ def command(name: str, _: str) -> dict:
 def encode(library: str, name: str, path: str) -> dict:
     """A text to ids, in the form that the library is fastest in."""
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    os.environ |= {"TOKENIZERS_PARALLELISM": "false", "TOKENMILL_CACHE": str(CACHE / "tables")}
+    os.environ |= {"TOKENIZERS_PARALLELISM": "false"}
     import numpy  # noqa: F401  so that no first call includes its import
 
     with open(path, encoding="utf-8", newline="") as file:
@@ -102,9 +100,8 @@ def run(quick: bool = False) -> dict:
     rounds = 1 if quick else 2
     results: dict = {"load": {}, "encode": {}}
     for name in FILES:
-        run_job(["benchmarks.families", "first", "tokenmill", name])  # this one saves
-        libraries = ("tokenmill", "tokenmill_unsaved", "tokenizers")
-        results["load"][name] = compare("first", libraries[: 2 if name == "cl100k" else 3], name, rounds=rounds)
+        libraries = ("tokenmill", "tokenizers")
+        results["load"][name] = compare("first", libraries[: 1 if name == "cl100k" else 2], name, rounds=rounds)
     names = ("python", "import tokenmill", "tokenmill --help", "tokenmill encode --help", "tokenmill encode, one line")
     results["commands"] = compare("command", names, "-", rounds=rounds)
     for name in VOCABULARIES:

@@ -395,7 +395,7 @@ def families(results: dict) -> list[str]:
     def cpu(rounds: list[dict]) -> str:
         return f"{1000 * median(rounds, 'cpu'):.0f}"
 
-    ways = ("tokenmill", "tokenmill_unsaved", "tokenizers")
+    ways = ("tokenmill", "tokenizers")
     loads = [[name, *(cpu(kept[way]) if way in kept else "" for way in ways)] for name, kept in results["load"].items()]
     speeds = [
         [
@@ -410,11 +410,11 @@ def families(results: dict) -> list[str]:
         "## First calls",
         "",
         "CPU milliseconds of a whole process that loads one file and encodes one line, with the start of Python and all "
-        "imports; the median of the rounds. *First load*: nothing is saved from an earlier load. This section and the next "
+        "imports; the median of the rounds. This section and the next "
         "were taken on a two-core Intel Xeon with AVX-512, busy with other work: compare only figures of one row, "
         "or of one text.",
         "",
-        *table(["", "tokenmill", "first load", "tokenizers"], loads),
+        *table(["", "tokenmill", "tokenizers"], loads),
         "",
         "Whole commands, in the same unit:",
         "",

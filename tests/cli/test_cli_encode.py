@@ -132,16 +132,12 @@ def test_a_token_file_is_written_without_numpy(folder, tmp_path):
     ]
     code = f"""
 import sys
-from tokenmill.tokenizer import saved
-saved.FEWEST_TOKENS = 0
 from tokenmill.cli.main import app
 app({options!r}, standalone_mode=False)
 print([name for name in ("numpy", "pyarrow", "rich", "concurrent.futures.process") if name in sys.modules])
 """
-    environment = {**os.environ, "TOKENMILL_CACHE": str(tmp_path / "cache")}
-    for expected in (b"numpy", b"[]\n"):
-        ended = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=120)
-        assert expected in ended.stdout, ended.stderr
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=120)
+    assert b"[]\n" in ended.stdout, ended.stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 import socket
 
 import pytest
@@ -70,6 +71,32 @@ def test_it_comes_from_our_cache_and_a_damaged_copy_is_passed_over(empty_caches,
     (empty_caches / "ours").mkdir()
     (empty_caches / "ours" / "encodings_cl100k_base.tiktoken").write_bytes(data)
     assert read("cl100k_base").n_vocab == 100277
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs links and pipes")
+def test_links_and_pipes_in_a_cache_are_passed_over(empty_caches, shared, tmp_path):
+    """Others may write in a cache folder: a link may lead anywhere, and a pipe never ends."""
+    (empty_caches / "ours").mkdir()
+    place = empty_caches / "ours" / "encodings_cl100k_base.tiktoken"
+    place.symlink_to(shared / "vocab" / "cl100k_base.tiktoken")
+    with pytest.raises(InputError, match="not on this machine"):
+        read("cl100k_base")
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(InputError, match="not on this machine"):
+        read("cl100k_base")
+
+
+def test_a_download_replaces_a_link_and_not_its_target(empty_caches, shared, tmp_path, monkeypatch):
+    data = (shared / "vocab" / "cl100k_base.tiktoken").read_bytes()
+    (empty_caches / "ours").mkdir()
+    (tmp_path / "precious").write_bytes(b"precious")
+    place = empty_caches / "ours" / "encodings_cl100k_base.tiktoken"
+    place.symlink_to(tmp_path / "precious")
+    monkeypatch.setattr(published_encodings, "_download", lambda url: data)
+    assert read("cl100k_base", download=True).n_vocab == 100277
+    assert (tmp_path / "precious").read_bytes() == b"precious"
+    assert not place.is_symlink() and place.read_bytes() == data
 
 
 def test_offline_it_says_where_it_looked_and_what_to_do(empty_caches):

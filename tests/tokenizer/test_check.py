@@ -60,9 +60,9 @@ def test_merges_and_ranks_that_come_down_to_the_same_are_proved_so():
         {"normalizers": ("NFKD",)},
         {"add_prefix_space": True},
         {"added_tokens": ()},
-        {"added_tokens": (dataclasses.replace(END, id=301),)},
-        {"added_tokens": (dataclasses.replace(END, special=False),)},
-        {"added_tokens": (dataclasses.replace(END, rstrip=True),)},
+        {"added_tokens": (END._replace(id=301),)},
+        {"added_tokens": (END._replace(special=False),)},
+        {"added_tokens": (END._replace(rstrip=True),)},
         {"events": np.array([(116, 104, 256)], np.int32)},
         {"whole_pretokens": True, "tokens": (*BYTES, b"th", b"the", b"never")},
     ],
@@ -139,15 +139,15 @@ def test_the_offset_is_where_the_tokens_part():
 
 def test_special_tokens_in_ordinary_text_are_tried_too():
     """One that is special and one that is not agree where it is allowed, and part where it is not."""
-    difference = differ(TH_THE, dataclasses.replace(TH_THE, added_tokens=(dataclasses.replace(END, special=False),)))
+    difference = differ(TH_THE, dataclasses.replace(TH_THE, added_tokens=(END._replace(special=False),)))
     assert not difference.specials and difference.text == "<|endoftext|>"
 
 
 def test_control_tokens_that_normalization_makes_are_tried_too():
     """The text does not hold the control token as it is written, so the search must be of the normalized text."""
-    small = dataclasses.replace(END, normalized=True)
+    small = END._replace(normalized=True)
     special = dataclasses.replace(TH_THE, normalizers=("Lowercase",), added_tokens=(small,))
-    ordinary = dataclasses.replace(special, added_tokens=(dataclasses.replace(small, special=False),))
+    ordinary = dataclasses.replace(special, added_tokens=(small._replace(special=False),))
     difference = differ(special, ordinary, texts=[("t", "a<|ENDOFTEXT|>b")], fuzz=0)
     assert (difference.source, difference.specials) == ("t", False)
 

@@ -185,18 +185,6 @@ def test_other_settings_leave_the_tokens_and_merges_as_they_are(order, monkeypat
         before.with_settings(normalizers=("nonesuch",))
 
 
-def test_other_settings_of_a_loaded_tokenizer(tmp_path, monkeypatch):
-    """Its saved tables are not those of the other settings."""
-    import tokenmill
-
-    monkeypatch.setenv("TOKENMILL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("tokenmill.tokenizer.saved.FEWEST_TOKENS", 0)
-    trained = tokenmill.train_from_iterator(["low lower lowest" * 9], 270, special_tokens=["<a>"])
-    trained.save(tmp_path / "it")
-    tokenmill.load(tmp_path / "it")
-    saved = tokenmill.load(tmp_path / "it").vocabulary
-    assert type(saved).__name__ == "SavedVocabulary"
-    whole = Tokenizer(saved.with_settings(split_patterns=(), added_tokens=()))
-    expected = Tokenizer(dataclasses.replace(trained.vocabulary, split_patterns=(), added_tokens=()))
-    text = "low lower <a> lowest low low"
-    assert whole.encode(text) == expected.encode(text) and whole == expected
+def test_the_repr_of_a_vocabulary_is_one_line():
+    tokens = tuple(bytes([byte]) for byte in range(256))
+    assert repr(Vocabulary(tokens, ("gpt2",))) == "<Vocabulary of 256 ids, order 'ranks'>"

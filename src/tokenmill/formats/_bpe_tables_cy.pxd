@@ -23,7 +23,7 @@ cdef class BpeTables:
     cdef size_t at  # where the text of the next merge belongs
     cdef Entry* entries
     cdef size_t n, entries_room
-    cdef Entry* slots  # the entries by hash; free ones have id NONE
+    cdef uint64_t* slots  # by hash: the upper half of the hash, and the number of the entry plus 1; 0 is free
     cdef size_t n_slots
     cdef tm_seed seed
     cdef uint32_t* by_id  # the entry of each id, plus 1
@@ -47,7 +47,9 @@ cdef class BpeTables:
     cdef bint finish_merges(self) except? -1
 
     cdef tm_key key_at(self, size_t start, size_t size) noexcept
-    cdef Entry* slot(self, size_t start, size_t size, uint64_t hash) noexcept
+    # The slot of text[start:start + size], or the free one where it belongs.
+    cdef size_t slot(self, size_t start, size_t size, tm_key key, uint64_t hash) noexcept
+    cdef uint32_t id_at(self, size_t start, size_t size, uint64_t hash) noexcept
     cdef bint add_rows(self) except? -1
     cdef int put_row(self, uint32_t left, uint32_t right, uint32_t made) except -1
     cdef bytes packed_rows(self, size_t n)

@@ -8,9 +8,10 @@ is left to the slow readers in Python, which name it. Both give the same vocabul
 import cython
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cython.cimports.cpython.exc import PyErr_CheckSignals
+from cython.cimports.cpython.unicode import PyUnicode_AsUTF8AndSize
 from cython.cimports.libc.stdint import int32_t, uint8_t, uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free
-from cython.cimports.libc.string import memcmp, memcpy, memmove
+from cython.cimports.libc.string import memchr, memcmp, memcpy, memmove
 from cython.cimports.tokenmill.kernels._arrays import grown_array, new_array, zeroed_array
 from cython.cimports.tokenmill.kernels._memory import tm_pages_free, tm_pages_new
 from cython.cimports.tokenmill.kernels._platform import tm_prefetch
@@ -29,24 +30,34 @@ for _byte, _character in enumerate(CHARACTERS):
     BYTES[ord(_character)] = _byte
 
 
-def spelt_pairs(texts: list, order: list) -> bytes:
-    """Each two texts that spell a text, as int32 rows (left id, right id, new id).
+def scored_pieces(texts: list, order: list, bytes_of: dict, mark: bytes):
+    """The tokens of pieces with scores, packed as by `pack_tokens`, and each two pieces that spell one; None if two are equal.
 
-    texts: by id, as UTF-8, all different; None for an id without one. order: the ids whose pairs are wanted, in this order. Of the
-    pairs of one text, that with the longest left part is first.
+    texts: the pieces by id; None for an id without one. order: the ids by score, whose pairs follow in this order as int32 rows (left
+    id, right id, new id), the longest left part first. bytes_of: the ids of tokens that are one byte. mark: stands for a space.
+    Raises ValueError with the id of a piece that is not Unicode text.
     """
-    tables: BpeTables = BpeTables(sum(map(len, filter(None, texts))))
+    n: cython.size_t = len(texts)
+    tables: BpeTables = BpeTables(4 * sum([len(text) for text in texts if text is not None]))
+    sizes: bytes = PyBytes_FromStringAndSize(cython.NULL, 4 * n)
+    size: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), PyBytes_AS_STRING(sizes))
+    blob: cython.pointer(uint8_t)
     id: cython.size_t
     cut: cython.size_t
     entry: cython.pointer(Entry)
     left: uint32_t
     right: uint32_t
-    for id in range(len(texts)):
-        text = texts[id]
-        if text is not None:
-            memcpy(tables.text + tables.used, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
-            tables.add(PyBytes_GET_SIZE(text), id)
-    tables.index()
+    length: cython.Py_ssize_t = 0
+    o: cython.size_t = 0
+    for id in range(n):
+        if texts[id] is not None:
+            try:
+                memcpy(tables.text + tables.used, PyUnicode_AsUTF8AndSize(texts[id], cython.address(length)), length)
+            except UnicodeEncodeError:
+                raise ValueError(id) from None
+            tables.add(length, id)
+    if not tables.index():
+        return None
     for id in order:
         entry = tables.entries + (tables.by_id[id] - 1)
         for cut in range(entry.size - 1, 0, -1):
@@ -56,7 +67,22 @@ def spelt_pairs(texts: list, order: list) -> bytes:
             right = NONE if left == NONE else tables.find(entry.start + cut, entry.size - cut)
             if right != NONE:
                 tables.put_row(left, right, id)
-    return tables.packed_rows(tables.n_rows)
+    blob = cython.cast(cython.pointer(uint8_t), new_array(tables.used + len(bytes_of) + 1, 1))
+    try:
+        for id in range(n):
+            size[id] = NONE
+            if texts[id] is not None:
+                entry = tables.entries + (tables.by_id[id] - 1)
+                size[id] = _text_of(tables.text + entry.start, entry.size, blob + o, mark)
+                o += size[id]
+            elif id in bytes_of:
+                blob[o] = bytes_of[id]
+                size[id] = 1
+                o += 1
+        packed: bytes = PyBytes_FromStringAndSize(cython.cast(cython.p_char, blob), o)
+        return (packed, sizes), tables.packed_rows(tables.n_rows)
+    finally:
+        free(blob)
 
 
 @cython.cclass
@@ -74,7 +100,7 @@ class BpeTables:
     def __dealloc__(self):
         free(self.text)
         free(self.entries)
-        tm_pages_free(self.slots, self.n_slots * cython.sizeof(Entry))
+        tm_pages_free(self.slots, self.n_slots * 8)
         free(self.by_id)
         free(self.rows)
         free(self.blob)
@@ -102,36 +128,42 @@ class BpeTables:
 
     def index(self):
         i: cython.size_t
-        slot: cython.pointer(Entry)
+        slot: cython.size_t
+        hash: uint64_t
+        entry: cython.pointer(Entry)
         self.n_slots = 64
         while self.n_slots < 2 * self.n:
             self.n_slots *= 2
-        self.slots = cython.cast(cython.pointer(Entry), tm_pages_new(self.n_slots * cython.sizeof(Entry)))
+        self.slots = cython.cast(cython.pointer(uint64_t), tm_pages_new(self.n_slots * 8))
         if self.slots == cython.NULL:
             raise MemoryError
-        for i in range(self.n_slots):
-            self.slots[i].id = NONE
         self.by_id = cython.cast(cython.pointer(uint32_t), zeroed_array(self.n_ids, 4))
         for i in range(self.n):
-            if i + 8 < self.n:
-                tm_prefetch(self.slots + (tm_random_hash(self.entries[i + 8].key, self.seed) & (self.n_slots - 1)))
-            slot = self.slot(self.entries[i].start, self.entries[i].size, tm_random_hash(self.entries[i].key, self.seed))
-            if slot.id != NONE or self.by_id[self.entries[i].id] != 0:
+            entry = self.entries + i
+            hash = tm_random_hash(entry.key, self.seed)
+            slot = self.slot(entry.start, entry.size, entry.key, hash)
+            if self.slots[slot] != 0 or self.by_id[entry.id] != 0:
                 return False
-            slot[0] = self.entries[i]
-            self.by_id[self.entries[i].id] = i + 1
+            self.slots[slot] = hash >> 32 << 32 | (i + 1)
+            self.by_id[entry.id] = i + 1
         return True
 
-    def slot(self, start, size, hash):
-        """The slot of text[start:start + size], or the free one where it belongs."""
-        key: tm_key = self.key_at(start, size)
+    def slot(self, start, size, key, hash):
         at: cython.size_t = hash & (self.n_slots - 1)
-        while self.slots[at].id != NONE and not (
-            self.slots[at].key.lo == key.lo and self.slots[at].key.hi == key.hi and self.slots[at].size == size
-            and (size < 16 or memcmp(self.text + self.slots[at].start, self.text + start, size) == 0)
-        ):
+        entry: cython.pointer(Entry)
+        while self.slots[at] != 0:
+            if self.slots[at] >> 32 == hash >> 32:
+                entry = self.entries + ((self.slots[at] & NONE) - 1)
+                if entry.key.lo == key.lo and entry.key.hi == key.hi and entry.size == size and (
+                    size < 16 or memcmp(self.text + entry.start, self.text + start, size) == 0
+                ):
+                    break
             at = (at + 1) & (self.n_slots - 1)
-        return self.slots + at
+        return at
+
+    def id_at(self, start, size, hash):
+        at: cython.size_t = self.slot(start, size, self.key_at(start, size), hash)
+        return NONE if self.slots[at] == 0 else self.entries[(self.slots[at] & NONE) - 1].id
 
     # ------------------------------------------------------------------ the merges
 
@@ -178,8 +210,8 @@ class BpeTables:
             made = self.rows[3 * self.n_rows - 1]
         for i in range(n):
             start, size = self.sides[i].start, self.sides[i].size
-            left = self.slot(start, self.sides[i].left, self.sides[i].hashes[0]).id
-            right = self.slot(start + self.sides[i].left, size - self.sides[i].left, self.sides[i].hashes[1]).id
+            left = self.id_at(start, self.sides[i].left, self.sides[i].hashes[0])
+            right = self.id_at(start + self.sides[i].left, size - self.sides[i].left, self.sides[i].hashes[1])
             if not self.is_text(made, start, size):  # nearly always the next id, or the same
                 made += 1
                 if not self.is_text(made, start, size):
@@ -207,7 +239,7 @@ class BpeTables:
         return PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.rows), 12 * n) if n else b""
 
     def find(self, start, size):
-        return self.slot(start, size, tm_random_hash(self.key_at(start, size), self.seed)).id
+        return self.id_at(start, size, tm_random_hash(self.key_at(start, size), self.seed))
 
     def is_text(self, id, start, size):
         """Whether the text of an id is text[start:start + size]."""
@@ -295,7 +327,12 @@ class BpeTables:
                 continue
             entry: cython.pointer(Entry) = self.entries + (self.by_id[id] - 1)
             p: Bytes = self.text + entry.start
-            size = _bytes_of(p, entry.size, self.blob + o) if by_bytes else _text_of(p, entry.size, self.blob + o, space)
+            if by_bytes:
+                size = _bytes_of(p, entry.size, self.blob + o)
+            elif PyBytes_GET_SIZE(space) > 0 and memchr(p, 0x20, entry.size) != cython.NULL:
+                size = -1  # the text has the mark for a space, so this is never found
+            else:
+                size = _text_of(p, entry.size, self.blob + o, space)
             if size > 0:
                 self.sizes[id] = size
                 o += size
@@ -408,7 +445,7 @@ def _bytes_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t)) -> cython.
 @cython.cfunc
 @cython.exceptval(check=False)
 def _text_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t), mark: bytes) -> cython.Py_ssize_t:
-    """A text with spaces for `mark`. Returns its size, or -1 for one that has a space already."""
+    """A text with spaces for `mark`. Returns its size."""
     size: cython.size_t = PyBytes_GET_SIZE(mark)
     space: Bytes = cython.cast(Bytes, PyBytes_AS_STRING(mark))
     i: cython.size_t = 0
@@ -417,8 +454,6 @@ def _text_of(p: Bytes, n: cython.size_t, o: cython.pointer(uint8_t), mark: bytes
         memcpy(o, p, n)
         return n
     while i < n:
-        if p[i] == 0x20:
-            return -1
         if p[i] == space[0] and n - i >= size and memcmp(p + i, space, size) == 0:
             o[count] = 0x20
             i += size

@@ -5,12 +5,9 @@ All damage is a FormatError that names the file, the place in it (a line or a JS
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,7 +19,6 @@ MAX_ID = (1 << 21) - 1  # of a file: tables by id take memory, so a damaged id m
 _MAX_BYTES = 1 << 30  # vocabulary files have some megabytes; a larger one is another file, or a decompression bomb
 _GGUF_BYTES = 1 << 28  # of a model file, whose tokenizer is at the front
 _STEP = 1 << 20
-_READS: ContextVar[dict[str, str | None] | None] = ContextVar("reads", default=None)
 _COMPRESSIONS = {
     b"\x1f\x8b": ".gz",
     b"BZh": ".bz2",
@@ -53,7 +49,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
                 most = _GGUF_BYTES if head.startswith(b"GGUF") else _MAX_BYTES + 1
                 # read() takes memory for all that it is asked for. The size is 0 where it is not known.
                 size = os.fstat(file.fileno()).st_size
-                return _noted(name, file.read(min(most, size or most)))
+                return _checked_size(name, file.read(min(most, size or most)))
     except OSError:
         pass  # the error of ByteStream says what to do
     from ..sources.streams import ByteStream  # late: it imports all decompressors
@@ -66,32 +62,18 @@ def read_bytes(path: str | os.PathLike) -> bytes:
                     break  # the weights
         except InputError as error:
             raise FormatError(str(error)) from error
-    return _noted(name, bytes(data))
+    return _checked_size(name, bytes(data))
 
 
-def _noted(name: str, data: bytes | None) -> Any:
-    """`data`, the content of a file or None where it is missing, noted for `noting_reads`."""
-    if data is not None and len(data) > _MAX_BYTES:
+def _checked_size(name: str, data: bytes) -> bytes:
+    if len(data) > _MAX_BYTES:
         raise FormatError(f"{name}: holds more than {_MAX_BYTES >> 20} MiB, too much for a vocabulary")
-    if (notes := _READS.get()) is not None:
-        notes[name] = None if data is None else hashlib.sha256(data).hexdigest()
     return data
 
 
 def read_beside(path: Path) -> bytes | None:
     """The content of a file that may be missing: then None."""
-    return read_bytes(path) if path.is_file() else _noted(str(path), None)
-
-
-@contextlib.contextmanager
-def noting_reads() -> Iterator[dict[str, str | None]]:
-    """Note the SHA-256 of each file that is read, by its path, and None for one that is looked for and missing."""
-    notes: dict[str, str | None] = {}
-    token = _READS.set(notes)
-    try:
-        yield notes
-    finally:
-        _READS.reset(token)
+    return read_bytes(path) if path.is_file() else None
 
 
 def starts_object(data: bytes) -> bool:

@@ -11,7 +11,6 @@ gguf takes 10 to 23 s of CPU time for a vocabulary of 128,000 to 262,000 tokens,
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import struct
 from collections.abc import Callable, Collection
@@ -202,9 +201,7 @@ def _scored(pieces: Pieces, prefix: bool, rstrip: bool) -> Vocabulary:
     steps: tuple = (("Replace", " ", MARK),)
     # llama.cpp finds added tokens in the text as it is, those that the user defined too.
     added = [
-        dataclasses.replace(
-            token, normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>")
-        )
+        token._replace(normalized=False, rstrip=rstrip and token.content not in ("<unk>", "<s>", "<|endoftext|>"))
         for token in added_tokens(pieces)
     ]
     return scored_vocabulary(

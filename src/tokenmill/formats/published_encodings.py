@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,10 +21,10 @@ from ..jobs.outputs import atomic_file
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.patterns import PATTERNS
-from .file_content import read_bytes
 
 _HOST = "https://openaipublic.blob.core.windows.net/"
 _TIMEOUT = 60  # seconds without an answer
+_MOST_BYTES = 1 << 26  # of a published file
 
 
 class Published(NamedTuple):
@@ -147,12 +148,13 @@ def published_vocabulary(known: Published, contents: list[bytes], file: str) -> 
 
     added = tuple(AddedToken(content, id) for content, id in known.special_tokens.items())
     if len(contents) == 2:
-        tokens: Sequence[bytes | None] = parse_pair(contents[0], contents[1], file, file, added).tokens
+        packed = parse_pair(contents[0], contents[1], file, file, added).packed
     else:
-        tokens = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
+        packed = parse_tiktoken(contents[0].removesuffix(f"= {known.empty}\n".encode()), file)
     empty = () if known.empty is None else ((known.empty, b""),)
-    return PackedVocabulary.of_ranks(
-        tokens,
+    return PackedVocabulary.of(
+        packed,
+        b"",
         split_patterns=(PATTERNS[known.split],),
         added_tokens=added,
         normalizers=known.normalizers,
@@ -168,8 +170,7 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
         places.append(folder / file.replace("/", "_"))
     damaged = []
     for place in places:
-        if place.is_file():
-            data = read_bytes(place)
+        if (data := _cached(place)) is not None:
             if hashlib.sha256(data).hexdigest() == digest:
                 return data
             damaged.append(place)
@@ -191,13 +192,24 @@ def _find(name: str, file: str, digest: str, download: bool) -> bytes:
     return data
 
 
+def _cached(place: Path) -> bytes | None:
+    """The content of a file in a cache folder, or None. Others may write there: no link is followed, and no device is read."""
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(place, flags)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        return file.read(_MOST_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+
+
 def _download(url: str) -> bytes:
     import urllib.error  # late: it takes longer to import than the rest of the package
     import urllib.request
 
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
-            return answer.read()
+            return answer.read(_MOST_BYTES)
     except (urllib.error.URLError, OSError) as error:
         raise InputError(
             f"cannot download {url}: {getattr(error, 'reason', error)}. Check the network, or fetch the file elsewhere and load it by path."
@@ -215,7 +227,7 @@ def _tiktoken_folders() -> list[Path]:
 
 
 def our_folder() -> Path | None:
-    """The folder where tokenmill keeps files for later; None if TOKENMILL_CACHE is set to nothing, or there is no home."""
+    """The folder where tokenmill keeps downloads; None if TOKENMILL_CACHE is set to nothing, or there is no home."""
     own = os.environ.get("TOKENMILL_CACHE")
     if own is not None:
         return Path(own) if own else None

@@ -69,16 +69,20 @@ def _read_file(place: Path, data: bytes) -> _Found:
 
         vocabulary = parse_gguf(data, str(place))
         return vocabulary, vocabulary.alphabet != "bytes" or bool(vocabulary.split_patterns)
-    from . import ddtok, merges_txt, sentencepiece_model, tiktoken_file, unknown_files
+    from .sentencepiece_model import looks_like_sentencepiece, parse_sentencepiece
+
+    if looks_like_sentencepiece(data):
+        return parse_sentencepiece(data, str(place)), True
+    from .tiktoken_file import looks_like_tiktoken
+
+    if looks_like_tiktoken(data):
+        return _read_tiktoken(place, data)
+    from . import ddtok, merges_txt, unknown_files
 
     if ddtok.looks_like_ddtok(data):
         return _read_pair(place, ddtok.parse_ddtok)
     if merges_txt.looks_like_merges(data):
         return _read_pair(place, merges_txt.parse_pair)
-    if tiktoken_file.looks_like_tiktoken(data):
-        return _read_tiktoken(place, data)
-    if sentencepiece_model.looks_like_sentencepiece(data):
-        return sentencepiece_model.parse_sentencepiece(data, str(place)), True
     found = unknown_files.describe(data) or "not a vocabulary"
     raise FormatError(f"{place}: this is {found}. The formats that can be read are {', '.join(FORMATS)}.")
 
@@ -113,11 +117,17 @@ def _read_huggingface(place: Path, data: bytes) -> _Found:
 
         patterns = beside.fields["split_patterns"] if beside else None
         vocabulary = parse_events(listed, str(events), vocabulary, patterns)
-    if beside and (counts := read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))) is not None:
-        from .events_file import parse_counts
+    if beside is None:
+        return vocabulary, True
+    read_counts = None
+    if (counts := read_beside(place.with_name(tokenmill_json.EVENT_COUNTS))) is not None:
 
-        beside.fields["event_counts"] = parse_counts(counts, vocabulary)
-    return beside.complete(vocabulary) if beside else vocabulary, True
+        def read_counts(vocabulary: Vocabulary) -> list[tuple[int, int]]:
+            from .events_file import parse_counts  # late: only reports and further training ask for them
+
+            return parse_counts(counts, vocabulary)
+
+    return beside.complete(vocabulary, read_counts), True
 
 
 def _read_tiktoken(place: Path, data: bytes) -> _Found:
@@ -127,7 +137,7 @@ def _read_tiktoken(place: Path, data: bytes) -> _Found:
     beside = tokenmill_json.read_companion(companion_path(place), data)
     if beside is None and (known := published_encodings.known_by_hash(data)) is not None:
         return published_encodings.published_vocabulary(known, [data], str(place)), True
-    vocabulary = PackedVocabulary.of_ranks(parse_tiktoken(data, str(place)), split_patterns=())
+    vocabulary = PackedVocabulary.of(parse_tiktoken(data, str(place)), b"", split_patterns=())
     return (beside.complete(vocabulary), True) if beside else (vocabulary, False)
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..errors import require
 from ..vocabulary import AddedToken, Pipeline, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
 from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.vocabulary import Step
-from ._bpe_tables_cy import spelt_pairs
+from ._bpe_tables_cy import scored_pieces
+from ._protobuf_cy import read_fields, read_pieces
 from .file_content import MAX_ID, fail, show
 
 MARK = "\u2581"  # stands for a space
@@ -33,6 +33,14 @@ class Pieces(NamedTuple):
     file: str
 
 
+class NormalizerSpec(NamedTuple):
+    """The normalizer of a model."""
+
+    precompiled_charsmap: bytes
+    add_dummy_prefix: bool
+    remove_extra_whitespaces: bool
+
+
 def looks_like_sentencepiece(data: bytes) -> bool:
     """Whether `data` begins with a piece, as the message ModelProto does: field 1, a length, and in it field 1, a text."""
     return len(data) > 8 and data[0] == 0x0A and data[1] < 0x80 and data[2] == 0x0A and data[3] < data[1]
@@ -40,31 +48,27 @@ def looks_like_sentencepiece(data: bytes) -> bool:
 
 def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
     """The vocabulary of a BPE model. FormatError names what is wrong, or another algorithm."""
-    messages: Any = require("sentencepiece.sentencepiece_model_pb2", "sentencepiece", f"reading {file}")
-    require("google.protobuf", "sentencepiece", f"reading {file}")
-    from google.protobuf.message import DecodeError
-
     try:
-        model = messages.ModelProto.FromString(data)
-    except DecodeError as error:
-        fail(file, "", f"not a SentencePiece model, or cut short ({error})")
-    if not model.pieces:
+        texts, scores, kinds, messages = read_pieces(data)
+        training, normalizing = read_fields(messages.get(2, b"")), read_fields(messages.get(3, b""))
+    except ValueError as error:
+        where = f"piece {error}" if str(error) else ""
+        fail(file, where, "not a SentencePiece model, cut short, or with text that is not UTF-8")
+    if not texts:
         fail(file, "", "holds no pieces")
-    training, normalizer = model.trainer_spec, model.normalizer_spec
-    if training.model_type not in (BPE, UNIGRAM):
-        name = _ALGORITHMS.get(training.model_type, "unknown")
+    algorithm = training.get(3, UNIGRAM)
+    if algorithm not in (BPE, UNIGRAM):
+        name = _ALGORITHMS.get(algorithm, "unknown")
         fail(file, "", f"this is a SentencePiece model of the algorithm {name}; tokenmill reads BPE and Unigram")
-    if training.treat_whitespace_as_suffix:
+    if training.get(24):
         fail(file, "", "puts the space behind a word (treat_whitespace_as_suffix), which tokenmill does not do")
-    pieces = Pieces(
-        [piece.piece for piece in model.pieces],
-        [piece.score for piece in model.pieces],
-        [piece.type for piece in model.pieces],
-        file,
-    )
-    kept = [piece.piece for piece in model.pieces if piece.type == USER_DEFINED]
-    if training.model_type == UNIGRAM:
-        return _unigram(pieces, normalizer_steps(normalizer, kept), training.byte_fallback, normalizer.add_dummy_prefix)
+    map = normalizing.get(2, b"")
+    normalizer = NormalizerSpec(map if isinstance(map, bytes) else b"", *(bool(normalizing.get(n, 1)) for n in (3, 4)))
+    fallback = bool(training.get(35))
+    pieces = Pieces(texts, scores, kinds, file)
+    kept = [texts[id] for id in special_ids(pieces) if kinds[id] == USER_DEFINED]
+    if algorithm == UNIGRAM:
+        return _unigram(pieces, normalizer_steps(normalizer, kept), fallback, normalizer.add_dummy_prefix)
     added = added_tokens(pieces)
     in_text = any(not token.special for token in added)
     prefix: Any = "text" if in_text and normalizer.add_dummy_prefix else False
@@ -75,12 +79,12 @@ def parse_sentencepiece(data: bytes, file: str) -> Vocabulary:
         normalizers=steps,
         add_prefix_space=prefix,
         strip_decoded="space" if normalizer.add_dummy_prefix else "",
-        fallback=training.byte_fallback,
+        fallback=fallback,
     )
 
 
-def normalizer_steps(normalizer: Any, kept: Sequence[str], in_text: bool = False) -> tuple[Step, ...]:
-    """The steps of a `normalizer_spec`.
+def normalizer_steps(normalizer: NormalizerSpec, kept: Sequence[str], in_text: bool = False) -> tuple[Step, ...]:
+    """The steps of a normalizer.
 
     kept: the symbols of the user, which the character map leaves as they are.
     in_text: whether the space before a text is not one of the steps, but `add_prefix_space`.
@@ -163,9 +167,14 @@ def added_tokens(pieces: Pieces) -> list[AddedToken]:
     kinds = {CONTROL: True, UNKNOWN: True, USER_DEFINED: False}
     return [
         AddedToken(text, id, special=kinds[kind], normalized=not kinds[kind])
-        for id, (text, kind) in enumerate(zip(pieces.texts, pieces.kinds, strict=True))
+        for id, text, kind in ((id, pieces.texts[id], pieces.kinds[id]) for id in special_ids(pieces))
         if kind in kinds and text and not (kind == USER_DEFINED and " " in text)
     ]
+
+
+def special_ids(pieces: Pieces) -> list[int]:
+    """The ids of the pieces that merges do not make: those of another kind, and empty ones."""
+    return [id for id, kind in enumerate(pieces.kinds) if kind != NORMAL or not pieces.texts[id]]
 
 
 def scored_vocabulary(pieces: Pieces, added: Sequence[AddedToken], *, fallback: bool, **fields: Any) -> Vocabulary:
@@ -179,29 +188,23 @@ def scored_vocabulary(pieces: Pieces, added: Sequence[AddedToken], *, fallback: 
             f"piece {kinds.index(UNUSED)}",
             "is unused: SentencePiece takes it apart again, tokenmill does not",
         )
-    tokens: list[bytes | None] = [None] * len(kinds)
+    texts: list[str | None] = list(pieces.texts)  # of the pieces that merges make
     byte_tokens: list[int | None] = [None] * 256
-    texts: list[bytes | None] = [None] * len(kinds)  # of the pieces that merges make
-    ids: dict[str, int] = {}
+    bytes_of: dict[int, int] = {}
     decode_only: dict[int, bytes] = {}
-    for id, (text, kind) in enumerate(zip(pieces.texts, kinds, strict=True)):
+    for id in special_ids(pieces):
+        text, kind, texts[id] = pieces.texts[id], kinds[id], None
         if kind == BYTE:
-            byte = _byte_of(text, id, pieces.file)
-            tokens[id], byte_tokens[byte] = bytes([byte]), id
-        elif kind == NORMAL and text:
-            if ids.setdefault(text, id) != id:
-                fail(pieces.file, f"piece {id}", f"{show(text)} is piece {ids[text]} already")
-            try:
-                texts[id], tokens[id] = text.encode(), text.replace(MARK, " ").encode()
-            except UnicodeEncodeError:
-                fail(pieces.file, f"piece {id}", f"{show(text)} is not Unicode text")
+            bytes_of[id] = _byte_of(text, id, pieces.file)
+            byte_tokens[bytes_of[id]] = id
         elif kind == USER_DEFINED and " " in text:
             decode_only[id] = text.encode()
+    packed, rows = _tables(pieces, texts, bytes_of)
     used = fallback and any(id is not None for id in byte_tokens)
     unknown = kinds.index(UNKNOWN) if UNKNOWN in kinds else None
     return PackedVocabulary.of(
-        pack_tokens(tuple(tokens)),
-        _pairs(pieces.scores, texts),
+        packed,
+        rows,
         split_patterns=(),
         order="scores",
         added_tokens=tuple(added),
@@ -225,8 +228,17 @@ def _byte_of(text: str, id: int, file: str) -> int:
     fail(file, f"piece {id}", f"{show(text)} is said to be a byte; expected <0x00> to <0xFF>")
 
 
-def _pairs(scores: Sequence[float], texts: list[bytes | None]) -> bytes:
-    """Each two pieces that spell a piece, the highest score first, as int32 rows (left id, right id, new id)."""
+def _tables(pieces: Pieces, texts: list[str | None], bytes_of: dict[int, int]) -> tuple[tuple[bytes, bytes], bytes]:
+    """The packed tokens, and each two pieces that spell a piece, the highest score first."""
     order = [id for id, text in enumerate(texts) if text is not None]
-    order.sort(key=scores.__getitem__, reverse=True)  # stable, so that of equal scores the lowest id is first
-    return spelt_pairs(texts, order)
+    order.sort(key=pieces.scores.__getitem__, reverse=True)  # stable, so that of equal scores the lowest id is first
+    try:
+        tables = scored_pieces(texts, order, bytes_of, MARK.encode())
+    except ValueError as error:
+        fail(pieces.file, f"piece {error}", f"{show(texts[int(str(error))])} is not Unicode text")
+    if tables is None:
+        ids: dict[str | None, int] = {}
+        for id in sorted(order):
+            if (first := ids.setdefault(texts[id], id)) != id:
+                fail(pieces.file, f"piece {id}", f"{show(texts[id])} is piece {first} already")
+    return tables

@@ -10,19 +10,16 @@ those of the published encodings, writes its own to a companion file, and asks t
 from __future__ import annotations
 
 import binascii
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from ..errors import ConversionError
-from ..split.compiler import covers_all_text
 from ..vocabulary import Vocabulary
+from ..vocabulary._packed_cy import pack_tokens
+from ._tiktoken_cy import read_ranks
 from .file_content import fail, place_tokens, show
-from .rank_merges import ranks_of
 
-_Parsed = tuple[list[bytes], list[int], Sequence[int]]
-_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/= \r\n"
 _decode = partial(binascii.a2b_base64, strict_mode=True)
 
 
@@ -40,28 +37,19 @@ def looks_like_tiktoken(data: bytes) -> bool:
         return False
 
 
-def parse_tiktoken(data: bytes, file: str) -> tuple[bytes | None, ...]:
-    """The tokens by id. FormatError names the line of whatever is wrong."""
-    tokens, ids, lines = _parse_at_once(data) or _parse_by_line(data, file)
+def parse_tiktoken(data: bytes, file: str) -> tuple[bytes, bytes]:
+    """The tokens by id, packed as by `pack_tokens`. FormatError names the line of whatever is wrong."""
+    packed = read_ranks(data)
+    if packed is not None:
+        return packed
+    tokens, ids, lines = _parse_by_line(data, file)
     if not ids:
         fail(file, "", "holds no tokens")
-    return tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}"))
+    return pack_tokens(tuple(place_tokens(tokens, ids, file, lambda n: f"line {lines[n]}")))
 
 
-def _parse_at_once(data: bytes) -> _Parsed | None:
-    """The tokens, their ids and their lines, in C loops; None for a file with blank lines or with damage."""
-    fields, lines = data.split(), data.count(b"\n") + (not data.endswith(b"\n"))
-    # binascii skips characters that are not base64, so the data must have none.
-    clean = not data.translate(None, _CHARACTERS) and data.count(b"=") == data.count(b"= ") + data.count(b"==")
-    if not clean or len(fields) != 2 * lines:
-        return None
-    try:
-        return list(map(binascii.a2b_base64, fields[::2])), list(map(int, fields[1::2])), range(1, lines + 1)
-    except ValueError:
-        return None
-
-
-def _parse_by_line(data: bytes, file: str) -> _Parsed:
+def _parse_by_line(data: bytes, file: str) -> tuple[list[bytes], list[int], list[int]]:
+    """The tokens, their ids and their lines."""
     tokens, ids, lines = [], [], []
     for number, line in enumerate(data.split(b"\n"), 1):
         fields = line.split()
@@ -90,6 +78,8 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
     def refuse(ours: str) -> NoReturn:
         raise ConversionError(f"{ours}. Write tokenizer.json instead.")
 
+    from .rank_merges import ranks_of  # late: to read a file needs no merges
+
     if vocabulary.alphabet != "bytes":
         refuse("tiktoken begins with bytes, and this vocabulary with characters")
     tokens, notes = ranks_of(vocabulary, "tiktoken")
@@ -109,6 +99,8 @@ def tiktoken_tokens(vocabulary: Vocabulary) -> tuple[list[bytes | None], list[st
 
 def covering_pattern(pattern: str) -> str:
     """`pattern` for tiktoken, which drops the text between two matches: here that text is a match of its own."""
+    from ..split.compiler import covers_all_text  # late: to read a file, nothing is compiled
+
     if covers_all_text(pattern):
         return pattern
     from ..split.reference import to_regex  # late: the regex module takes longer to import than a file to read

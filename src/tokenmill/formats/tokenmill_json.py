@@ -10,10 +10,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..vocabulary import AddedToken, Vocabulary
+from ..vocabulary.packed import PackedVocabulary
 from .file_content import MAX_ID, Json, parse_json, read_beside
 
 NAME = "tokenmill.json"
@@ -23,6 +25,7 @@ _FORMAT = "tokenmill vocabulary"
 _VERSION = 1
 _PLAIN = ("alphabet", "unknown", "add_prefix_space", "space_mark", "fuse_unknown", "strip_decoded")
 _HELD = ("order", "whole_pretokens", *_PLAIN, "normalizers", "split_patterns", "byte_tokens")
+_TYPES = [str, int, bool, bool, bool, bool, bool]  # of the fields of an AddedToken
 FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")  # in the order of tokenizer.json
 
 
@@ -31,7 +34,7 @@ def companion_bytes(vocabulary: Vocabulary, main: bytes) -> bytes:
     held: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, "sha256": hashlib.sha256(main).hexdigest()}
     held |= {name: getattr(vocabulary, name) for name in _HELD}
     held["decode_only"] = {str(id): token.hex() for id, token in vocabulary.decode_only}
-    held["added_tokens"] = [dataclasses.asdict(token) for token in vocabulary.added_tokens]
+    held["added_tokens"] = [token._asdict() for token in vocabulary.added_tokens]
     if vocabulary.refine is not None:
         held["refine"] = vocabulary.refine
     held["check"] = _check(held)
@@ -51,19 +54,25 @@ class Companion(NamedTuple):
     whole_pretokens: bool
     fields: dict[str, Any]
 
-    def complete(self, vocabulary: Vocabulary) -> Vocabulary:
-        """`vocabulary`, read from the main file, with the rest.
+    def complete(self, vocabulary: Vocabulary, read_counts: Callable[[Vocabulary], Any] | None = None) -> Vocabulary:
+        """`vocabulary`, read from the main file, with the rest. read_counts: returns its event counts.
 
         A vocabulary of ranks that was written as merges becomes one of ranks again. One of merges that was written as
         ranks stays one of ranks: the ids are the same.
         """
         fields = dict(self.fields)
         if self.order == "ranks" and vocabulary.order == "merges":
-            fields |= {"order": "ranks", "events": ()}
+            fields["order"] = "ranks"
         if vocabulary.order != "events":  # its events file is not beside it
             fields["refine"] = None
         if self.order in (vocabulary.order, "ranks"):
             fields["whole_pretokens"] = self.whole_pretokens
+        if isinstance(vocabulary, PackedVocabulary):
+            return vocabulary.with_companion(fields, read_counts)
+        if fields.get("order"):
+            fields["events"] = ()
+        if read_counts is not None:
+            fields["event_counts"] = read_counts(vocabulary)
         return dataclasses.replace(vocabulary, **fields)
 
 
@@ -94,10 +103,10 @@ def read_companion(path: Path, main: bytes) -> Companion | None:
 
 def added_token(item: Json) -> AddedToken:
     """An added token as companions and tokenizer.json write it."""
-    if isinstance(found := item.value, dict) and {*map(type, map(found.get, FLAGS))} == {bool}:  # as nearly all are
-        id, content = found.get("id"), found.get("content")
-        if type(id) is int and 0 <= id <= MAX_ID and type(content) is str:
-            return AddedToken(content, id, **{flag: found[flag] for flag in FLAGS})
+    if isinstance(item.value, dict):
+        fields = [*map(item.value.get, AddedToken._fields)]
+        if [*map(type, fields)] == _TYPES and 0 <= fields[1] <= MAX_ID:  # as nearly all are
+            return AddedToken._make(fields)
     id = item["id"].expect(int)
     if not 0 <= id <= MAX_ID:
         item["id"].fail(f"the id {id} is not from 0 to {MAX_ID}")

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import ConversionError
@@ -101,7 +100,7 @@ def pack(vocabulary: Vocabulary, name: str, counts: TokenCounts | None = None, s
         "space_mark": vocabulary.space_mark,
         "byte_tokens": list(vocabulary.byte_tokens),
         "add_prefix_space": vocabulary.add_prefix_space,
-        "added_tokens": [asdict(token) for token in vocabulary.added_tokens],
+        "added_tokens": [token._asdict() for token in vocabulary.added_tokens],
         "n_vocab": vocabulary.n_vocab,
         "size": len(vocabulary.tokens),
         "split_patterns": list(vocabulary.split_patterns),

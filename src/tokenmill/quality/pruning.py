@@ -175,7 +175,7 @@ def renumber(vocabulary: Vocabulary, id_map: np.ndarray) -> Vocabulary:
         tokens=tuple(tokens),
         events=np.where(events < 0, -1, id_map[events])[alive],
         event_counts=vocabulary.event_counts[alive] if len(vocabulary.event_counts) else (),
-        added_tokens=tuple(replace(t, id=int(id_map[t.id])) for t in vocabulary.added_tokens if id_map[t.id] >= 0),
+        added_tokens=tuple(t._replace(id=int(id_map[t.id])) for t in vocabulary.added_tokens if id_map[t.id] >= 0),
         unknown=None if vocabulary.unknown is None else int(id_map[vocabulary.unknown]),
         byte_tokens=tuple(None if id is None else int(id_map[id]) for id in vocabulary.byte_tokens),
         decode_only=tuple((int(id_map[id]), text) for id, text in vocabulary.decode_only if id_map[id] >= 0),

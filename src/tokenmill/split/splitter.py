@@ -28,20 +28,17 @@ def tables_of(pattern: str) -> Tables | str:
     """The compiled pattern, or the reason why only the `regex` module can run it."""
     if (known := COMPILED.get(pattern)) is not None:
         return known
-    from .compiler import compile_pattern  # late: loading a saved tokenizer remembers its tables
+    from .compiler import compile_pattern  # late: decoding needs no pattern
     from .syntax import NotRegular
 
+    tables: Tables | str
     try:
-        return remember(pattern, compile_pattern(pattern))
+        tables = compile_pattern(pattern)
     except NotRegular as reason:
         from .reference import to_regex
 
         to_regex(pattern)  # raises PatternError for an invalid pattern
-        return remember(pattern, str(reason))
-
-
-def remember(pattern: str, tables: Tables | str) -> Tables | str:
-    """Keep the tables of a pattern for `tables_of`."""
+        tables = str(reason)
     if len(COMPILED) >= MOST_COMPILED:
         COMPILED.clear()
     COMPILED[pattern] = tables

@@ -7,11 +7,11 @@ import itertools
 import operator
 import os
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from ..errors import FormatError, UsageError, require
+from ..vocabulary.lazy import lazy
 from .megatron import read_index
 from .settings import ROLES, Metadata, bounds_path, index_path, metadata_path, offsets_path
 
@@ -44,7 +44,7 @@ class TokenFile:
     def __init__(self, path: Path, metadata: Metadata | None, dtype: str | None = None):
         self.path, self.metadata, self._dtype = path, metadata, dtype
 
-    @cached_property
+    @lazy
     def _contents(self) -> _Arrays | _Rows:
         if self.metadata is not None:
             _check_sizes(self.path, self.metadata)
@@ -240,7 +240,7 @@ class _Rows:
     def offsets(self) -> np.ndarray:
         return self._whole[1]
 
-    @cached_property
+    @lazy
     def _whole(self) -> tuple[np.ndarray, np.ndarray]:
         import numpy as np
 

@@ -11,9 +11,10 @@ import base64
 import binascii
 import re
 from array import array
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 
 from ..errors import FormatError
+from ..vocabulary.lazy import lazy
 
 
 class CharacterMap:
@@ -69,7 +70,7 @@ class CharacterMap:
     def _offset(unit: int) -> int:
         return unit >> 10 << ((unit & 1 << 9) >> 6)
 
-    @cached_property
+    @lazy
     def _ascii(self) -> dict[int, str]:
         return {code: self._of_character(chr(code)) for code in range(128)}
 

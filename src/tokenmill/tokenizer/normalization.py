@@ -20,8 +20,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import zlib
-from base64 import b85decode
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial, reduce
 from itertools import accumulate, chain
@@ -158,6 +156,9 @@ def _unassigned_in(text: str) -> Iterator[int]:
 @cache
 def unassigned_characters() -> np.ndarray:
     """For each code point, whether Unicode 9.0 does not assign it."""
+    import zlib
+    from base64 import b85decode
+
     import numpy as np
 
     borders = accumulate(int(gap, 16) for gap in zlib.decompress(b85decode(UNASSIGNED)).decode().split())

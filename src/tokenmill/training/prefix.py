@@ -54,7 +54,7 @@ def prefix(vocabulary: Vocabulary, vocab_size: int) -> Vocabulary:
     n = len(tokens)
     if removed:
         tokens += [*[None] * len(special), *(vocabulary.tokens[ids[id]] for id in removed)]
-    moved = {token.id: replace(token, id=id) for id, token in enumerate(special, n)}
+    moved = {token.id: token._replace(id=id) for id, token in enumerate(special, n)}
     return replace(
         vocabulary,
         tokens=tuple(tokens),

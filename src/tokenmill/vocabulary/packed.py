@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from . import validation
 from ._packed_cy import pack_tokens, unpack_tokens
 from .lazy import lazy
 from .vocabulary import Vocabulary
@@ -19,9 +20,15 @@ class PackedVocabulary(Vocabulary):
 
     packed: the bytes of all tokens and their sizes, as `pack_tokens` returns them.
     event_numbers: the numbers of all events in a row, as a buffer of int32.
+    read_counts: returns the event counts of a vocabulary.
     """
 
-    event_counts = lazy(lambda self: rows(b"", "uint64", 2))  # type: ignore[assignment]
+    read_counts: Callable[[Vocabulary], Any] = staticmethod(lambda vocabulary: ())
+
+    @lazy
+    def event_counts(self) -> np.ndarray:  # type: ignore[override]
+        return validation.checked_event_counts(self.read_counts(self), len(self.event_numbers) // 3)
+
     tokens = lazy(lambda self: unpack_tokens(*self.packed))  # type: ignore[assignment]
     events = lazy(lambda self: rows(self.event_numbers, "int32", 3))  # type: ignore[assignment]
     superwords = lazy(lambda self: rows(b"", "int32", 3))  # type: ignore[assignment]
@@ -54,6 +61,17 @@ class PackedVocabulary(Vocabulary):
         made._put("packed", packed)
         made._put("event_numbers", memoryview(events).cast("i"))
         made._check_settings()
+        return made
+
+    def with_companion(self, settings: dict[str, Any], read_counts: Callable[[Vocabulary], Any] | None) -> Vocabulary:
+        """The vocabulary with these settings, which are checked. Order "ranks" leaves the merges out."""
+        events = b"" if settings.get("order") == "ranks" else bytes(self.event_numbers)
+        names = {field.name for field in fields(Vocabulary) if field.init and field.name not in LATER}
+        made = PackedVocabulary.of(self.packed, events, **{name: getattr(self, name) for name in names} | settings)
+        if settings["byte_tokens"] or settings["decode_only"]:
+            validation.check_bytes_apart(made.byte_tokens, made.decode_only, made.tokens)
+        if read_counts is not None:
+            made._put("read_counts", read_counts)
         return made
 
 

@@ -258,8 +258,11 @@ def check_added_tokens(added_tokens: Iterable[AddedToken]) -> None:
             raise VocabularyError(f"the id {show(id)} of the added token {show(content)} is not from 0 to {MAX_ID}")
         if content in contents:
             raise VocabularyError(f"the added token {show(content)} occurs twice")
-        if any("\ud800" <= character <= "\udfff" for character in content):
-            raise VocabularyError(f"the added token {show(content)} is not Unicode text: it holds a lone surrogate")
+        try:
+            content.encode()
+        except UnicodeEncodeError as error:
+            what = f"the added token {show(content)} is not Unicode text: it holds a lone surrogate"
+            raise VocabularyError(what) from error
         contents.add(content)
 
 

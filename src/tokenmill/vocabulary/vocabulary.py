@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ..errors import PatternError
 from . import validation
@@ -24,12 +23,11 @@ NO_TOKEN = 0xFFFFFFFF  # the size of an id without a token
 Order = Literal["ranks", "merges", "scores", "events", "wordpiece", "unigram", "words"]
 Step = str | tuple[Any, ...]  # of normalization
 _TUPLES = ("split_patterns", "added_tokens", "normalizers", "byte_tokens", "decode_only", "notes")
-_OF_SETTINGS = ("n_vocab", "bytes_apart", "_fingerprint", "tables")  # what is made of settings, or saved with them
+_OF_SETTINGS = ("n_vocab", "bytes_apart", "_fingerprint")  # what is made of settings
 Event = tuple[Literal["merge"], int, int, int] | tuple[Literal["remove"], int]
 
 
-@dataclass(frozen=True, slots=True)
-class AddedToken:
+class AddedToken(NamedTuple):
     """A token matched as a whole string before the text is split into pretokens.
 
     `special` tokens (control tokens) are matched only where the caller allows them by name; the others are
@@ -47,7 +45,7 @@ class AddedToken:
     normalized: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary:
     """Token bytes by id, the rule that merges them, the split patterns and the added tokens. Immutable.
 
@@ -122,7 +120,7 @@ class Vocabulary:
     superwords: np.ndarray = ()  # type: ignore[assignment]
     config: Mapping[str, Any] = field(default_factory=dict)
     event_counts: np.ndarray = ()  # type: ignore[assignment]
-    removed: frozenset[int] = field(default=frozenset(), init=False, repr=False)
+    removed: frozenset[int] = field(default=frozenset(), init=False)
 
     def __post_init__(self) -> None:
         self._check_settings()
@@ -169,6 +167,9 @@ class Vocabulary:
             apart = {token.id for token in self.added_tokens} | {self.unknown, *self.superwords[:, 2].tolist()}
             put("removed", validation.removed_tokens(self.events, self.tokens, apart))
 
+    def __repr__(self) -> str:
+        return f"<Vocabulary of {self.n_vocab:,} ids, order {self.order!r}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Vocabulary, tuple(getattr(self, field.name) for field in fields(self) if field.init)
 
@@ -177,7 +178,7 @@ class Vocabulary:
         """The control tokens: text -> id."""
         return {token.content: token.id for token in self.added_tokens if token.special}
 
-    @cached_property
+    @lazy
     def n_vocab(self) -> int:
         """The highest id that encoding may give, plus one: the rows that an embedding table needs."""
         sizes = memoryview(self.packed[1]).cast("I")
@@ -196,7 +197,7 @@ class Vocabulary:
         """The numbers of all events in a row, as a buffer of int32."""
         return self.events.reshape(-1)
 
-    @cached_property
+    @lazy
     def bytes_apart(self) -> dict[int, bytes]:
         """The bytes that decoding gives for the ids of added tokens and those of `decode_only`."""
         mark = self.space_mark or " "
@@ -269,11 +270,11 @@ class Vocabulary:
         """
         return self._fingerprint
 
-    @cached_property
+    @lazy
     def _fingerprint(self) -> str:
         import hashlib  # OpenSSL's library takes 3 MiB, and counting has no use for it
 
-        from .dialects import canonical  # late: a saved vocabulary has its fingerprint
+        from .dialects import canonical  # late: encoding needs no fingerprint
 
         blob, sizes = self.packed
         last = memoryview(sizes).cast("I")

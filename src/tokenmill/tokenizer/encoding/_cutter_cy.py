@@ -94,18 +94,6 @@ class Cutter:
         memcpy(self.wide, PyBytes_AS_STRING(bits), size)
         return 0
 
-    def save(self) -> list:
-        """The tables as two blocks, for `restore`."""
-        return [
-            PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.ascii), cython.sizeof(self.ascii)),
-            PyBytes_FromStringAndSize(cython.cast(cython.p_char, self.wide), self.wide_size),
-        ]
-
-    def restore(self, ascii: bytes, wide: bytes):
-        """Take the tables of another cutter."""
-        memcpy(self.ascii, PyBytes_AS_STRING(ascii), cython.sizeof(self.ascii))
-        self.set_wide(wide)
-
     def parts(self, data: bytes) -> list:
         """The parts of `data`."""
         ends: cython.size_t[64]

@@ -32,7 +32,6 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
 )
 
 from ...errors import UsageError
-from ..merging._saved_cy import save_merger
 
 
 class ForbiddenText(Exception):
@@ -112,11 +111,6 @@ class Encoder:
             state.text = cython.NULL
             state.text_size = 0
         self._pool.append(state)
-
-    def saved(self):
-        """The merger as `save_merger` saves it, and the cutter; None for an encoder that is not saved."""
-        merger = save_merger(self._merger)
-        return None if merger is None else (merger, [b"", b""] if self._cutter is None else self._cutter.save())
 
     def statistics(self) -> list:
         """PretokenCache.statistics of each cache in the pool."""

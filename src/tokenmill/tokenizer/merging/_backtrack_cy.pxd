@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from tokenmill.tokenizer.merging._merger_cy cimport Merger
-from tokenmill.tokenizer.merging._trie_cy cimport Trie
+from tokenmill.tokenizer.merging._trie_cy cimport SortedTokens
 
 cdef enum:
     # Pretokens of up to so many bytes are merged by scanning, which is as fast or faster since it touches less memory. Tokens
@@ -21,12 +21,12 @@ cdef class BacktrackMerger(Merger):
     cdef uint64_t* filter  # a Bloom filter of the pairs that merge, with at least 16 bits for each
     cdef int filter_shift
     cdef uint32_t* shorter  # by id: the longest token that is a proper prefix of it, or NO_ID
-    cdef uint64_t* trie  # see Trie.lay_out
+    cdef uint64_t* trie  # see SortedTokens.lay_out
     cdef size_t trie_size
 
     # Let `left` and `right` merge to the token `id`: to be called in order of rank. False if memory runs out.
     cdef bint make(self, uint32_t left, uint32_t right, uint32_t rank, uint32_t id) noexcept
     # Whether merging the text of these two tokens leaves the two side by side, by what was built so far.
     cdef bint compatible(self, uint32_t left, uint32_t right) noexcept nogil
-    cdef int finish(self, Trie trie) except -1  # after the last token; the trie holds all that were built, and the bytes
+    cdef int finish(self, SortedTokens tokens) except -1  # after the last token: all that were built, and the bytes
     cdef Py_ssize_t encode(self, const uint8_t* pretoken, size_t n, uint32_t* out, uint64_t* dead) noexcept nogil

@@ -29,7 +29,7 @@ from cython.cimports.tokenmill.tokenizer.merging._merger_cy import (
     Workspace,
     reserve,
 )
-from cython.cimports.tokenmill.tokenizer.merging._trie_cy import Trie
+from cython.cimports.tokenmill.tokenizer.merging._trie_cy import SortedTokens
 
 BASE_SHIFT = cython.declare(cython.int, 32)
 MARK_SHIFT = cython.declare(cython.int, 24)
@@ -70,8 +70,9 @@ class BacktrackMerger(Merger):
     def compatible(self, left, right):
         return _compatible(self, left, right)
 
-    def finish(self, trie):
-        self.trie = trie.lay_out(self.shorter, cython.address(self.trie_size))
+    def finish(self, tokens):
+        tokens.find_prefixes(self.shorter)
+        self.trie = tokens.lay_out(cython.address(self.trie_size))
         if not self.finish_pairs():
             raise MemoryError
         return 0

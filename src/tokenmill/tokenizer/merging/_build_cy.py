@@ -24,9 +24,9 @@ from cython.cimports.tokenmill.kernels._utf8 import tm_utf8_read
 from cython.cimports.tokenmill.tokenizer.encoding._cache_cy import PretokenCache
 from cython.cimports.tokenmill.tokenizer.merging._backtrack_cy import BacktrackMerger
 from cython.cimports.tokenmill.tokenizer.merging._merger_cy import NO_ID, Merger
-from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, Trie
+from cython.cimports.tokenmill.tokenizer.merging._trie_cy import MAX_IDS, SortedTokens, same_token
 
-from ._saved_cy import packed_cache
+from ._seeds_cy import packed_cache
 
 AHEAD = cython.declare(uint32_t, 8)  # merges between a fetch and its use
 CHECK = cython.declare(uint32_t, 0xFFF)  # signals are checked for after so many tokens, plus 1
@@ -91,7 +91,8 @@ def starts(packed: tuple, apart=frozenset()) -> tuple:
 
 
 def rank_merger(packed: tuple, unknown) -> tuple:
-    """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank.
+    """The merger of the order "ranks", where any split of a token into two tokens merges, with the token's id as its rank. No two tokens
+    are equal.
 
     packed: the tokens, as `pack_tokens` returns them. Returns the merger with the cache of all tokens, or None if that cache holds
     bytes without a token as well."""
@@ -104,109 +105,121 @@ def rank_merger(packed: tuple, unknown) -> tuple:
         if _build_ranks(fast, cache, tokens):
             return fast, cache
     merger: Merger = Merger(n_ids, byte_ids, unknown, None, 2 * n_ids)
-    if None not in byte_ids:
-        table: PretokenCache = packed_cache(merger, *packed)
-    else:
-        table = packed_cache(merger, tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
+    complete: cython.bint = None not in byte_ids
+    if not complete:  # all bytes have ids, those without a token from n_ids on
+        tokens = Tokens(tokens.blob + bytes(range(256)), tokens.sizes + array("I", [1] * 256).tobytes())
+    table: PretokenCache = packed_cache(merger, tokens.blob, tokens.sizes)
     _add_all_splits(merger, table, tokens)
-    return merger, table if None not in byte_ids else None
+    return merger, table if complete else None
 
 
 @cython.cfunc
 @cython.exceptval(-1)
 def _add_all_splits(merger: Merger, table: PretokenCache, tokens: Tokens) -> cython.int:
     """Add each split of each token into two tokens to the pair table."""
+    sorted: SortedTokens = SortedTokens()
+    shorter: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(tokens.n + 1, 4))
     id: uint32_t
-    left: uint32_t[4]
+    left: uint32_t
     right: uint32_t[4]
-    size: cython.size_t
     cut: cython.size_t
+    size: cython.size_t
     start: cython.pointer(cython.const[uint8_t])
-    end: cython.pointer(cython.const[uint8_t])
-    for id in range(tokens.n):
-        if not _is_merged(table, tokens, id):
-            continue
-        start = tokens.starts[id]
-        size = tokens.size[id]
-        end = start + size
-        for cut in range(1, size):
-            if (
-                table.find(start, cut, end, left) != 0
-                and table.find(start + cut, size - cut, end, right) != 0
-                and not merger.add_pair(left[0], right[0], id)
-            ):
-                raise MemoryError
-    if not merger.finish_pairs():
-        raise MemoryError
-    return 0
+    try:
+        sorted.sort(tokens.starts, tokens.size, tokens.n)
+        sorted.find_prefixes(shorter)
+        for id in range(tokens.n):
+            if not _is_merged(tokens, id):
+                continue
+            start = tokens.starts[id]
+            size = tokens.size[id]
+            left = shorter[id]
+            while left != NO_ID:
+                cut = tokens.size[left]
+                if table.find(start + cut, size - cut, start + size, right) != 0 and not merger.add_pair(left, right[0], id):
+                    raise MemoryError
+                left = shorter[left]
+        if not merger.finish_pairs():
+            raise MemoryError
+        return 0
+    finally:
+        free(shorter)
 
 
 @cython.cfunc
 @cython.exceptval(check=True)
-def _is_merged(table: PretokenCache, tokens: Tokens, id: uint32_t) -> cython.bint:
-    """Whether a token has several bytes, which no token before it has. Checks for signals."""
-    found: uint32_t[4]
+def _is_merged(tokens: Tokens, id: uint32_t) -> cython.bint:
+    """Whether a token has several bytes. Checks for signals."""
     if id & CHECK == 0:
         PyErr_CheckSignals()
-    start: cython.pointer(cython.const[uint8_t]) = tokens.starts[id]
-    if start == cython.NULL or tokens.size[id] < 2:
-        return False
-    table.find(start, tokens.size[id], start + tokens.size[id], found)
-    return found[0] == id
+    return tokens.starts[id] != cython.NULL and tokens.size[id] > 1
 
 
 @cython.cfunc
 @cython.exceptval(check=True)
 def _build_ranks(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens) -> cython.bint:
     """Build the tokens in order of id. False if the vocabulary is not rank-ordered."""
-    trie: Trie = _trie(merger, tokens)
-    lefts: cython.pointer(uint32_t) = cython.cast(cython.pointer(uint32_t), new_array(tokens.longest + 1, 4))
+    sorted: SortedTokens = SortedTokens()
     id: uint32_t
-    found: uint32_t[4]
-    start: cython.pointer(cython.const[uint8_t])
-    size: cython.Py_ssize_t
-    cut: cython.Py_ssize_t
+    left: uint32_t
+    right: uint32_t[4]
     passed: list = []
-    try:
-        for id in range(tokens.n):
-            if not _is_merged(table, tokens, id):
-                continue
-            start = tokens.starts[id]
-            size = tokens.size[id]
-            cut = _cut(merger, table, trie, start, size, lefts, found)
-            if cut == 0:
-                passed.append(id)
-                continue
-            if not merger.make(lefts[cut - 1], found[0], id, id):
-                raise MemoryError
-            trie.insert(trie.ends[lefts[cut - 1]], start + cut, size - cut, id)
-        for id in passed:
-            if _cut(merger, table, trie, tokens.starts[id], tokens.size[id], lefts, found) > 0:
-                return False
-        merger.finish(trie)
-        return True
-    finally:
-        free(lefts)
+    sorted.sort(tokens.starts, tokens.size, tokens.n)
+    sorted.find_prefixes(merger.shorter)
+    for id in range(tokens.n):
+        if not _is_merged(tokens, id):
+            continue
+        left = _left_part(merger, table, tokens, id, right)
+        if left == NO_ID:
+            passed.append(id)
+        elif not merger.make(left, right[0], id, id):
+            raise MemoryError
+    for id in passed:
+        if _left_part(merger, table, tokens, id, right) != NO_ID:
+            return False
+    _finish(merger, sorted)
+    return True
 
 
 @cython.cfunc
 @cython.exceptval(check=False)
-def _cut(merger: BacktrackMerger, table: PretokenCache, trie: Trie, start: cython.pointer(cython.const[uint8_t]),
-         size: cython.Py_ssize_t, lefts: cython.pointer(uint32_t), right: cython.pointer(uint32_t)) -> cython.Py_ssize_t:
-    """Where a token splits into two compatible tokens that are built: lefts[cut - 1] and right[0]. 0 if nowhere."""
-    cut: cython.Py_ssize_t = trie.prefixes(start, size, lefts)
-    if cut == size:
-        cut -= 1
-    while cut > 0:
+def _left_part(merger: BacktrackMerger, table: PretokenCache, tokens: Tokens, id: uint32_t,
+               right: cython.pointer(uint32_t)) -> uint32_t:
+    """The longest left part of a token such that it and the rest, right[0], are compatible tokens that are built; or NO_ID."""
+    start: cython.pointer(cython.const[uint8_t]) = tokens.starts[id]
+    size: cython.size_t = tokens.size[id]
+    cut: cython.size_t
+    left: uint32_t = merger.shorter[id]
+    while left != NO_ID:
+        cut = merger.origins[left].size
         if (
-            lefts[cut - 1] != NO_ID
+            cut > 0
             and table.find(start + cut, size - cut, start + size, right) != 0
             and merger.origins[right[0]].size > 0
-            and merger.compatible(lefts[cut - 1], right[0])
+            and merger.compatible(left, right[0])
         ):
-            return cut
-        cut -= 1
-    return 0
+            return left
+        left = merger.shorter[left]
+    return NO_ID
+
+
+@cython.cfunc
+@cython.exceptval(-1)
+def _finish(merger: BacktrackMerger, sorted: SortedTokens) -> cython.int:
+    """Finish a merger with the tokens that are built. Of equal ones, the last that was built is found."""
+    i: cython.size_t
+    n: cython.size_t = 0
+    for i in range(sorted.n):
+        if merger.origins[sorted.items[i].id].size == 0:
+            continue
+        if n > 0 and same_token(sorted.items + (n - 1), sorted.items + i):
+            if merger.origins[sorted.items[n - 1].id].rank > merger.origins[sorted.items[i].id].rank:
+                continue
+            n -= 1
+        sorted.items[n] = sorted.items[i]
+        n += 1
+    sorted.n = n
+    return merger.finish(sorted)
 
 
 def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, characters, unknown,
@@ -240,7 +253,7 @@ def list_merger(packed: tuple, events: cython.const[int32_t][::1], byte_ids, cha
 @cython.exceptval(check=True)
 def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t][::1]) -> cython.bint:
     """Build the tokens in the order of the list. False if the vocabulary is not rank-ordered."""
-    trie: Trie = _trie(merger, tokens)
+    sorted: SortedTokens = SortedTokens()
     rank: uint32_t
     left: uint32_t
     right: uint32_t
@@ -252,7 +265,7 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
         if rank & CHECK == 0:
             PyErr_CheckSignals()
         if rank + AHEAD < n:
-            _fetch(merger, trie, tokens, events, rank + AHEAD)
+            _fetch(merger, tokens, events, rank + AHEAD)
         left = events[3 * rank]
         right = events[3 * rank + 1]
         id = events[3 * rank + 2]
@@ -263,7 +276,6 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
             return False
         if not merger.make(left, right, rank, id):
             raise MemoryError
-        trie.insert(trie.ends[left], tokens.starts[right], tokens.size[right], id)
     for rank in range(n):
         if is_passed[rank]:
             left = events[3 * rank]
@@ -271,25 +283,24 @@ def _build_listed(merger: BacktrackMerger, tokens: Tokens, events: cython.const[
             if merger.origins[left].size > 0 and merger.origins[right].size > 0 and merger.compatible(left, right):
                 return False
     _set_made(merger, events)
-    merger.finish(trie)
+    sorted.sort(tokens.starts, tokens.size, tokens.n)
+    _finish(merger, sorted)
     return True
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _fetch(merger: BacktrackMerger, trie: Trie, tokens: Tokens, events: cython.const[int32_t][::1], rank: uint32_t) -> cython.void:
+def _fetch(merger: BacktrackMerger, tokens: Tokens, events: cython.const[int32_t][::1], rank: uint32_t) -> cython.void:
     """Fetch what the merges from `rank` on will read, near and far ones."""
     far: cython.size_t = 3 * cython.cast(cython.size_t, min(rank + AHEAD, cython.cast(uint32_t, events.shape[0] // 3 - 1)))
     tm_prefetch(merger.origins + events[far])
     tm_prefetch(merger.origins + events[far + 1])
-    tm_prefetch(trie.ends + events[far])
     tm_prefetch(tokens.starts + events[far + 1])
     left: uint32_t = events[3 * rank]
     right: uint32_t = events[3 * rank + 1]
     if merger.origins[left].size > 0 and tokens.starts[right] != cython.NULL:
         tm_pair_map_prefetch(cython.address(merger.pairs), left, right)
-        tm_pair_map_prefetch(cython.address(trie.children), trie.ends[left], tokens.starts[right][0])
 
 
 @cython.cfunc
@@ -303,18 +314,6 @@ def _set_made(merger: Merger, events: cython.const[int32_t][::1]) -> cython.int:
     for rank in range(merger.n_made):
         merger.made[rank] = events[3 * rank + 2]
     return 0
-
-
-@cython.cfunc
-def _trie(merger: BacktrackMerger, tokens: Tokens) -> Trie:
-    """A trie of the bytes, with room for all tokens."""
-    trie: Trie = Trie(256 + tokens.total, tokens.n)
-    i: cython.int
-    byte: uint8_t
-    for i in range(256):
-        byte = i
-        trie.insert(0, cython.address(byte), 1, merger.byte_ids[i])
-    return trie
 
 
 @cython.cfunc
