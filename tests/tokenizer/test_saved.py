@@ -15,6 +15,7 @@ import tokenmill
 from tokenmill.formats.byte_alphabet import CHARACTERS
 from tokenmill.tokenizer import saved
 from tokenmill.vocabulary import AddedToken, Vocabulary
+from tokenmill.vocabulary.surgery import with_special_tokens
 
 METASPACE = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
@@ -134,7 +135,7 @@ def test_all_fields_come_back():
         assert np.array_equal(found, expected) if isinstance(expected, np.ndarray) else found == expected, name
     assert restored.vocabulary.fingerprint() == vocabulary.fingerprint()
     assert restored.n_vocab == vocabulary.n_vocab == 301
-    changed = restored.vocabulary.with_special_tokens(["<new>"])
+    changed = with_special_tokens(restored.vocabulary, ["<new>"])
     assert tokenmill.Tokenizer(changed).encode("<new>", allowed_special="all") == [301]
 
 

@@ -20,10 +20,9 @@ from ..sources.documents import read_documents
 from ..sources.find import can_read_again, find_sources
 from ..split import Splitter
 from ..tokenizer import Tokenizer
-from ..tokenizer.export_loss import require_same_split
 from .documents import Sample, survey
 from .names import free_name, group_name, text_name
-from .usage import Usage, ids_of, measure_usage
+from .usage import Usage, ids_of, measure_usage, require_same_split
 
 Sources = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..counting import WordCounts
+from ..errors import UsageError
 from ..jobs.progress import Progress
 from ..tokenizer import Tokenizer
-from ..tokenizer.export_loss import require_same_split
 from ..vocabulary import Vocabulary
 from .tables import Token
 
@@ -91,6 +91,16 @@ def measure_usage(
         ids=ids,
         tokens_by_pretoken=lengths,
     )
+
+
+def require_same_split(tok: Tokenizer, counts: WordCounts) -> None:
+    """Raise UsageError for counts of pretokens that another split pattern made."""
+    theirs, ours = counts.split_patterns, tok.vocabulary.split_patterns
+    if theirs and theirs != ours:
+        raise UsageError(
+            f"the word counts are cut by {' then '.join(theirs)!r}, but the tokenizer {tok.name} cuts by "
+            f"{' then '.join(ours)!r}; give the text itself, or counts made with the tokenizer's pattern"
+        )
 
 
 def ids_of(tok: Tokenizer) -> int:

@@ -9,9 +9,9 @@ from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.formats.libraries import LibraryEncoder
+from tokenmill.quality.checking import _Trial, check, document_texts, proof
+from tokenmill.quality.export_loss import compare_on_counts, longest_match
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.tokenizer.check import _Trial, check, document_texts, proof
-from tokenmill.tokenizer.export_loss import compare_on_counts, longest_match
 from tokenmill.vocabulary.patterns import PATTERNS
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -21,14 +21,14 @@ from ..sources.blocks import Block, ReadOptions
 from ..sources.documents import open_source, read_documents
 from ..sources.find import Source, find_sources, report_skips
 from ..sources.text import FileSource
+from ..tokenizer.batches import map_batch
+from ..tokenizer.encoding._finder_cy import Finder
 from ..vocabulary import Vocabulary
-from .batches import map_batch
 from .check_texts import EDGE_CASES, distinguishing_texts, fuzzed_bytes, fuzzed_texts
-from .encoding._finder_cy import Finder
 
 if TYPE_CHECKING:
     from ..formats.libraries import LibraryEncoder
-    from .tokenizer import Tokenizer
+    from ..tokenizer import Tokenizer
 
 Encode = Callable[[str], list[int]]
 _Mode = tuple[bool, Callable, Callable]  # special tokens are allowed, the two ways to encode
