@@ -31,6 +31,23 @@ END = AddedToken("<|endoftext|>", 300)
 TH_THE = merges([b"th", b"the"], [(116, 104, 256), (256, 101, 257)], added_tokens=(END,))
 
 
+def test_texts_are_texts_or_pairs_with_their_source():
+    for texts, source in ((["he"], "text"), ([("a.txt", "he")], "a.txt")):
+        found = check(Tokenizer(ranks([b"he"])), Tokenizer(ranks([b"eh"])), texts, fuzz=0)
+        assert (found.difference.source, found.difference.text) == (source, "he")
+    with pytest.raises(UsageError, match="one string"):
+        check(Tokenizer(ranks([])), Tokenizer(ranks([b"he"])), "he")
+
+
+def test_the_own_tokens_are_tried_before_generated_texts():
+    """Two merges at swapped ranks show on a token, however long the fuzz is."""
+    extra = [b"qz", b"zk", b"qzk"]
+    one = merges(extra, [(113, 122, 256), (122, 107, 257), (256, 107, 258)])
+    swapped = merges(extra, [(122, 107, 257), (113, 122, 256), (256, 107, 258)])
+    found = check(Tokenizer(one), Tokenizer(swapped), fuzz=0)
+    assert found.difference is not None and "tokens of the vocabularies" in found.difference.source
+
+
 def differ(vocabulary, other, **options):
     found = check(Tokenizer(vocabulary), Tokenizer(other), **{"fuzz": 300} | options)
     assert found.proof is None

@@ -46,7 +46,10 @@ def check(
     if json:
         report(rows | {"difference": difference_json(found.difference)}, True)
     elif found.difference is None:
-        say("no difference: " + (f"{found.proof}" if found.proof else "not proved, but none was found"))
+        say(
+            "no difference: "
+            + (f"{found.proof}" if found.proof else "not proved, and none was found: one on rare texts may remain")
+        )
         report(agreement_rows(found), False)
         if found.refused:
             say("refused are texts with a byte that has no token, which the library leaves out")
