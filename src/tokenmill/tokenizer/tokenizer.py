@@ -383,7 +383,9 @@ class Tokenizer:
         >>> tokenmill.train("corpus/*.txt", 64_000).prefix(32_000) == tokenmill.train("corpus/*.txt", 32_000)
         True
         """
-        return Tokenizer(surgery.prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes)
+        return Tokenizer(
+            surgery.prefix(self.vocabulary, vocab_size), name=self._name, cache_bytes=self._core.cache_bytes
+        )
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, sorted."""
