@@ -22,11 +22,11 @@ from tokenmill.tokenizer.naive import NaiveEncoder
 from tokenmill.counting import WordCounts, count, count_iterator
 from tokenmill.errors import TokenmillError
 from tokenmill.formats.rank_merges import merges_of_ranks
+from tokenmill.quality.check_texts import EDGE_CASES
 from tokenmill.quality.replay import count_events_naive, replay
 from tokenmill.split import Splitter
 from tokenmill.split.reference import reference_pretokens
 from tokenmill.tokenizer import Tokenizer
-from tokenmill.tokenizer.check_texts import EDGE_CASES
 from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, Vocabulary
 from tokenmill.vocabulary.patterns import PATTERNS

@@ -63,8 +63,6 @@ def contents(path):
     ],
 )
 def test_an_output_that_exists_is_refused_without_force(folder, arguments, output):
-    if "--html" in arguments:
-        pytest.importorskip("matplotlib")
     place = folder / output
     if output != "tok":
         assert run(folder, *arguments.split()).exit_code == 0

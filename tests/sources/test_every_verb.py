@@ -22,12 +22,12 @@ from tokenmill.counting import CountOptions, count
 from tokenmill.counting.count_jobs import count_to_folder
 from tokenmill.counting.estimate import estimate
 from tokenmill.jobs.work import JobOptions
+from tokenmill.quality.checking import document_texts
 from tokenmill.quality.evaluation_text import EvaluationText
 from tokenmill.sources import blocks, decompress, jsonl, xml
 from tokenmill.sources import parquet as parquet_source
 from tokenmill.sources.blocks import ReadOptions
 from tokenmill.token_files import EncodeOptions, encode_files, parts
-from tokenmill.tokenizer.check import document_texts
 
 WHOLE = r"[\s\S]+"  # each document is one pretoken
 TEXTS = ["one two", "caf\u00e9 \u5b57", "x" * 3000, "last one"]

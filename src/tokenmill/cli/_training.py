@@ -291,7 +291,7 @@ def _counts(
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted. weighted: its bytes, each as often as its weight says."""
+    """What was counted. weighted: the bytes of the counted pretokens, each as often as its weight says."""
 
     documents: int
     nbytes: int
@@ -300,8 +300,9 @@ class Counted:
 
 
 def _counted(counts: WordCounts) -> Counted:
-    weighted = int(counts.scale * sum(part.weighted for part in counts.mixture)) or counts.total_bytes
-    return Counted(counts.documents, counts.total_bytes, len(counts), weighted)
+    from ..quality.usage import counted_bytes
+
+    return Counted(counts.documents, counts.total_bytes, len(counts), counted_bytes(counts))
 
 
 def _is_plain(options: Options) -> bool:

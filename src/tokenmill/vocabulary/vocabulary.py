@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -226,24 +226,6 @@ class Vocabulary:
         made.__dict__.update(found | settings)
         made._check_settings()
         return made
-
-    def with_special_tokens(self, texts: Iterable[str]) -> Vocabulary:
-        """The vocabulary with more control tokens, which get the ids from `n_vocab` on.
-
-        Texts that are control tokens already keep their ids. The ids of removed tokens, which no text gets, move up.
-        """
-        new = [text for text in texts if text not in self.special_tokens]
-        first, count = self.n_vocab, len(new)
-        tokens = list(self.tokens)
-        if first < len(tokens):
-            tokens[first:first] = [None] * count
-        return replace(
-            self,
-            tokens=tuple(tokens),
-            events=self.events + count * (self.events >= first),
-            superwords=self.superwords + count * (self.superwords >= first) if len(self.superwords) else (),  # type: ignore[arg-type]
-            added_tokens=(*self.added_tokens, *(AddedToken(text, id) for id, text in enumerate(new, first))),
-        )
 
     def joined_bytes(self) -> bytes | None:
         """A bit for each pair of bytes left << 8 | right, 8,192 bytes: whether a superword has it at the border of two pretokens.

@@ -9,9 +9,9 @@ from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.formats.libraries import LibraryEncoder
+from tokenmill.quality.checking import _Trial, check, document_texts, proof
+from tokenmill.quality.export_loss import compare_on_counts, longest_match
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.tokenizer.check import _Trial, check, document_texts, proof
-from tokenmill.tokenizer.export_loss import compare_on_counts, longest_match
 from tokenmill.vocabulary.patterns import PATTERNS
 
 BYTES = [bytes([byte]) for byte in range(256)]
@@ -29,6 +29,23 @@ def merges(extra, rows, split="gpt2", **fields):
 
 END = AddedToken("<|endoftext|>", 300)
 TH_THE = merges([b"th", b"the"], [(116, 104, 256), (256, 101, 257)], added_tokens=(END,))
+
+
+def test_texts_are_texts_or_pairs_with_their_source():
+    for texts, source in ((["he"], "text"), ([("a.txt", "he")], "a.txt")):
+        found = check(Tokenizer(ranks([b"he"])), Tokenizer(ranks([b"eh"])), texts, fuzz=0)
+        assert (found.difference.source, found.difference.text) == (source, "he")
+    with pytest.raises(UsageError, match="one string"):
+        check(Tokenizer(ranks([])), Tokenizer(ranks([b"he"])), "he")
+
+
+def test_the_own_tokens_are_tried_before_generated_texts():
+    """Two merges at swapped ranks show on a token, however long the fuzz is."""
+    extra = [b"qz", b"zk", b"qzk"]
+    one = merges(extra, [(113, 122, 256), (122, 107, 257), (256, 107, 258)])
+    swapped = merges(extra, [(122, 107, 257), (113, 122, 256), (256, 107, 258)])
+    found = check(Tokenizer(one), Tokenizer(swapped), fuzz=0)
+    assert found.difference is not None and "tokens of the vocabularies" in found.difference.source
 
 
 def differ(vocabulary, other, **options):
