@@ -12,7 +12,7 @@ from tokenmill.playground.export import export
 from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.tokenizer import Tokenizer
 from tokenmill.vocabulary import Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 
 @pytest.fixture(scope="module")

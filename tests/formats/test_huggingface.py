@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from tokenmill import AddedToken, Tokenizer, Vocabulary
 from tokenmill.errors import ConversionError
 from tokenmill.formats import read, to_hf, write
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 TEXTS = [
     "", "low lower lowest", "  newest\t\n\n wider ", "l\u00f6w \u00e9t\u00e9s \u6f22\u5b57 \U0001f600", "low<|endoftext|>est<|user|> low", "<|endoftext|>",

@@ -12,7 +12,7 @@ from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import encode_with_library, read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
 from tokenmill.vocabulary import AddedToken
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from tokenmill import formats
 from tokenmill.vocabulary import Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
 

@@ -12,7 +12,7 @@ from tokenmill.playground.pack import TokenCounts, pack
 from tokenmill.playground.server import page_files
 from tokenmill.training import train_from_counts
 from tokenmill.vocabulary import AddedToken, Vocabulary
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary.pipeline import Pipeline
 
 

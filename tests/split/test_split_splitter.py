@@ -10,9 +10,9 @@ import pytest
 
 from tokenmill.errors import PatternError, UsageError
 from tokenmill.split import Splitter
-from tokenmill.split.reference import matches, reference_pretokens, to_regex
+from naive_split import matches, reference_pretokens, to_regex
 from tokenmill.split.splitter import finder_of
-from tokenmill.vocabulary.patterns import PATTERNS, PUNCTUATION
+from tokenmill.split.patterns import PATTERNS, PUNCTUATION
 
 DEEPSEEK = (
     r"\p{N}{1,3}",

@@ -18,7 +18,7 @@ from ..errors import ConversionError
 from ..split.splitter import tables_of
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary._packed_cy import pack_tokens
-from ..vocabulary.dialects import from_oniguruma
+from ..split.spelling import from_oniguruma
 from ..vocabulary.packed import PackedVocabulary
 from ..vocabulary.pipeline import Pipeline
 from ..vocabulary.vocabulary import Step

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
-from ..vocabulary.dialects import from_oniguruma, to_oniguruma
+from ..split.spelling import from_oniguruma, to_oniguruma
 from ..vocabulary.validation import STEPS
 from ..vocabulary.vocabulary import Step
 from .file_content import Json, show

@@ -19,7 +19,7 @@ from ..errors import FormatError, InputError, OutputError
 from ..jobs.outputs import atomic_file
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.packed import PackedVocabulary
-from ..vocabulary.patterns import PATTERNS
+from ..split.patterns import PATTERNS
 from .file_content import read_bytes
 
 _HOST = "https://openaipublic.blob.core.windows.net/"

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ConversionError
 from ..vocabulary import Vocabulary
-from ..vocabulary.patterns import SUPERWORDS
+from ..split.patterns import SUPERWORDS
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from ..errors import PatternError
 from . import validation
 from ._packed_cy import pack_tokens
 from .lazy import lazy
-from .names import regular_expressions
+from ..split.names import regular_expressions
 from .pipeline import Pipeline
 from .validation import VocabularyError
 
@@ -265,7 +265,7 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides which ids a text gets and which text an id gives, as hex digits.
 
-        Two spellings of a split pattern that differ only by what `dialects` rewrites count as one.
+        Two spellings of a split pattern that differ only by how they are written count as one.
         """
         return self._fingerprint
 
@@ -273,7 +273,7 @@ class Vocabulary:
     def _fingerprint(self) -> str:
         import hashlib  # OpenSSL's library takes 3 MiB, and counting has no use for it
 
-        from .dialects import canonical  # late: a saved vocabulary has its fingerprint
+        from ..split.spelling import canonical  # late: a saved vocabulary has its fingerprint
 
         blob, sizes = self.packed
         last = memoryview(sizes).cast("I")
