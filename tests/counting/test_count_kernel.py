@@ -7,12 +7,12 @@ from array import array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from naive_split import reference_pretokens
 from tokenmill import Splitter
 from tokenmill.counting._count_cy import count_text
 from tokenmill.counting._table_cy import CountTable
 from tokenmill.counting.tables import grow, merge_tables
 from tokenmill.split._scan_cy import Scanner
-from naive_split import reference_pretokens
 from tokenmill.split.patterns import PATTERNS
 
 SPLITTER = Splitter("cl100k")

@@ -11,8 +11,8 @@ from naive_encoder import merge_by_ranks
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import encode_with_library, read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
-from tokenmill.vocabulary import AddedToken
 from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary import AddedToken
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import urllib.request
 import pytest
 
 from tokenmill import formats
-from tokenmill.vocabulary import Vocabulary
 from tokenmill.split.patterns import PATTERNS
+from tokenmill.vocabulary import Vocabulary
 
 pytest.importorskip("uvicorn", reason="needs the extra play: pip install 'tokenmill[play]'")
 

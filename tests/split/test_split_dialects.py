@@ -11,8 +11,8 @@ from tokenizers import pre_tokenizers
 
 from tokenmill.errors import ConversionError
 from tokenmill.split import Splitter
-from tokenmill.split.spelling import canonical, from_oniguruma, to_oniguruma
 from tokenmill.split.patterns import PATTERNS
+from tokenmill.split.spelling import canonical, from_oniguruma, to_oniguruma
 from tokenmill.split.syntax import POSIX
 
 SWEEP = int(os.environ.get("TOKENMILL_SWEEP", "1"))
@@ -102,9 +102,7 @@ def test_their_dialect_in_ours(theirs, ours):
     assert from_oniguruma(theirs) == ours
 
 
-@pytest.mark.parametrize(
-    "pattern", [r"a\Kb", "(?R)", "(?(1)a)", r"\k<n>", "(a", "a)", "[a", "(?<!a", "(?~a)"]
-)
+@pytest.mark.parametrize("pattern", [r"a\Kb", "(?R)", "(?(1)a)", r"\k<n>", "(a", "a)", "[a", "(?<!a", "(?~a)"])
 def test_what_has_no_words_is_refused(pattern):
     with pytest.raises(ConversionError, match="split pattern"):
         to_oniguruma(pattern)
@@ -112,7 +110,9 @@ def test_what_has_no_words_is_refused(pattern):
         from_oniguruma(pattern)
 
 
-CLASSES = [rf"\{char}" for char in "wWdDsShH"] + [rf"[[:{name}:]]" for name in POSIX] + [rf"[^[:{name}:]x]" for name in POSIX]
+CLASSES = (
+    [rf"\{char}" for char in "wWdDsShH"] + [rf"[[:{name}:]]" for name in POSIX] + [rf"[^[:{name}:]x]" for name in POSIX]
+)
 
 
 @pytest.mark.parametrize("pattern", [*CLASSES, r"[^\w\s]", r"[\W\d]", r"[\w&&[^\p{L}]]"])
@@ -124,8 +124,12 @@ def test_classes_mean_the_same_on_every_code_point(pattern):
     assert Splitter(runs).split(text) == pretokens_theirs(to_oniguruma(runs), text)
 
 
-@pytest.mark.parametrize("text", ["x\u00b2 metres", "\u00bd x\u00b2y", "ae\u0301 \u00e9te\u0301", "a\u200db", "\u24b6 \u0967"])
-@pytest.mark.parametrize("pattern", [r"\w+|\W+", r" ?\w+|[^\w\s]+|\s+", r"\b|x", r"(?x) \w+ # words (", r"(?x: [[:punct:]] )"])
+@pytest.mark.parametrize(
+    "text", ["x\u00b2 metres", "\u00bd x\u00b2y", "ae\u0301 \u00e9te\u0301", "a\u200db", "\u24b6 \u0967"]
+)
+@pytest.mark.parametrize(
+    "pattern", [r"\w+|\W+", r" ?\w+|[^\w\s]+|\s+", r"\b|x", r"(?x) \w+ # words (", r"(?x: [[:punct:]] )"]
+)
 def test_words_are_the_same_both_ways(pattern, text):
     assert Splitter(pattern).split(text) == pretokens_theirs(to_oniguruma(pattern), text)
     assert Splitter(from_oniguruma(pattern)).split(text) == pretokens_theirs(pattern, text)

@@ -10,9 +10,9 @@ from tokenmill.counting import count_iterator
 from tokenmill.errors import InputError, UsageError
 from tokenmill.formats.libraries import LibraryEncoder
 from tokenmill.sources.blocks import ReadOptions
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.tokenizer.check import _Trial, check, document_texts, proof
 from tokenmill.tokenizer.export_loss import compare_on_counts, longest_match
-from tokenmill.split.patterns import PATTERNS
 
 BYTES = [bytes([byte]) for byte in range(256)]
 WORDS = [b"th", b"he", b"the", b" the", b"ing", b"in", b"ng"]

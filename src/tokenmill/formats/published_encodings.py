@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from ..errors import FormatError, InputError, OutputError
 from ..jobs.outputs import atomic_file
+from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
 from ..vocabulary.packed import PackedVocabulary
-from ..split.patterns import PATTERNS
 from .file_content import read_bytes
 
 _HOST = "https://openaipublic.blob.core.windows.net/"

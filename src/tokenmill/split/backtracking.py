@@ -7,53 +7,18 @@ backtracks for too long raises a PatternError, as in tiktoken.
 from __future__ import annotations
 
 import functools
-import sys
 import time
-from array import array
 from collections.abc import Iterator
 
 import regex
 
 from ..errors import PatternError
-from .alphabet import Alphabet, property_set
 from .spelling import Spelling
 from .syntax import Alternate, Concat, Part, Repeat, parse, shown
 
 MOST_PARTS = 100_000  # of a pattern with its repetitions written out; `regex` takes 0.3 kB for each
 SECONDS = 5.0  # of processor time for splitting a text, and more for each of its characters: 20 times what most need
 SECONDS_PER_CHARACTER = 20e-6
-
-
-@functools.cache
-def everything() -> str:
-    codes = array("I", range(0x110000)).tobytes()  # in a third of the time that map(chr, ...) takes
-    return codes.decode(f"utf-32-{sys.byteorder[0]}e", "surrogatepass")
-
-
-@functools.cache
-def property_text(name: str) -> str:
-    """`\\p{name}` for `regex`, corrected where its Unicode version differs from that of the tables."""
-    text = rf"\p{{{name}}}"
-    wanted = property_set(name)
-    if wanted is None:
-        return text
-    alphabet = Alphabet([wanted])
-    index = memoryview(alphabet.index).cast("H")
-    ours = b"".join(alphabet.pages[i * 128 : i * 128 + 128] for i in index)
-    ours = ours.translate(bytes(alphabet.mask(wanted) >> c & 1 for c in range(256)))
-    theirs = bytearray(0x110000)
-    for found in regex.finditer(f"{text}+", everything()):
-        theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())
-
-    def ranges(of: bytes, but_not: bytes) -> str:
-        rest = int.from_bytes(of, "big") & ~int.from_bytes(but_not, "big")
-        found = regex.finditer(b"\1+", rest.to_bytes(0x110000, "big"))
-        return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in found)
-
-    if ours == theirs:
-        return text
-    extra, missing = ranges(theirs, ours), ranges(ours, theirs)
-    return f"[{f'[{text}--[{extra}]]' if extra else text}{missing}]"
 
 
 def parts_of(node: object) -> int:

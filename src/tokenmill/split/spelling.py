@@ -6,10 +6,12 @@ A set that an engine has no word for, or means something else by, such as `\\w`,
 from __future__ import annotations
 
 import functools
+import sys
+from array import array
 from typing import Literal
 
 from ..errors import ConversionError, PatternError
-from .alphabet import ANY, CATEGORIES, WHITE_SPACE, CharSet, case_fold
+from .alphabet import ANY, CATEGORIES, WHITE_SPACE, Alphabet, CharSet, case_fold, property_set
 from .syntax import (
     NOTHING,
     Alternate,
@@ -113,7 +115,9 @@ class Spelling:
             has_plain = any(leaf.plain is not None for leaf in _inner(node.set))
             if has_plain:
                 return self.dialect == "rust" or not _folds_to_several(node.set)
-            caseless = all(leaf.op == "ranges" and case_fold(leaf.args[0]) == leaf.args[0] for leaf in node.set.leaves())
+            caseless = all(
+                leaf.op == "ranges" and case_fold(leaf.args[0]) == leaf.args[0] for leaf in node.set.leaves()
+            )
             return None if caseless else False
         if isinstance(node, Alternate | Concat):
             answers = {self.ignores_case(part) for part in node.parts}
@@ -134,9 +138,8 @@ class Spelling:
             return self.repeat(node, "?" if node.lazy else "")
         if isinstance(node, Atomic):
             inner = node.node
-            if isinstance(inner, Repeat) and not inner.lazy:
-                if self.dialect != "oniguruma" or (inner.most is None and inner.least < 2) or inner.most == 1 > inner.least:
-                    return self.repeat(inner, "+")
+            if isinstance(inner, Repeat) and not inner.lazy and (self.dialect != "oniguruma" or _is_short(inner)):
+                return self.repeat(inner, "+")
             return f"(?>{self.alternatives(inner)})"
         if isinstance(node, Look):
             if node.set.key() == NOTHING.key() and node.end:
@@ -153,7 +156,9 @@ class Spelling:
 
     def repeat(self, node: Repeat, after: str) -> str:
         body = self.atom(node.node)
-        if isinstance(node.node, Repeat | Look | Around | Start) or (isinstance(node.node, Atomic) and body[:3] != "(?>"):
+        if isinstance(node.node, Repeat | Look | Around | Start) or (
+            isinstance(node.node, Atomic) and body[:3] != "(?>"
+        ):
             body = f"(?:{body})"
         short = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.least, node.most))
         if short is None:
@@ -206,8 +211,6 @@ class Spelling:
 
     def property(self, name: str) -> str:
         if self.dialect == "regex":
-            from .backtracking import property_text
-
             return property_text(name)
         return f"\\p{{{name}}}"
 
@@ -224,6 +227,11 @@ def plain_tree(node):
     return [plain_tree(each) for each in node] if isinstance(node, list) else node
 
 
+def _is_short(node: Repeat) -> bool:
+    """Whether it is written as *, + or ?."""
+    return (node.least, node.most) in ((0, None), (1, None), (0, 1))
+
+
 def _inner(set: CharSet):
     yield set
     for each in set.args:
@@ -233,7 +241,9 @@ def _inner(set: CharSet):
 
 def _folds_to_several(set: CharSet) -> bool:
     """Whether Oniguruma may fold a member with its neighbour to one character: it is beyond ASCII."""
-    return any(each.plain is not None and (each.op != "ranges" or each.plain.args[0][-1][1] > 127) for each in _inner(set))
+    return any(
+        each.plain is not None and (each.op != "ranges" or each.plain.args[0][-1][1] > 127) for each in _inner(set)
+    )
 
 
 def _not(set: CharSet) -> CharSet:
@@ -243,7 +253,11 @@ def _not(set: CharSet) -> CharSet:
 def _is_one(text: str) -> bool:
     """Whether the items of a class are one character, one escape or one class."""
     if text.startswith("\\"):
-        return len(text) == 2 or (text[1] in "pPx" and text.find("}") == len(text) - 1) or (text[1] == "U" and len(text) == 10)
+        return (
+            len(text) == 2
+            or (text[1] in "pPx" and text.find("}") == len(text) - 1)
+            or (text[1] == "U" and len(text) == 10)
+        )
     if not text.startswith("["):
         return len(text) == 1
     depth = 0
@@ -266,3 +280,37 @@ def _category_names(numbers: tuple[int, ...]) -> list[str]:
         mine = [name for name in names if name[0] == group]
         out += [group] if len(mine) == len(every) else mine
     return out
+
+
+@functools.cache
+def everything() -> str:
+    codes = array("I", range(0x110000)).tobytes()  # in a third of the time that map(chr, ...) takes
+    return codes.decode(f"utf-32-{sys.byteorder[0]}e", "surrogatepass")
+
+
+@functools.cache
+def property_text(name: str) -> str:
+    """`\\p{name}` for `regex`, corrected where its Unicode version differs from that of the tables."""
+    import regex  # late: it takes long to import
+
+    text = rf"\p{{{name}}}"
+    wanted = property_set(name)
+    if wanted is None:
+        return text
+    alphabet = Alphabet([wanted])
+    index = memoryview(alphabet.index).cast("H")
+    ours = b"".join(alphabet.pages[i * 128 : i * 128 + 128] for i in index)
+    ours = ours.translate(bytes(alphabet.mask(wanted) >> c & 1 for c in range(256)))
+    theirs = bytearray(0x110000)
+    for found in regex.finditer(f"{text}+", everything()):
+        theirs[found.start() : found.end()] = b"\1" * (found.end() - found.start())
+
+    def ranges(of: bytes, but_not: bytes) -> str:
+        rest = int.from_bytes(of, "big") & ~int.from_bytes(but_not, "big")
+        found = regex.finditer(b"\1+", rest.to_bytes(0x110000, "big"))
+        return "".join(rf"\U{m.start():08x}-\U{m.end() - 1:08x}" for m in found)
+
+    if ours == theirs:
+        return text
+    extra, missing = ranges(theirs, ours), ranges(ours, theirs)
+    return f"[{f'[{text}--[{extra}]]' if extra else text}{missing}]"

@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import UsageError
-from .names import is_named, regular_expressions
 from ._scan_cy import Scanner
+from .names import is_named, regular_expressions
 from .tables import Tables
 
 PRETOKENS_PER_CALL = 1 << 18  # a few milliseconds, so that Ctrl-C is handled soon

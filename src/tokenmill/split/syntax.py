@@ -503,7 +503,9 @@ class Parser:
             if self.at == len(self.pattern):
                 raise self.error("a class [...] that is not closed; write '\\[' for the character", start)
             ends = self.peek("]") and not first
-            found = "" if ends else next((op for op in (("&&", "--", "~~") if self.rust else ("&&",)) if self.peek(op)), "")
+            found = (
+                "" if ends else next((op for op in (("&&", "--", "~~") if self.rust else ("&&",)) if self.peek(op)), "")
+            )
             if found == "--" and first:
                 found = ""
             if ends or found:

@@ -10,10 +10,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import PatternError
+from ..split.names import regular_expressions
 from . import validation
 from ._packed_cy import pack_tokens
 from .lazy import lazy
-from ..split.names import regular_expressions
 from .pipeline import Pipeline
 from .validation import VocabularyError
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ...errors import PatternError
 from ...formats.byte_alphabet import to_text
-from ...split.splitter import finder_of
 from ...split.patterns import PATTERNS, PUNCTUATION
+from ...split.splitter import finder_of
 from ...vocabulary.pipeline import steps_of
 from ..normalization import unassigned_characters
 
