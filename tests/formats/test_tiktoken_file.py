@@ -11,9 +11,9 @@ from naive_encoder import merge_by_ranks
 from tokenmill.errors import ConversionError, FormatError, UsageError
 from tokenmill.formats import encode_with_library, read, to_tiktoken, write
 from tokenmill.formats.tiktoken_file import parse_tiktoken, tiktoken_bytes
+from tokenmill.split.patterns import PATTERNS
 from tokenmill.vocabulary import AddedToken
 from tokenmill.vocabulary._packed_cy import unpack_tokens
-from tokenmill.vocabulary.patterns import PATTERNS
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from tokenmill.formats.libraries import LibraryEncoder
 from tokenmill.quality.checking import _Trial, check, document_texts, proof
 from tokenmill.quality.export_loss import compare_on_counts, longest_match
 from tokenmill.sources.blocks import ReadOptions
-from tokenmill.vocabulary.patterns import PATTERNS
+from tokenmill.split.patterns import PATTERNS
 
 BYTES = [bytes([byte]) for byte in range(256)]
 WORDS = [b"th", b"he", b"the", b" the", b"ing", b"in", b"ng"]

@@ -16,8 +16,8 @@ import struct
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+from ..split.patterns import PATTERNS
 from ..vocabulary import AddedToken, Vocabulary
-from ..vocabulary.patterns import PATTERNS
 from . import tokens_and_merges as table
 from ._bpe_gguf_cy import end_of_texts, read_tables
 from .file_content import Json, fail, show

@@ -9,10 +9,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ..errors import PatternError
+from ..split.names import regular_expressions
 from . import validation
 from ._packed_cy import pack_tokens
 from .lazy import lazy
-from .names import regular_expressions
 from .pipeline import Pipeline
 from .validation import VocabularyError
 
@@ -248,7 +248,7 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides which ids a text gets and which text an id gives, as hex digits.
 
-        Two spellings of a split pattern that differ only by what `dialects` rewrites count as one.
+        Two spellings of a split pattern that differ only by how they are written count as one.
         """
         return self._fingerprint
 
@@ -256,7 +256,7 @@ class Vocabulary:
     def _fingerprint(self) -> str:
         import hashlib  # OpenSSL's library takes 3 MiB, and counting has no use for it
 
-        from .dialects import canonical  # late: encoding needs no fingerprint
+        from ..split.spelling import canonical  # late: encoding needs no fingerprint
 
         blob, sizes = self.packed
         last = memoryview(sizes).cast("I")
